@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _over: ContextVar[Callable[[], bool] | None] = ContextVar("over", default=None)
+_late: ContextVar[Callable[[], bool] | None] = ContextVar("late", default=None)
 
 
 class OverdueError(BaseException):
@@ -31,6 +32,22 @@ def end_when(over: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         _over.reset(token)
+
+
+@contextmanager
+def omit_when(late: Callable[[], bool]) -> Iterator[None]:
+    """Make `is_late` true inside the context, in this thread, once late() is."""
+    token = _late.set(late)
+    try:
+        yield
+    finally:
+        _late.reset(token)
+
+
+def is_late() -> bool:
+    """Return whether what a result can do without, such as repairs, should be omitted for want of time."""
+    late = _late.get()
+    return late is not None and late()
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import pytest
 from lanescope.app.check.defines import list_unused
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.supplied_values import select_names
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.loaded_maps import parse_swizzle
 from lanescope.workbench.open_kernels import find_open_parameters
 from tests.sample import FULL

@@ -9,7 +9,8 @@ from lanescope.app.check.facts import SourceText
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import describe_gap
 from lanescope.workbench.asm_operands import join_strings
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.gaps import _join_names
 
 # Two maps fill one buffer in turn; V is read MN-major, a tile of 64 columns from each of its three buffers.

@@ -13,7 +13,8 @@ from lanescope.app.check.headers import read_commands
 from lanescope.app.check.verbs import app
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT as GUILTY
 from tests.test_check_tcgen05 import RIGHT as BLACKWELL

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 
 DESCRIPTOR = """
 __device__ uint64_t make_desc(void* p, uint32_t sbo) {

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from tests.sample import take_sample
 
 KERNELS = Path(__file__).parent / "kernels"

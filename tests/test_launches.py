@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.guilty_kernels import CODE, MAP
 from tests.sample import take_sample

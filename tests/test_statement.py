@@ -142,6 +142,8 @@ def test_a_line_that_ptxas_refuses_says_why(text: str, said: str) -> None:
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, ..., %3}, ...;",
         'asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {" REGISTERS "}, {%4};")',
         "// mma.sync.m16n8k16.row.col.f32.f16.f16.f32 {%0};",
+        'asm("ldmatrix.sync.aligned.m8n8.x4%5.shared.b16 {%0, %1, %2, %3}, [%4];" ::"C"(trans));',  # .trans, or nothing
+        'f"ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{$0, $1, $2, $3}}, [$4];"',
         'asm("/* mma.sync.m16n8k16.row.col.f32.f16.f16.f32 {%0}; */ nop;")',
         "wgmma.mma_async.sync.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;",  # ptxas takes it
         ".reg .v2 .b32 b;\nmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {f0,f1,f2,f3}, b, {r0}, {f4,f5,f6,f7};",

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from lanescope.workbench import Bench, build_bench
-from lanescope.workbench.check import CheckReport, check_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
 from tests.sample import take_sample
 

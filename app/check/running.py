@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +20,11 @@ from lanescope.app.check.facts import (
     SourceText,
 )
 from lanescope.app.kit.job import run_within
+from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
+from lanescope.workbench import check_report
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.gaps import UNSAID
 from lanescope.workbench.open_names import can_be_given
@@ -29,6 +32,7 @@ from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 
 _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed
+REPAIRING = 0.4  # part of a file's time after which no repairs are tried: whether a read is wrong comes first
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
@@ -70,7 +74,9 @@ def check_source(
         return _make_unread(source, source.unread, 0)
     try:
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
-        result = run_within(seconds, lambda: engine.check_text(source.text, choices, headers, target), TooSlowError)
+        late = time.monotonic() + REPAIRING * seconds
+        with omit_when(lambda: time.monotonic() > late):
+            result = run_within(seconds, lambda: engine.check_text(source.text, choices, headers, target), TooSlowError)
         return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0
@@ -94,7 +100,7 @@ def describe_internal_error(error: Exception) -> str:
     return f"internal error {type(error).__name__} {shorten_value(str(error), 100)}".rstrip() + where
 
 
-def _build_report(source: SourceText, result: engine.CheckReport, target: str) -> SourceReport:
+def _build_report(source: SourceText, result: check_report.CheckReport, target: str) -> SourceReport:
     """Build the report of one text, with places in the files that it was joined from."""
     gaps = Counter(descriptor.gap for descriptor in result.checked if descriptor.gap)
     descriptors = tuple((source.locate(descriptor.spans[0]), descriptor.gap) for descriptor in result.checked)
@@ -153,7 +159,7 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
     return SourceReport(checked, (), (OpenQuestion(message=why, place=place, needs=[]),))
 
 
-def _build_finding(source: SourceText, finding: engine.CheckFinding) -> CheckFinding:
+def _build_finding(source: SourceText, finding: check_report.CheckFinding) -> CheckFinding:
     return CheckFinding(
         code=finding.code,
         title=get_finding_title(finding.code),

@@ -18,6 +18,7 @@ _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _CLOSED = re.compile(r"\s*(\{[^{}]*\}|\[[^\[\]]*\])")
 _OPERAND = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?!\.+$)[-!%\w$.|\[\]]+")
+_CONTINUED = re.compile(r"[.:]*(?:[%$]|\{[^{},]*\}[.:\w])")  # an operand or a format is put into it: x4%5.shared
 _ENDS = re.compile(r'\\n|\\t|\\r|\\0[9aAdD]|"\s*"')
 _DECLARED = re.compile(r"\.reg\s*(?P<vector>\.v[248]\s*)?\.\w+\s+(?P<names>[^;\"]*)")
 _NAME = re.compile(r"(%{0,2}[A-Za-z_$][\w$]*)\s*(?:<\s*(\d{1,5})\s*>)?")
@@ -48,7 +49,7 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
         if count >= MOST:
             return
         instruction = short_names.find_instruction(match[0]) if match[2] else None
-        if instruction is None:
+        if instruction is None or _CONTINUED.match(joined, match.end()):
             continue
         operands, ended = _list_statement_operands(joined[match.end() : match.end() + MOST_OPERANDS])
         if wrong := statement.find_statement_faults(instruction, match[0], operands, ended, declared):

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.blamed_terms import (
+    STAGE,
+    find_given_argument,
+    find_loop_step,
+    find_wrong_loop,
+    follow_stage_item,
+    narrow_to_term,
+)
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
@@ -30,6 +38,7 @@ class BlameFinder:
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
+        self.functions = find_functions(self.blank)
         self.bench = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
@@ -42,6 +51,8 @@ class BlameFinder:
         cause = wrong.causes[0] if wrong.causes else None
         if cause is None:
             return wrong.span
+        if cause.code == "stages_overlap":
+            return self._find_stage_distance(wrong)
         if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
@@ -50,7 +61,13 @@ class BlameFinder:
         origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
-            return self._find_turned_span(wrong) if cause.changes.keys() == {"start_address"} else wrong.span
+            started = cause.changes.keys() == {"start_address"}
+            return self._find_start(operand, wrong) if started else self._find_field(operand, wrong, cause.changes)
+        shifts = (
+            self._find_wrong_shift(operand, field, origin, cause.changes[field]) for field, origin in origins.items()
+        )
+        if (shift := next(filter(None, shifts), None)) is not None:
+            return shift
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _find_origins(
@@ -79,15 +96,55 @@ class BlameFinder:
         at = find_argument_span(self.blank, piece.spans[0], _SWIZZLE)
         return at if at is not None and "SWIZZLE" in self.text[slice(*at)].upper() else None
 
+    def _find_stage_distance(self, wrong: OperandStep) -> Span:
+        """Find what sets the distance of stages: where their pointers are set, else the term that names the stage."""
+        turned = self._find_turned_span(wrong)
+        within = follow_stage_item(self.blank, self.functions, turned)
+        if within != turned:
+            return within
+        return narrow_to_term(self.blank, self.functions, _list_chain(wrong), turned, STAGE)
+
+    def _find_field(self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]) -> Span:
+        """Find the argument of the helper's call that gives the one wrong field; the call where that is not certain."""
+        builder = self.find_builder(operand, wrong)
+        if builder is None or len(changed) != 1:
+            return wrong.span
+        origins = builder.origins.get(next(iter(changed)), ())
+        given = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
+        return (given.pop() if len(given) == 1 else None) or wrong.span
+
+    def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
+        """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""
+        variable = find_wrong_loop(operand, wrong).rstrip("'")
+        at = self._find_turned_span(wrong)
+        at = narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, re.escape(variable))
+        body = self._find_loop_body(variable, at)
+        turned = [
+            next((step for step in inside if step.verdict == "mismatch"), None)
+            for other in self.bench.operands
+            if body and (inside := [step for step in other.steps if _is_turned(step, variable, body)])
+        ]
+        together = bool(turned) and all(turned)
+        return find_loop_step(self.blank, at, variable) or at if together else at
+
     def _find_turned_span(self, wrong: OperandStep) -> Span:
         """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
         variable = next(reversed(list(wrong.loops)), "").rstrip("'")
-        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
-        bodies = [self._find_body(match.end()) for match in heads] if variable else []
+        bodies = self._list_loop_bodies(variable)
         for span in (wrong.span, *wrong.around):
             if any(first <= span[0] < past for first, past in bodies):
                 return span
         return wrong.span
+
+    def _list_loop_bodies(self, variable: str) -> list[Span]:
+        """List the bodies of the loops over a variable."""
+        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
+        return [self._find_body(match.end()) for match in heads] if variable else []
+
+    def _find_loop_body(self, variable: str, at: Span) -> Span | None:
+        """Find the body of the innermost loop over a variable around a place."""
+        around = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
+        return max(around, default=None)
 
     def _find_body(self, opening: int) -> Span:
         """Return the span of the loop body that follows a loop head."""
@@ -114,9 +171,20 @@ class BlameFinder:
         ]
         return next(iter(numbers), max(origin, key=lambda span: span[1] - span[0]))
 
+    def _find_wrong_shift(
+        self, operand: VerifiedOperand, field: str, origin: tuple[Span, ...], change: tuple[int, int]
+    ) -> Span | None:
+        """Find the amount of the one shift that puts a right value at a wrong bit. change: what it has and needs."""
+        amounts = [span for span in origin if self.text[: span[0]].rstrip(" (").endswith("<<")]
+        digits = self.text[slice(*amounts[0])].rstrip("uUlLzZ") if len(amounts) == 1 else ""
+        away = operand.form.get_field(field).low - int(digits) if digits.isdecimal() else 0
+        had, needed = change
+        right = had << away == needed if away > 0 else had == needed << -away
+        return amounts[0] if away and had and right else None
+
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
-        encoded = changes[field][0]
+        encoded, modes = changes[field][0], []
         for span in origin:
             if self.text[: span[0]].rstrip(" (").endswith(("<<", ">>")):
                 continue  # the field's shift amount
@@ -127,6 +195,9 @@ class BlameFinder:
                 continue
             if encoded and field != "swizzle" and value in (encoded, 16 * encoded):
                 return span
+            modes += [span] if value == encoded and field == "swizzle" else []
+        if len(modes) == 1:
+            return modes[0]
         return max(origin, key=lambda span: span[1] - span[0])
 
     def _are_all_wrong(self, code: str, fields: Collection[str], places: Set[Span]) -> bool:
@@ -149,3 +220,14 @@ class BlameFinder:
         """Return whether the fields of an operand's descriptors may come from these places of the text."""
         builder = self.find_builder(operand, operand.steps[0]) if operand.steps else None
         return builder is None or any(not places.isdisjoint(builder.origins.get(field, ())) for field in fields)
+
+
+def _list_chain(step: OperandStep) -> list[Span]:
+    """Return the expression of a step's descriptor and the calls around it, innermost first."""
+    return list(dict.fromkeys(step.around if step.span in step.around else (step.span, *step.around)))
+
+
+def _is_turned(step: OperandStep, variable: str, body: Span) -> bool:
+    """Return whether a step is of a loop over a variable, by its name and its body."""
+    inside = any(body[0] <= span[0] < body[1] for span in (step.span, *step.around))
+    return inside and any(name.rstrip("'") == variable for name in step.loops)

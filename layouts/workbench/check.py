@@ -6,10 +6,9 @@ removes a mismatch (`guesses.py`), the mismatch is an open point that names what
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from lanescope.deadline import OverdueError
@@ -29,11 +28,14 @@ from lanescope.workbench import (
     OperandStep,
     VerifiedOperand,
     build_bench,
+    copy_bounds,
     copy_overlaps,
     cute_copies,
+    exchanged_products,
     filled_tiles,
     order,
     shared_budget,
+    stage_distances,
     tensor_memory_order,
     tile_starts,
     transfers,
@@ -41,6 +43,8 @@ from lanescope.workbench import (
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
+from lanescope.workbench.conditional_checks import check_conditions
 from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts, find_constant_place, follows
 from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
 from lanescope.workbench.cute_reads import (
@@ -49,7 +53,6 @@ from lanescope.workbench.cute_reads import (
     list_cute_fragments,
     name_open_parameters,
 )
-from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
 from lanescope.workbench.fragment_blame import assign_fragment_blame
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
@@ -57,72 +60,18 @@ from lanescope.workbench.idesc_checks import check_tensor_code
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.pieces import describe_unread
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
-from lanescope.workbench.results import TextEdit, TextPiece
-from lanescope.workbench.tally import UnverifiedReads, count_verified, drop_proved, list_first_wrong_steps
+from lanescope.workbench.results import TextPiece
+from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
-from lanescope.workbench.thread_gaps import CheckedKernel, list_kernels_by_text
+from lanescope.workbench.thread_gaps import list_kernels_by_text
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
+from lanescope.workbench.unfinished import find_unfinished
 from lanescope.workbench.wrong_reads import WrongRead, list_wrong_reads
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-_LINE = re.compile(r"Line \d+: ")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
-    """One mistake: its code, a sentence, its place, and the word that would be right.
-
-    reads: how many wrong reads follow from it; assumed: the assumptions it depends on, name → value; edits:
-    replacements that were tried and make all those reads right; follows: the places of those reads.
-    """
-
-    code: str
-    message: str
-    span: Span
-    fix: str = ""
-    reads: int = 0
-    assumed: tuple[tuple[str, str], ...] = ()
-    edits: tuple[TextEdit, ...] = ()
-    follows: tuple[WrongRead, ...] = ()
-
-    @property
-    def level(self) -> str:
-        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPoint:
-    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it."""
-
-    message: str
-    span: Span
-    needs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """The result of checking one text.
-
-    doubts: what is unusual but may be right; descriptors, maps: how many the text has; steps: reads that take every
-    element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
-    the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
-    are right only if their tiles begin at multiples of the swizzle's pattern.
-    """
-
-    findings: tuple[CheckFinding, ...]
-    open: tuple[OpenPoint, ...]
-    doubts: tuple[CheckFinding, ...]
-    descriptors: int
-    maps: int
-    steps: int
-    unverified: tuple[UnverifiedReads, ...] = ()
-    checked: tuple[CheckedDescriptor, ...] = ()
-    multiplier: str = ""
-    kernels: tuple[CheckedKernel, ...] = ()
-    placed: int = 0
 
 
 def _list_refused(text: str) -> list[CheckFinding]:
@@ -159,7 +108,13 @@ def check_text(
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    choices = make_choices(choices, headers, target)
+    return check_conditions(
+        text, make_choices(choices, headers, target), lambda chosen: _check_chosen(text, chosen, target)
+    )
+
+
+def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
+    """Check a text with the choices that build_bench takes."""
     bench = build_bench(text, choices, PATIENCE, copied=False, repair=True)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
@@ -181,7 +136,7 @@ def check_text(
     findings += map(_make_pitfall_finding, lacking)
     open_ += (OpenPoint(message, span) for message, span in unsure)
     open_ += _find_unread(bench, built)
-    open_ += _find_unfinished(code)
+    open_ += find_unfinished(code)
     doubts = _list_doubts(bench, built)
     checked = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
@@ -248,7 +203,10 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
     rows = warpgroup_rows.find_overlapping_rows(text, bench)
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows)
+    distances = stage_distances.find_stage_distances(text) if not overlaps else []
+    bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
+    crossed = exchanged_products.find_exchanged_products(text, bench) if not filled else []
+    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *crossed, *distances, *bounds)
     return [_make_pitfall_finding(mistake) for mistake in every]
 
 
@@ -274,21 +232,6 @@ def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentRep
         return FragmentReport(kernels=late), [
             OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))
         ]
-
-
-def _find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
-    """Yield the places at which evaluation ran out of steps or could not parse."""
-    for name, at in code.unfinished if code else ():
-        what = f"{name} is" if name else "The lines outside all functions are"
-        yield OpenPoint(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
-    for part in code.unread if code else ():
-        yield OpenPoint(_drop_line(part.message), part.span)
-
-
-def _drop_line(message: str) -> str:
-    """Return a message without the line it begins with: that of the text with its includes, which no file has."""
-    rest = _LINE.sub("", message)
-    return rest[:1].upper() + rest[1:]
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 # the code's own mistake → causes of wrong reads that follow from it
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
 KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
+_DISTANCES = ("stage_distance", "copies_overlap")
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -35,12 +36,16 @@ def follows(code: str, known: Collection[str]) -> bool:
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Drop findings about reserved bits that another finding explains: a version or a mode one bit off."""
+    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
+    stages by the overlap that was proved at the same place.
+    """
     told = list(findings)
     codes = {finding.code for finding in told}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
+    shared = {finding.span for finding in told if finding.code == "stages_overlap"}
+    told = [finding for finding in told if finding.code not in _DISTANCES or finding.span not in shared]
     return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
 
 

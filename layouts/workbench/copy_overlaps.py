@@ -20,6 +20,7 @@ from lanescope.reader.code.values import Pointer
 from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
+from lanescope.workbench.blamed_terms import find_given_argument, follow_stage_item
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.loads import is_load_name, list_map_names
@@ -34,7 +35,7 @@ _WAITS = re.compile(r"try_wait|test_wait|wait_group|bar\.|barrier\.(?!cluster\.a
 
 
 @dataclass(frozen=True, slots=True)
-class _PlacedCopy:
+class PlacedCopy:
     """A copy with its first byte and how many bytes its box has; argument: where its destination is written."""
 
     copy: TileCopy
@@ -46,7 +47,7 @@ class _PlacedCopy:
     def event(self) -> KernelEvent:
         return self.copy.event
 
-    def find_distance(self, other: _PlacedCopy) -> int | None:
+    def find_distance(self, other: PlacedCopy) -> int | None:
         """Return how many bytes later another copy begins, None if that is open or they share no byte."""
         if not self.to.terms or self.to.terms != other.to.terms:
             return None
@@ -65,7 +66,8 @@ def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     return list(found.values())
 
 
-def _list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[_PlacedCopy]:
+def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
+    """List the first copies of a kernel whose place and size are known."""
     return [one for event in events if (one := _place_copy(text, event)) is not None][:MOST_COMPARED]
 
 
@@ -77,7 +79,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
         *text.code.skipped,
     )
     waits = [record.order for record in records if _may_wait(record)]
-    for before, after in pairwise(_list_placed(text, events)):
+    for before, after in pairwise(list_placed(text, events)):
         together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
         away = before.find_distance(after)
@@ -90,8 +92,8 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
     symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
-    firsts: dict[object, _PlacedCopy] = {}
-    for one in _list_placed(text, events):
+    firsts: dict[object, PlacedCopy] = {}
+    for one in list_placed(text, events):
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
         away = first.find_distance(one)
         if not away or not _is_next_turn(first.event, one.event):
@@ -99,7 +101,8 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) 
         staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
-            yield _make_pitfall(first, one, away, what, one.argument)
+            at = one.argument and follow_stage_item(text.blank, text.functions, one.argument)
+            yield _make_pitfall(first, one, away, what, at)
 
 
 def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
@@ -123,7 +126,7 @@ def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
     return len(first.loops) == len(later.loops) and sum(a != b for a, b in pairs) == 1
 
 
-def _make_pitfall(first: _PlacedCopy, later: _PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
+def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
     side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of"
     message = (
@@ -133,7 +136,7 @@ def _make_pitfall(first: _PlacedCopy, later: _PlacedCopy, away: int, what: str, 
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)
 
 
-def _find_base(text: KernelText, one: _PlacedCopy) -> Span | None:
+def _find_base(text: KernelText, one: PlacedCopy) -> Span | None:
     """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
     if one.argument is None:
         return None
@@ -147,7 +150,7 @@ def _find_base(text: KernelText, one: _PlacedCopy) -> Span | None:
     return given if given and "+" in text.blank[slice(*given)] else one.argument
 
 
-def _place_copy(text: KernelText, event: KernelEvent) -> _PlacedCopy | None:
+def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
     """Return a copy with its place and size; None if one is open."""
     copy = read_copy(event, text.blank) if event.kind == "bulk" else None
     argument: Span | None = None
@@ -158,7 +161,7 @@ def _place_copy(text: KernelText, event: KernelEvent) -> _PlacedCopy | None:
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
         return None
     count = _count_box_bytes(text, copy) if copy.count is None else copy.count
-    return _PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
+    return PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
 
 
 def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
@@ -178,11 +181,11 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
         if at is None or event.at[0] <= at[0] < event.at[1]:
             break
         function = find_function_at(text.functions, at[0])
-        words = set(re.findall(r"[A-Za-z_]\w*", text.blank[slice(*at)]))
-        given = [n for n, name in enumerate(function.parameters) if name in words] if function is not None else []
-        if function is None or function.name != called or len(given) != 1:
+        if function is None or function.name != called:
             return at if function is not None and function.kernel else None
-        at = find_argument_span(text.blank, call, given[0])
+        if function.kernel:
+            break
+        at = find_given_argument(text.blank, text.functions, at, call)
     return at
 
 

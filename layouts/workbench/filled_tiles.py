@@ -5,27 +5,26 @@ never read, and exchanged maps.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
-from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, VerifiedOperand
+from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.tiles import UNFILLED
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
+from lanescope.workbench.unread_slices import UnreadSlices
 
 TITLES = {
-    "k_slices_unread": "The loop over K leaves slices of the tile unread",
     "tma_map_other": "A tile is filled from the other operand's tensor map",
     "tma_tile_part": "The TMA copies fill a part of the tile",
 }
-_SHAPE = re.compile(r"m64n\d+k\d+")
 _GATHERED = re.compile(r"im2col")  # sources whose boxes are not rows of the tensor
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
@@ -60,7 +59,7 @@ class _FillFinder:
         if not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
             if all(map(self._multiplies_alone, self.kernels)):
                 self.copies += self._list_called_copies()
-                yield from self._find_unread_slices()
+                yield from self._list_unread().find_mistakes()
             return
         others = list(self._find_others())
         whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
@@ -71,20 +70,26 @@ class _FillFinder:
             parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
         yield from others or parts
         if not parts and not others:
-            yield from self._find_unread_slices()
+            yield from self._list_unread().find_mistakes()
+            maps = {o.name: one for o in self.bench.operands if (one := self._find_operand_map(o)) is not None}
+            yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
+
+    def _list_unread(self) -> UnreadSlices:
+        return UnreadSlices(
+            self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map, self.symbols
+        )
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        """The addresses that the bench assumes, by their names."""
+        return {
+            a.key.removeprefix("at."): _parse_expression(a.value)
+            for a in self.bench.assumed
+            if a.key.startswith("at.") and a.value
+        }
 
     def _list_products(self) -> Iterator[Span]:
         return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
-
-    def _find_product(self, variable: str) -> Span:
-        """Find the first instruction inside a loop over a variable; the first of all if no variable is named."""
-        events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
-        inside = (
-            event
-            for event in events
-            if isinstance(event.run, AsmRun) and variable in {name for name, _ in event.run.loops[:1]}
-        )
-        return next(inside, events[0]).at
 
     def _name_reader(self) -> str:
         kinds = {event.kind for run in self.kernels for event in run.events}
@@ -127,8 +132,11 @@ class _FillFinder:
             copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
             if any(copy.to is None for copy in copies):
                 continue  # another CTA may give it another part
-            alone = len({copy.event.at for copy in copies}) == 1 and lost.key.startswith("boxes.")
-            at = self._find_box(tensor_map, alike) if alone else copies[0].event.at if copies else None
+            wide = lost.key.startswith("panel.")  # the box is too narrow: or a second one is not copied
+            alone = len({copy.event.at for copy in copies}) == 1 and (alike or not wide)
+            at = (
+                self._find_box(tensor_map, alike, 0 if wide else 1) if alone else copies[0].event.at if copies else None
+            )
             if at is not None:
                 name = operand.name.upper()
                 message = f"The copies do not fill {name}'s tile: {lost.why}. The rest holds what was there before."
@@ -146,88 +154,15 @@ class _FillFinder:
         number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
         return self.maps[number] if number < len(self.maps) else None
 
-    def _find_box(self, tensor_map: TensorMap, alike: bool) -> Span | None:
-        """Find the rows of a box, as the text gives them to cuTensorMapEncodeTiled. alike: whether the boxes of both
+    def _find_box(self, tensor_map: TensorMap, alike: bool, item: int) -> Span | None:
+        """Find a number of a box, as the text gives it to cuTensorMapEncodeTiled. alike: whether the boxes of both
         operands are too small: then the number of a function that makes both is at fault, not its arguments.
         """
         at = find_argument_span(self.blank, tensor_map.span, 6)
         if at is None or "ncode" not in tensor_map.source:
             return tensor_map.span
         calls = () if alike else tensor_map.calls
-        return follow_number(self.blank, self.functions, at, calls, 1)
-
-    # read in part ---------------------------------------------------------------------------------------------------
-
-    def _find_unread_slices(self) -> Iterator[Pitfall]:
-        """Yield loops over K that end before the K which each turn copies."""
-        operands = self._list_multiplied()
-        ends = {_find_shortest(operand, self.cut) for operand in operands}
-        (reached, last) = ends.pop() if len(ends) == 1 else (None, -1)
-        if reached is None:
-            return
-        # a start that does not depend on the thread is the same for every warpgroup, so these are all K steps
-        sure = [operand for operand in operands if len(operand.symbols) == 1 and _is_along_k(operand)]
-        maps = [self._find_operand_map(operand) for operand in sure]
-        copied = {self._find_advance(one) if one is not None else None for one in maps}
-        whole = copied.pop() if len(copied) == 1 else None
-        if whole is None or reached >= whole:
-            return
-        step = sure[0].steps[last]
-        place = self._find_product(next(iter(step.loops), "") if last >= 0 else "")
-        at = self._find_bound(place, list(step.loops)[-1] if step.loops else "") or place
-        yield Pitfall(
-            "k_slices_unread",
-            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
-            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
-            at,
-        )
-
-    def _list_multiplied(self) -> list[VerifiedOperand]:
-        """Return the operands of the instructions that the kernels run."""
-        shapes = {
-            match[0]
-            for run in self.kernels
-            for event in run.events
-            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
-        }
-        described = self._name_reader() != "wgmma"  # tcgen05.mma has its shape in its instruction descriptor
-        return [
-            operand
-            for operand in self.bench.operands
-            if described or any(shape in operand.instruction for shape in shapes)
-        ]
-
-    def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
-        """Return the inner coordinates at which a map is copied in each iteration; [] if one is open."""
-        turns: dict[tuple[object, str], set[int]] = {}
-        for copy in self.copies:
-            if find_map(copy, self.maps) is not tensor_map:
-                continue
-            loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
-            at = _find_inner_place(copy, tensor_map)
-            if at is None or not loops or any(name in self.cut for name, _ in loops[1:]):
-                return {}
-            turns.setdefault((copy.event.calls, str(loops[0])), set()).add(at)
-        return turns
-
-    def _find_advance(self, tensor_map: TensorMap) -> int | None:
-        """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
-        width = _count_inner(tensor_map)
-        turns = self._list_turns(tensor_map)
-        counts = {len(places) for places in turns.values()}
-        every = sorted({at for places in turns.values() for at in places})
-        if width is None or len(turns) < 3 or len(counts) != 1 or len({calls for calls, _ in turns}) > 1:
-            return None
-        count = counts.pop()
-        # the boxes of a turn are side by side along K, and those of the next turn follow
-        contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
-        return width * count if contiguous and len(every) == count * len(turns) else None
-
-    def _find_bound(self, at: Span, variable: str) -> Span | None:
-        """Find the condition of the innermost loop over a variable around a place."""
-        form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
-        found = list(form.finditer(self.blank, 0, at[0])) if variable else []
-        return found[-1].span(1) if found else None
+        return follow_number(self.blank, self.functions, at, calls, item)
 
     # the other operand's map ----------------------------------------------------------------------------------------
 
@@ -274,11 +209,7 @@ class _FillFinder:
             for operand in self.bench.operands
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
-        symbols: Mapping[str, int] = {
-            a.key.removeprefix("at."): _parse_expression(a.value)
-            for a in self.bench.assumed
-            if a.key.startswith("at.") and a.value
-        }
+        symbols = self.symbols
         at = copy.to.const
         for name, factor in copy.to.terms:
             if name not in symbols:
@@ -291,77 +222,6 @@ def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:
     """Return the runs of kernels without those that are not known to the end, where another run of the kernel is."""
     known = {run.name for run in runs if is_known(run, _GATHERED)}
     return [run for run in runs if run.name not in known or is_known(run, _GATHERED)]
-
-
-def _has_panels(tensor_map: TensorMap) -> bool:
-    """Return whether the third dimension of a map continues the innermost."""
-    box, bits = tensor_map.box, tensor_map.element_bits
-    return (
-        bool(bits)
-        and len(box) == 3
-        and len(tensor_map.strides) > 1
-        and box[0] is not None
-        and bool(tensor_map.strides[1] == box[0] * (bits or 0) // 8)
-    )
-
-
-def _count_inner(tensor_map: TensorMap) -> int | None:
-    """Return the elements that a box has along the inner dimension."""
-    box = tensor_map.box
-    if not box or box[0] is None:
-        return None
-    if not _has_panels(tensor_map):
-        return box[0]
-    return None if box[2] is None else box[0] * box[2]
-
-
-def _find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
-    """Return the start of a copy along the inner dimension, in elements; None if open."""
-    places = [copy.at[n] for n in ((0, 2) if _has_panels(tensor_map) else (0,)) if n < len(copy.at)]
-    known = [place.known if place is not None else None for place in places]
-    if not known or known[0] is None or known[-1] is None:
-        return None
-    return known[0] + (tensor_map.box[0] or 0) * known[1] if len(known) > 1 and known[1] is not None else known[0]
-
-
-def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
-    """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
-    last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
-    """
-    whole = _find_reached(operand, operand.steps, cut)
-    turns: dict[str, dict[int | None, list[int]]] = {}
-    for n, step in enumerate(operand.steps):
-        variable = next(iter(step.loops), "")
-        if variable.rstrip("'") in cut:
-            turns.setdefault(variable, {}).setdefault(step.loops[variable], []).append(n)
-    for later in (list(of_variable.values())[1:] for of_variable in turns.values()):
-        reached = {_find_reached(operand, [operand.steps[n] for n in numbers], cut) for numbers in later}
-        one = reached.pop() if len(later) > 1 and len(reached) == 1 else None
-        if whole is not None and one is not None and one < whole:
-            return one, later[-1][-1]
-    return whole, -1
-
-
-def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:
-    """Return the K that steps of an operand reach, one after the other from 0; None if that is open."""
-    if operand.left or any(step.verdict != "match" for step in operand.steps):
-        return None
-    slices = sorted({(step.k, step.k + step.depth) for step in steps})
-    innermost = {list(step.loops)[-1].rstrip("'") for step in steps if step.loops and step.k}
-    if innermost & set(cut) or not slices or slices[0][0]:
-        return None
-    return slices[-1][1] if _are_joined(slices) else None
-
-
-def _is_along_k(operand: VerifiedOperand) -> bool:
-    """Return whether the first two K steps of an operand are 32 bytes apart: in a box whose inner dimension is K."""
-    first = {step.k: step.read for step in reversed(operand.steps)}
-    depth = operand.steps[0].depth
-    return 0 in first and first.get(depth, -1) - first[0] == 32
-
-
-def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:
-    return all(end == start for (_, end), (start, _) in pairwise(slices))
 
 
 def _parse_expression(value: str) -> int:

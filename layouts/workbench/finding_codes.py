@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    copy_bounds,
+    copy_coordinates,
     copy_overlaps,
     cute_copies,
     cute_reads,
@@ -11,12 +13,14 @@ from lanescope.workbench import (
     idesc_checks,
     order,
     shared_budget,
+    stage_distances,
     target_checks,
     tensor_memory_order,
     thread_tiles,
     tile_starts,
     tiled_mma_checks,
     transfers,
+    unread_slices,
     warpgroup_rows,
 )
 
@@ -65,13 +69,17 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
+    **unread_slices.TITLES,
     **copy_overlaps.TITLES,
+    **copy_bounds.TITLES,
+    **copy_coordinates.TITLES,
+    **stage_distances.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,
 }
 FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, "k_slices_unread"))
+    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *unread_slices.TITLES))
 }  # names that represent several codes
 
 

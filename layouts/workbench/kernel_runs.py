@@ -15,7 +15,7 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
-from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
@@ -98,7 +98,7 @@ def is_bulk_store(event: KernelEvent) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One run of a kernel. complete: whether all its actions are among the events."""
+    """One run of a kernel. complete: whether all its actions but stores to memory are among the events."""
 
     name: str
     events: tuple[KernelEvent, ...]
@@ -153,10 +153,9 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
 def _is_complete(
     code: Evaluation, calls: tuple[tuple[str, Span], ...], events: Sequence[KernelEvent], reached: int
 ) -> bool:
-    """Return whether every event of a kernel is known. reached: the order of its last record."""
+    """Return whether every event of a kernel but its stores is known. reached: the order of its last record."""
     unfinished = {name for name, _ in code.unfinished}
-    stores = sum(event.kind == "store" for event in events)
-    if code.unread or unfinished & {name for name, _ in calls} or stores >= MOST_STORES:
+    if code.unread or unfinished & {name for name, _ in calls}:
         return False
     if len(code.assembled) < MOST_ASSEMBLED and len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
         return True

@@ -342,6 +342,7 @@ class OperandCase:
             stages=stages,
             left=max(len(verified_turns) - len(steps), int(bool(self.uneven))),
             symbols=tuple(dict.fromkeys(list_symbols(self.turns))),
+            terms=first.argument.address.terms if first.argument.address is not None else (),
             others=tuple(dict.fromkeys(contents.find_piece([turn]) for turn in verified_turns)),
             assumed=self._list_storage_assumptions(),
             group_step=self.group_step,

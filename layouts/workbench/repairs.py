@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from lanescope.deadline import check_deadline
+from lanescope.deadline import check_deadline, is_late
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
@@ -58,7 +58,7 @@ def find_repairs(
         ]
         for group in _list_candidates(text, bench, own_builders, updates, operand, wrong):
             for edits in group:
-                if len(tried) >= limit or found >= MOST_OFFERED:
+                if len(tried) >= limit or found >= MOST_OFFERED or is_late():
                     break
                 if edits in tried:
                     continue

@@ -191,6 +191,7 @@ class VerifiedOperand:
     stages: int = 1
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
     symbols: tuple[str, ...] = ()  # the symbols in its descriptors
+    terms: tuple[tuple[str, int], ...] = ()  # the symbols in its first start, each with its factor
     others: tuple[int, ...] = ()  # pieces of its later steps
     assumed: tuple[Assumption, ...] = ()  # assumptions about its storage
     one_of: int = 0  # number of instructions that may read it, 0 if the text determines the reader

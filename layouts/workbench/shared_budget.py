@@ -79,7 +79,7 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _Share
         for match in _ARRAY.finditer(blank, *kernel.body):
             before = blank[kernel.body[0] : match.start()]
             if before.count("{") == before.count("}"):
-                size = _count_array_bytes(blank, functions, match)
+                size = count_array_bytes(blank, functions, match)
                 sizes.update({match.span(3): size} if size is not None else {})
         total = sum(sizes.values())
         if total > limit.bytes:
@@ -90,7 +90,8 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _Share
             )
 
 
-def _count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re.Match[str]) -> int | None:
+def count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re.Match[str]) -> int | None:
+    """Count the bytes of an array, None if they are open. match: its groups 1 and 3 are its type and its brackets."""
     name = match[1].rpartition("::")[2]
     known, bits = find_size(name), find_element_bits(name)
     size = known.bytes if known is not None else bits // 8 if bits and bits % 8 == 0 else None

@@ -88,7 +88,7 @@ def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
             kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]
         )
     if not reports:
-        left = "with more choices of #if than are followed"
+        left = "with more choices of #if, or longer macros, than are followed"
         return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels.values()])
     return _intersect_reports(reports, kernels.values())
 

@@ -41,6 +41,7 @@ _EXPECT = re.compile(
 _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
+_MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
@@ -52,7 +53,8 @@ class TileCopy:
     """A copy into shared memory.
 
     to: its byte address, None if open; barrier: the key of the barrier that counts its bytes; maps: possible names of
-    its map; at: its coordinates, innermost first; count: its bytes, None if the map determines them.
+    its map; at: its coordinates, innermost first, and where they are written; count: its bytes, None if the map
+    determines them.
     """
 
     event: KernelEvent
@@ -61,6 +63,7 @@ class TileCopy:
     maps: frozenset[str]
     at: tuple[SymbolicInt | None, ...] = ()
     count: int | None = None
+    written: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,10 @@ def _check_bytes(
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
+        stray = _find_stray_copy(first, sum(counts) - sum(sizes), copies, maps)
+        if stray is not None:
+            yield _make_stray_pitfall(stray, blank)
+            continue
         yield Pitfall("expect_tx_bytes", _describe_transfer(sum(counts), sizes, sum(sizes)), first.span)
 
 
@@ -131,6 +138,36 @@ def _find_brought(
         and _is_inside(copy, around)
         and not any(_is_inside(copy, loops) for loops in inner)
     ]
+
+
+def _find_stray_copy(
+    expected: ExpectedBytes, lacking: int, copies: Sequence[TileCopy], maps: Sequence[TensorMap]
+) -> TileCopy | None:
+    """Find the one copy beside an expect-tx that brings just the bytes it lacks to another barrier of the array."""
+    array = expected.barrier.split(" ")[0]
+    beside = [
+        copy
+        for copy in copies
+        if _is_inside(copy, expected.event.loops)
+        and copy.barrier != expected.barrier
+        and copy.barrier.split(" ")[0] == array
+        and _count_bytes(copy, maps) == lacking
+    ]
+    return beside[0] if len(beside) == 1 and array.isidentifier() else None
+
+
+def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
+    """Make the finding of a copy that counts at another barrier than its expect-tx, at its barrier's argument."""
+    at = copy.event.at
+    array = copy.barrier.split(" ")[0].rpartition(".")[2]
+    arguments = (find_argument_span(blank, at, number) for number in range(_MOST_ARGUMENTS))
+    named = [span for span in arguments if span is not None and re.search(rf"\b{array}\b", blank[slice(*span)])]
+    return Pitfall(
+        "expect_tx_bytes",
+        f"The bytes of this copy are expected at another barrier of {array}: that one's wait never ends, and this one's"
+        " phase may end too early.",
+        named[0] if len(named) == 1 else at,
+    )
 
 
 def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
@@ -206,9 +243,10 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            at = tuple(find_operand_argument(run, one.strip(), 0)[0] for one in tensor[3].split(","))
+            found = [find_operand_argument(run, one.strip(), 0) for one in tensor[3].split(",")]
+            at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at)
+            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans)
         if plain is not None:
             to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
             count = find_operand_number(run, plain[3])

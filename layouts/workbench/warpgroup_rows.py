@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
+from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.shared_budget import compute_number
@@ -38,10 +39,12 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 def _find_product(text: KernelText) -> Span | None:
     """Find the first wgmma of a kernel that a warpgroup's number moves."""
     for event in (event for run in text.runs for event in run.events if event.kind == "wgmma"):
-        values = [value for _, value, _ in event.run.inputs] if isinstance(event.run, AsmRun) else []
-        pieces = (piece for value in values if value is not None for piece in value.pieces)
-        if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
-            return event.at
+        run = event.run
+        for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
+            pieces = value.pieces if value is not None else ()
+            if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
+                chain = [span, *(call for _, call in reversed(event.calls))]
+                return narrow_to_term(text.blank, text.functions, chain, event.at, "threadIdx")
     return None
 
 

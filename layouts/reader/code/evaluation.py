@@ -49,6 +49,7 @@ class Evaluation:
     warnings: tuple[Pitfall, ...]
     unfinished: tuple[tuple[str, Span], ...]
     python: bool
+    spent_loops: tuple[tuple[str, tuple[str, ...]], ...] = ()  # unfinished function → variables of its loops then
     assembled: tuple[AsmRun, ...] = ()
     skipped: tuple[SkippedCode, ...] = ()
     stored: tuple[MemoryStore, ...] = ()
@@ -237,6 +238,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         warnings=both.warnings,
         unfinished=tuple(dict.fromkeys((*a.unfinished, *b.unfinished))),
         python=False,
+        spent_loops=tuple(dict.fromkeys((*a.spent_loops, *b.spent_loops))),
         assembled=both.assembled,
         merged=True,
         endless=a.endless | b.endless,
@@ -271,6 +273,7 @@ def _run_statements(
             {name: Cell(SymbolicInt(value), name=name) for name, value in ev.supplied_values.items()}
         )
     unfinished: list[tuple[str, Span]] = []
+    spent: dict[str, tuple[str, ...]] = {}
     try:
         _run_loose_lines(ev, scope, body)
     except (BudgetError, RecursionError):
@@ -298,12 +301,14 @@ def _run_statements(
             share = max(share, ev.steps_left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
+            spent[function.name] = ev.spent_loops
     return Evaluation(
         found=tuple(ev.descriptors),
         made=tuple(ev.bodiless_calls),
         warnings=tuple(ev.warned.values()),
         unfinished=tuple(unfinished),
         python=is_py,
+        spent_loops=tuple(spent.items()),
         assembled=tuple(ev.assembled),
         skipped=tuple(ev.skipped),
         stored=tuple(ev.stored),

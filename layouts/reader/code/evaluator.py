@@ -120,6 +120,7 @@ class Evaluator:
         self.writes: frozenset[str] | None = None  # names that the text writes; None until first used
         self.earlier_pointers: set[str] = set()  # pointers that precede the current entry function
         self.shared_addresses: dict[str, Cell] = {}  # variables whose shared-window address was taken, by symbol
+        self.spent_loops: tuple[str, ...] = ()  # variables of the loops that ran when the budget was spent
         self.endless: set[str] = set()  # variables of loops with an unknown bound
         self.cut: set[str] = set()  # variables of loops that were run in part
         self.undeclared_names: set[str] = set()  # undeclared names in arithmetic

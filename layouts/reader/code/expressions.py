@@ -14,6 +14,7 @@ from lanescope.reader.code.allocating import evaluate_new
 from lanescope.reader.code.assignments import evaluate_assignment
 from lanescope.reader.code.branches import evaluate_choice
 from lanescope.reader.code.findings import BodilessCall, list_named_loops
+from lanescope.reader.code.header_names import ARITHMETIC
 from lanescope.reader.code.lambdas import evaluate_lambda
 from lanescope.reader.code.launches import note_instance
 from lanescope.reader.code.lifetimes import run_delete
@@ -128,7 +129,10 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """Record a call of a bodiless function.
 
     Calls that may make a tensor map or take a descriptor are counted separately: they may follow hundreds of others.
+    Arithmetic intrinsics are not recorded.
     """
+    if ARITHMETIC.fullmatch(term.head):
+        return
     called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
     counted_name = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
     count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
@@ -153,6 +157,7 @@ def spend_step(ev: Evaluator) -> None:
     check_deadline()
     ev.steps_left -= 1
     if ev.steps_left < 0 or ev.nesting > 150:
+        ev.spent_loops = tuple(name for name, _ in ev.loops if name)
         raise BudgetError
 
 

@@ -1,0 +1,44 @@
+"""The macros that conditions of a text test, and that neither the text nor anything known defines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED, is_feature_macro
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.source_text import blank_printed
+
+_MOST_NESTED = 4  # conditions in one another
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if", re.M)
+_SWITCH = re.compile(r"!?(?:defined\()?[A-Za-z_]\w*\)?")  # a condition that only asks whether a macro is set
+
+
+def list_undecided_macros(text: str, macros: Mapping[str, str]) -> dict[str, bool]:
+    """Map the undecided macros of a text to whether every condition on it only asks whether it is set.
+
+    macros: given values.
+    """
+    found: dict[str, bool] = {}
+    if not _CONDITION.search(text):
+        return found
+    code = blank_printed(text)
+    for _ in range(_MOST_NESTED):
+        added = dict(found)
+        for condition in Preprocessor(code, 1, {**macros, **dict.fromkeys(found, NOT_DEFINED)}).read_text().met:
+            for name in _NAME.findall(condition):
+                if name != "defined" and name != ARCHITECTURE and not is_feature_macro(name) and name not in macros:
+                    added[name] = added.get(name, True) and _SWITCH.fullmatch(condition) is not None
+        if added.keys() == found.keys():
+            break
+        found = added
+    return found
+
+
+def needs_macros(text: str, macros: Mapping[str, str], undecided: Iterable[str], places: Iterable[int]) -> bool:
+    """Return whether some places of a text are code only where the undecided macros are defined."""
+    code, names = blank_printed(text), tuple(undecided)
+    without = Preprocessor(code, 1, {**macros, **dict.fromkeys(names, NOT_DEFINED)}).read_text().source
+    within = Preprocessor(code, 1, {**macros, **dict.fromkeys(names, "1")}).read_text().source
+    return any(within.has_place(at) and not without.has_place(at) for at in places)

@@ -1,0 +1,141 @@
+"""Narrow a call that gives a wrong start to the argument, and to the term of its sum, that has to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanescope.cxx.source_text import find_closing
+from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
+from lanescope.workbench.function_texts import FunctionText, find_function_at
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+STAGE = r"(?i:.*(?:stage|pipe|slot|buf_?i|phase).*|s|st)"  # names of stage counters
+_MOST_WORDS = 24  # of an expression and of what its variables were set to
+_ITEM = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*\[\s*[A-Za-z_]\w*\s*\]")
+_INDEX = re.compile(r"\[")
+
+
+def narrow_to_term(
+    blank: str, functions: tuple[FunctionText, ...], chain: Sequence[Span], at: Span, variable: str
+) -> Span:
+    """Narrow the span of a call to what gives the start: its argument, and the term that names the loop's variable.
+
+    chain: the descriptor's expression and the calls around it, innermost first; at: one of these; variable: a pattern
+    of its name, "" if the start is wrong in every turn. The span itself where it is not certain which argument it is.
+    """
+    if at not in chain or chain.index(at) == 0:
+        return at
+    argument = chain[0]
+    for call in chain[1 : chain.index(at) + 1]:
+        if call[0] <= argument[0] < call[1]:
+            continue  # a parameter was followed to the call already
+        given = find_given_argument(blank, functions, argument, call)
+        if given is None:
+            return at
+        argument = given
+    return _find_term(blank, functions, argument, variable) or argument
+
+
+def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
+    """Follow an array of pointers, one for each stage, to the term that sets their distance: the place itself if it
+    names none, or several.
+
+    For `smem_b[s] + k * 32` that is `i * BYTES` of `smem_b[i] = buffer + i * BYTES;`.
+    """
+    found: set[Span] = set()
+    function = find_function_at(functions, at[0])
+    for match in _ITEM.finditer(blank, *at) if function is not None else ():
+        form = re.compile(rf"(?<![\w.]){match[1]}\s*\[\s*(\w+)\s*\]\s*=(?!=)\s*([^;{{}}]+);")
+        assigned = list(form.finditer(blank, *function.body)) if function is not None else []
+        if len(assigned) == 1:
+            first, inside = assigned[0], _skip_call(blank, assigned[0].span(2))
+            found |= {span for span in _list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
+    return found.pop() if len(found) == 1 else at
+
+
+def _skip_call(blank: str, at: Span) -> Span:
+    """Return the argument of a cast or call that an expression consists of, else the expression."""
+    match = re.compile(r"(?:[\w:]+\s*(?:<[^<>()]*>)?\s*)?\(").match(blank, *at)
+    return (match.end(), at[1] - 1) if match and find_closing(blank, match.end() - 1) == at[1] - 1 else at
+
+
+def find_wrong_loop(operand: VerifiedOperand, wrong: OperandStep) -> str:
+    """Return the loop variable whose value alone tells the wrong steps of a step's place from the right ones there, ""
+    if there is none or several.
+    """
+    place = {wrong.span, *wrong.around}
+    here = [step for step in operand.steps if {step.span, *step.around} == place]
+    right = [step for step in here if step.verdict == "match"]
+    others = [step for step in here if step.verdict == "mismatch"]
+    names = dict.fromkeys(name for step in others for name in step.loops)
+    telling = [name for name in names if right and _list_values(others, name).isdisjoint(_list_values(right, name))]
+    return telling[0] if len(telling) == 1 else ""
+
+
+def find_loop_step(blank: str, term: Span, variable: str) -> Span | None:
+    """Find the step of the loop over a variable that is itself a term: `k += 32`; None if it does not say how far."""
+    if not variable or blank[slice(*term)] != variable:
+        return None
+    step = re.compile(rf"\bfor\s*\([^;{{}}]*;[^;{{}}]*;\s*({re.escape(variable)}\s*(?:\+=|=)[^;{{}}]*?)\s*\)\s*[{{\w#]")
+    found = list(step.finditer(blank, 0, term[0]))
+    return found[-1].span(1) if found else None
+
+
+def _list_values(steps: Sequence[OperandStep], name: str) -> set[int | None]:
+    return {step.loops.get(name) for step in steps}
+
+
+def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: Span, call: Span) -> Span | None:
+    """Find the argument of a call that an expression in the called function is made of; None if that is not one."""
+    function = find_function_at(functions, inner[0])
+    named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
+    if function is None or named is None:
+        return None
+    given = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
+    return find_argument_span(blank, (named.start(), call[1]), given[0]) if len(given) == 1 else None
+
+
+def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
+    """Return the names in an expression, and in what the local variables among them were set to."""
+    words: set[str] = set()
+    expressions = [at]
+    while expressions:
+        span = expressions.pop()
+        more = set(_WORD.findall(blank[slice(*span)])) - words
+        words |= more
+        function = find_function_at(functions, span[0])
+        local = more - set(function.parameters) if function is not None and len(words) < _MOST_WORDS else set[str]()
+        given = (find_given_value(blank, functions, name, span) for name in sorted(local))
+        expressions += [one for one in given if one is not None and find_function_at(functions, one[0]) == function]
+    return words
+
+
+def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
+    """Find the term of an argument that names a variable, or names what was set from it; without one the index."""
+    index = next(_INDEX.finditer(blank, *argument), None)
+    inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
+    terms = list(_list_terms(blank, inside)) if variable else []
+    named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
+    if not named:
+        further = ((span, list_source_words(blank, functions, span)) for span in terms)
+        named = [span for span, words in further if any(map(re.compile(variable).fullmatch, words))]
+    return named[0] if len(named) == 1 else inside if index is not None else None
+
+
+def _list_terms(blank: str, inside: Span) -> Iterator[Span]:
+    """Yield the terms of a sum."""
+    first, depth = inside[0], 0
+    for at in range(*inside):
+        letter = blank[at]
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter in "+-" and not depth and blank[first:at].strip():
+            yield _trim(blank, (first, at))
+            first = at + 1
+    yield _trim(blank, (first, inside[1]))
+
+
+def _trim(blank: str, span: Span) -> Span:
+    text = blank[slice(*span)]
+    return span[0] + len(text) - len(text.lstrip()), span[1] - (len(text) - len(text.rstrip()))

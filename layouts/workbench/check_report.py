@@ -1,0 +1,68 @@
+"""The result of checking a text: mistakes, open points, and how much was verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
+from lanescope.workbench.gaps import CheckedDescriptor
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.tally import UnverifiedReads
+from lanescope.workbench.thread_gaps import CheckedKernel
+from lanescope.workbench.wrong_reads import WrongRead
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One mistake: its code, a sentence, its place, and the word that would be right.
+
+    reads: how many wrong reads follow from it; assumed: the assumptions it depends on, name → value; edits:
+    replacements that were tried and make all those reads right; follows: the places of those reads.
+    """
+
+    code: str
+    message: str
+    span: Span
+    fix: str = ""
+    reads: int = 0
+    assumed: tuple[tuple[str, str], ...] = ()
+    edits: tuple[TextEdit, ...] = ()
+    follows: tuple[WrongRead, ...] = ()
+
+    @property
+    def level(self) -> str:
+        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """A question that the text leaves open: a sentence, its place, and the names that -D accepts for it."""
+
+    message: str
+    span: Span
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The result of checking one text.
+
+    doubts: what is unusual but may be right; descriptors, maps: how many the text has; steps: reads that take every
+    element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
+    the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
+    are right only if their tiles begin at multiples of the swizzle's pattern.
+    """
+
+    findings: tuple[CheckFinding, ...]
+    open: tuple[OpenPoint, ...]
+    doubts: tuple[CheckFinding, ...]
+    descriptors: int
+    maps: int
+    steps: int
+    unverified: tuple[UnverifiedReads, ...] = ()
+    checked: tuple[CheckedDescriptor, ...] = ()
+    multiplier: str = ""
+    kernels: tuple[CheckedKernel, ...] = ()
+    placed: int = 0

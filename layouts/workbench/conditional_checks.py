@@ -1,0 +1,98 @@
+"""Check a text whose directives test macros that nothing defines: as nvcc compiles it, without them.
+
+What is verified there is verified "with DEBUG undefined". A mistake counts only if it is one in every variant: the
+variant with the macro defined is checked, too, and with several macros all variants together. So is code that stands
+only where a macro is defined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from lanescope.deadline import is_late
+from lanescope.inputs import join_words
+from lanescope.reader.code.predefined import NOT_DEFINED
+from lanescope.reader.code.undecided_macros import list_undecided_macros, needs_macros
+from lanescope.workbench.check_report import CheckReport, OpenPoint
+from lanescope.workbench.contents import parse_headers
+from lanescope.workbench.gaps import CheckedDescriptor
+from lanescope.workbench.results import Span
+
+_MACRO = "macro."
+_TELLING = re.compile(r"mma|desc|cuTensorMap|ldmatrix|cp\.async|CUtensorMap|tcgen05|__shared__", re.I)
+Check = Callable[[Mapping[str, str]], CheckReport]
+
+
+def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> CheckReport:
+    """Check a text with its undecided macros undefined, and in its other variants as far as a result needs them."""
+    macros = {key.removeprefix(_MACRO): value for key, value in choices.items() if key.startswith(_MACRO)}
+    undecided = list_undecided_macros(text, macros)
+    if not undecided:
+        return check(choices)
+    elsewhere = needs_macros(text, macros, undecided, _list_telling_places(text, choices))
+    merged = check(choices) if elsewhere else None
+    if merged is not None and not _depends_on(merged, undecided):
+        return merged
+    plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
+    if not plain.findings and merged is None:
+        return _note_condition(text, plain, undecided)
+    switched = len(undecided) == 1 and all(undecided.values()) and merged is None
+    late = plain if is_late() and merged is None else None  # a mistake that is not confirmed in time is a note
+    other = merged or late or check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
+    here = {(finding.code, finding.span) for finding in plain.findings}
+    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in here)]
+    best = plain if switched or (plain.steps >= other.steps and _count_open(plain) <= _count_open(other)) else other
+    report = replace(best, findings=tuple(certain))
+    if best is plain:
+        report = _note_condition(text, report, undecided)
+    told = {(finding.code, finding.span) for finding in certain}
+    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in told]
+    names = join_words(list(undecided))
+    points = (OpenPoint(f"With {names} undefined: {one.message}", one.span, tuple(undecided)) for one in rest)
+    places = [place for one in rest if one.reads for place in (one.span, *(read.span for read in one.follows))]
+    checked = tuple(_open_descriptor(one, places, f"depends on {', '.join(undecided)}") for one in report.checked)
+    return replace(report, open=(*report.open, *points), checked=checked)
+
+
+def _list_telling_places(text: str, choices: Mapping[str, str]) -> list[int]:
+    """Return the places of words that a check looks for, without those in headers."""
+    headers = parse_headers(choices)
+    places = (match.start() for match in _TELLING.finditer(text))
+    return [at for at in places if not any(first <= at < past for first, past in headers)]
+
+
+def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, str]:
+    return {**choices, **{_MACRO + name: value for name, value in macros.items()}}
+
+
+def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
+    """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
+    gaps = (*(one.gap for one in report.checked), *(one.gap for one in report.kernels))
+    words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
+    return not words.isdisjoint(names) or any("#if" in one.gap for one in report.kernels)
+
+
+def _count_open(report: CheckReport) -> int:
+    return sum(bool(one.gap) for one in report.checked) + len(report.unverified)
+
+
+def _open_descriptor(descriptor: CheckedDescriptor, places: Collection[Span], gap: str) -> CheckedDescriptor:
+    """Return a descriptor without a verdict if one of the places is in it."""
+    within = any(span[0] < place[1] and place[0] < span[1] for span in descriptor.spans for place in places)
+    return replace(descriptor, gap=descriptor.gap or gap) if within else descriptor
+
+
+def _note_condition(text: str, report: CheckReport, undecided: Mapping[str, bool]) -> CheckReport:
+    """Return a report with the note that its reads are verified with the macros undefined."""
+    if not report.steps:
+        return report
+    names = tuple(undecided)
+    match = re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{names[0]}\b", text, re.M)
+    span = match.span() if match is not None else (0, 0)
+    given = " ".join(f"-D {name}" for name in names[:2])
+    message = (
+        f"Verified as nvcc compiles the text, with {join_words(list(names))} undefined; {given} checks it otherwise."
+    )
+    return replace(report, open=(*report.open, OpenPoint(message, span, names)))

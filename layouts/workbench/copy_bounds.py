@@ -1,0 +1,68 @@
+"""Find TMA copies that go beyond the array they fill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.results import Span
+from lanescope.workbench.shared_budget import count_array_bytes
+from lanescope.workbench.stage_distances import split_address
+
+TITLES = {"copy_past_array": "A copy goes beyond its array"}
+
+
+def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
+    """Find arrays that end before the last byte which TMA copies into them; each array once."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    found: dict[Span, Pitfall] = {}
+    for run in text.runs:
+        reached: dict[str, int] = {}
+        for copy in list_placed(text, run.events):
+            end = _find_end(copy)
+            if end is not None:
+                reached[end[0]] = max(reached.get(end[0], 0), end[1])
+        for buffer, end_byte in reached.items():
+            for mistake in _check_array(text, buffer, end_byte, set(reached)):
+                found.setdefault(mistake.span, mistake)
+    return list(found.values())
+
+
+def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
+    """Return (buffer, the byte behind the last one that a copy writes) of the last stage, None if it is open."""
+    stages = split_address(copy.to)
+    if stages is not None:
+        return (stages.buffer, copy.to.const + (stages.count - 1) * stages.step + copy.count) if stages.count else None
+    ((name, factor), *rest) = copy.to.terms
+    return (name, copy.to.const + copy.count) if factor == 1 and not rest else None
+
+
+def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> Iterator[Pitfall]:
+    """Yield the array of a buffer if it is shorter.
+
+    The first member of a structure may stand for the whole of it, unless another member is filled by copies, too.
+    """
+    owner, _, name = buffer.rpartition(".")
+    others = {other for other in buffers if other != buffer and other.rpartition(".")[0] == owner}
+    if owner and not others:
+        return
+    form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
+    declared = [match for match in form.finditer(text.blank) if owner or "__shared__" in _take_head(text, match)]
+    size = count_array_bytes(text.blank, text.functions, declared[0]) if len(declared) == 1 else None
+    if size is not None and size < end:
+        at = declared[0].span(3)
+        yield Pitfall(
+            "copy_past_array",
+            f"{name} has {size:,} bytes, and the copies of its stages write up to byte {end:,}: what lies behind it is"
+            " overwritten.",
+            (at[0], at[0] + len(declared[0][3].rstrip())),
+        )
+
+
+def _take_head(text: KernelText, match: re.Match[str]) -> str:
+    """Return the declaration before its type."""
+    return text.blank[max(text.blank.rfind(letter, 0, match.start()) for letter in ";{}") + 1 : match.start()]

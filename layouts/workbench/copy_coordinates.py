@@ -1,0 +1,86 @@
+"""Find TMA copies of one operand that stay where they are in the loop in which the other operand's move along K."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.results import Span, VerifiedOperand
+from lanescope.workbench.transfers import TileCopy, find_map
+from lanescope.workbench.unread_slices import (
+    count_inner,
+    find_inner_place,
+    has_panels,
+    is_along_k,
+    measure_advance,
+)
+
+TITLES = {"k_coordinate_fixed": "The K coordinate of a copy does not move"}
+_LEAST_TURNS = 3
+_Turn = frozenset[tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class _LoopCopies:
+    """The copies of one map in one loop, by its turns."""
+
+    copies: list[TileCopy] = field(default_factory=list)
+    turns: dict[str, list[TileCopy]] = field(default_factory=lambda: defaultdict(list))
+
+    def is_fixed(self) -> bool:
+        """Return whether every turn copies from the same coordinates."""
+        places: set[_Turn] = {frozenset(tuple(map(str, c.at)) for c in turn) for turn in self.turns.values()}
+        return len(places) == 1 and len(self.turns) >= _LEAST_TURNS and not any(None in c.at for c in self.copies)
+
+    def advances(self, tensor_map: TensorMap) -> bool:
+        """Return whether every turn copies the slices along K that follow those of the turn before."""
+        width = count_inner(tensor_map)
+        places = [{find_inner_place(c, tensor_map) for c in turn} for turn in self.turns.values()]
+        known = [{at for at in turn if at is not None} for turn in places]
+        return width is not None and known == places and measure_advance(known, width) is not None
+
+
+def find_fixed_coordinates(
+    text: KernelText, copies: Sequence[TileCopy], operands: Sequence[VerifiedOperand], maps: Mapping[str, TensorMap]
+) -> Iterator[Pitfall]:
+    """Yield copies at the same coordinates in every turn of a loop that moves the other operand's copies along K.
+
+    maps: those of A and B. Both must be K-major: the inner coordinate is then along K.
+    """
+    if set(maps) != {"a", "b"} or maps["a"] is maps["b"]:
+        return
+    if not all(is_along_k(operand) for operand in operands if operand.steps):
+        return
+    loops: dict[object, dict[str, _LoopCopies]] = defaultdict(lambda: defaultdict(_LoopCopies))
+    for copy in copies:
+        found = find_map(copy, text.maps)
+        name = next((name for name, tensor_map in maps.items() if tensor_map is found), "")
+        cut = [n for n, (variable, _) in enumerate(copy.event.loops) if variable in text.code.cut]
+        if name and cut:
+            key = copy.event.calls[:1], str(copy.event.loops[: cut[-1]]), copy.event.loops[cut[-1]][0]
+            loops[key][name].copies.append(copy)
+            loops[key][name].turns[str(copy.event.loops[cut[-1]][1])].append(copy)
+    for of_loop in loops.values():
+        for name, other in (("a", "b"), ("b", "a")):
+            if set(of_loop) == {"a", "b"} and of_loop[name].is_fixed() and of_loop[other].advances(maps[other]):
+                yield _make_pitfall(text, of_loop[name].copies[0], name, maps[name])
+
+
+def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: TensorMap) -> Pitfall:
+    number = 2 if has_panels(tensor_map) else 0
+    at: Span = copy.event.at
+    if number < len(copy.written):
+        chain = [copy.written[number], *(call for _, call in reversed(copy.event.calls))]
+        at = narrow_to_term(text.blank, text.functions, chain, copy.event.at, "")
+    other = "B" if name == "a" else "A"
+    return Pitfall(
+        "k_coordinate_fixed",
+        f"Every turn of the loop copies the next slice along K of {other}, and the same place of {name.upper()}: its K"
+        " coordinate has to move, too.",
+        at,
+    )

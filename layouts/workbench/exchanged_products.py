@@ -1,0 +1,96 @@
+"""Find products that are given A's descriptor as B and B's as A, where only the other order fits the tiles.
+
+Names alone do not say so: a product may be meant to be the transposed one. Here the starts must agree: what is read as
+B moves by the 64 rows of A from tile to tile, so that its N columns overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.workbench.addresses import list_start_names
+from lanescope.workbench.alignment import WARPGROUP
+from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+
+MOST_PRODUCTS = 64  # of one kernel that are compared
+_ROWS_OF_A = 64  # of every wgmma (PTX ISA 9.1, 9.7.15.2)
+_ROW_GROUP = 8
+
+
+def find_exchanged_products(text: KernelText, bench: Bench) -> list[Pitfall]:
+    """Find the first product of each kernel whose operands are exchanged for certain."""
+    crossed = any(
+        cause.code == "operands_exchanged"
+        for operand in bench.operands
+        for s in operand.steps[:1]
+        for cause in s.causes
+    )
+    pitches = {int((operand.stored or {}).get("line_stride") or 0) for operand in bench.operands}
+    if not crossed or len(pitches) != 1 or not (pitch := pitches.pop()):
+        return []
+    return [mistake for run in text.runs for mistake in _check_run(text, run, pitch)]
+
+
+def _check_run(text: KernelText, run: KernelRun, pitch: int) -> Iterator[Pitfall]:
+    products = [(event, use) for event in run.events for use in _list_uses(event)][:MOST_PRODUCTS]
+    uses = [use for _, use in products]
+    if not uses or not all(map(_is_crossed, uses)):
+        return
+    columns = {use.mention.instruction.shape for use in uses if use.mention is not None}
+    moved_a, moved_b = (_find_least_move(uses, name, _ROW_GROUP * pitch) for name in "ab")
+    rows = {int(shape.partition("n")[2].partition("k")[0]) for shape in columns}
+    if len(rows) != 1 or moved_b is None:
+        return
+    n = rows.pop()
+    fits_exchanged = moved_b >= _ROWS_OF_A * pitch and (moved_a is None or moved_a >= n * pitch)
+    if moved_b >= n * pitch or not fits_exchanged:
+        return
+    event, use = products[0]
+    yield Pitfall(
+        "operands_exchanged",
+        f"{use.arguments['a'].name} is given as A and {use.arguments['b'].name} as B, which are the other operand's by"
+        f" their names. What is read as B moves by {moved_b // pitch} rows from tile to tile, and the instruction reads"
+        f" {n}: exchange the two descriptors.",
+        _find_place(text, event, use),
+    )
+
+
+def _list_uses(event: KernelEvent) -> list[DescriptorUse]:
+    run = event.run
+    uses = find_asm_uses([run], ()) if event.kind == "wgmma" and isinstance(run, AsmRun) else []
+    return [use for use in uses if set(use.arguments) == {"a", "b"}]
+
+
+def _is_crossed(use: DescriptorUse) -> bool:
+    letters = {name: find_operand_letter(*list_start_names(use.arguments[name].value)) for name in "ab"}
+    return letters == {"a": "b", "b": "a"}
+
+
+def _find_least_move(uses: Sequence[DescriptorUse], name: str, least: int) -> int | None:
+    """Return the least distance of whole row groups between the starts of an operand, None if it does not move."""
+    starts: dict[object, set[int]] = {}
+    moves: set[int] = set()
+    for use in uses:
+        line = use.arguments[name].address
+        if line is None:
+            return None
+        starts.setdefault(line.terms, set()).add(line.const)
+        moves |= {factor for symbol, factor in line.terms if WARPGROUP.fullmatch(symbol)}
+    for of_tile in starts.values():
+        first = min(of_tile)
+        moves |= {start - first for start in of_tile if start > first and not (start - first) % least}
+    return min(moves, default=None)
+
+
+def _find_place(text: KernelText, event: KernelEvent, use: DescriptorUse) -> Span:
+    """Find where the descriptors are exchanged: in the asm statement if their names cross there, else in the call."""
+    spans = [use.arguments[name].span for name in "ab"]
+    if [find_operand_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
+        return min(spans)
+    chain = [spans[0], *(call for _, call in reversed(event.calls))]
+    return narrow_to_term(text.blank, text.functions, chain, event.at, "")

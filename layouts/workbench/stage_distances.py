@@ -1,0 +1,145 @@
+"""Find stages that are read at another distance than they are copied at."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanescope.descriptor.matrix import Descriptor, reads
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.workbench.addresses import evaluate_word
+from lanescope.workbench.blamed_terms import STAGE, narrow_to_term
+from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.results import Span
+from lanescope.workbench.stage_counters import is_counter
+from lanescope.workbench.tcgen05 import make_view
+from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+
+TITLES = {"stage_distance": "Stages are read at another distance than they are copied at"}
+_WRAP = re.compile(r"== (\d+) \? 0 : ")  # a counter that begins again after so many stages
+MOST_READS = 256  # of one kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """An address with a stage counter. step: the bytes from one value of the counter to the next; count: the values
+    that it takes, 0 if that is open.
+    """
+
+    buffer: str
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _StagedRead:
+    """A read of an operand in a stage."""
+
+    event: KernelEvent
+    use: DescriptorUse
+    operand: str
+    stages: Stages
+
+    @property
+    def step(self) -> int:
+        return self.stages.step
+
+    @property
+    def span(self) -> Span:
+        return self.use.arguments[self.operand].span
+
+
+def find_stage_distances(text: KernelText) -> list[Pitfall]:
+    """Find reads whose stage counter moves them by other bytes than the copies' moves these; each place once."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    found: dict[Span, Pitfall] = {}
+    for run in text.runs:
+        for mistake in _check_run(text, run):
+            found.setdefault(mistake.span, mistake)
+    return list(found.values())
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    copied: dict[str, list[tuple[Stages, PlacedCopy]]] = defaultdict(list)
+    for copy in list_placed(text, run.events):
+        stages = split_address(copy.to)
+        if stages is not None:
+            copied[stages.buffer].append((stages, copy))
+    sites: dict[tuple[Span, str], list[_StagedRead]] = defaultdict(list)
+    for one in _list_reads(run) if copied else ():
+        sites[one.event.at, one.operand].append(one)
+    for of_site in sites.values():
+        read = of_site[0]
+        copies = copied.get(read.stages.buffer, [])
+        distances = {stages.step for stages, _ in copies}
+        same = len({(one.step, one.stages.buffer) for one in of_site}) == len(distances) == 1
+        if not same or read.step in distances:
+            continue
+        counts = [{one.count for one in every if one.count} for every in _list_stages(of_site, copies)]
+        ring = counts[0].pop() if counts[0] == counts[1] and len(counts[0]) == 1 else 0
+        distance = distances.pop()
+        if ring > 1 or _is_wrong(read, distance):
+            yield _make_pitfall(text, read, distance, copies[0][1])
+
+
+def _list_stages(
+    of_site: Sequence[_StagedRead], copies: Sequence[tuple[Stages, PlacedCopy]]
+) -> tuple[list[Stages], list[Stages]]:
+    return [one.stages for one in of_site], [stages for stages, _ in copies]
+
+
+def _is_wrong(read: _StagedRead, distance: int) -> bool:
+    """Return whether no numbering of the stages lets reads at one distance take copies at another."""
+    if read.step > distance:
+        return bool(read.step % distance)
+    return read.step < _measure_extent(read)  # two turns read some of the same bytes
+
+
+def _measure_extent(read: _StagedRead) -> int:
+    """Return the bytes from the first to the last one that an instruction reads, 0 if they are open."""
+    use, argument = read.use, read.use.arguments[read.operand]
+    symbols = {name: 0 for piece in argument.value.pieces for name, _ in piece.source.terms}
+    word = evaluate_word(argument.value, symbols)
+    if word is None or use.mention is None:
+        return 0
+    view = make_view(use.mention.instruction, read.operand, use.majors.get(read.operand, "K"))
+    address_of = reads(Descriptor(word, view.form), view)
+    return int(address_of.max() - address_of.min()) + view.bits // 8
+
+
+def _list_reads(run: KernelRun) -> Iterator[_StagedRead]:
+    """Yield the reads of products whose start has one stage counter."""
+    events = {e.order: e for e in run.events if e.kind == "wgmma" and isinstance(e.run, AsmRun)}
+    for use in find_asm_uses([e.run for e in list(events.values())[:MOST_READS] if isinstance(e.run, AsmRun)], ()):
+        for operand, argument in use.arguments.items():
+            stages = split_address(argument.address) if argument.address is not None else None
+            if stages is not None:
+                yield _StagedRead(events[use.order], use, operand, stages)
+
+
+def split_address(line: LinearExpression) -> Stages | None:
+    """Return the stages of an address with one stage counter, the same for all threads; None for another address."""
+    buffers = [name for name, factor in line.terms if factor == 1 and not is_counter(name)]
+    counters = [(name, factor) for name, factor in line.terms if is_counter(name)]
+    if len(line.terms) != 2 or len(buffers) != 1 or len(counters) != 1 or "threadIdx" in counters[0][0]:
+        return None
+    name, step = counters[0]
+    ends = {int(match[1]) for match in _WRAP.finditer(name)}
+    return Stages(buffers[0], step, ends.pop() if len(ends) == 1 else 0) if step > 0 else None
+
+
+def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: PlacedCopy) -> Pitfall:
+    message = (
+        f"{read.operand.upper()} of wgmma begins {read.step:,} bytes further in each stage, and the copies into"
+        f" {read.stages.buffer} {distance:,}: after the first stage it does not read what was copied."
+    )
+    if read.step == copy.count != distance and copy.argument is not None:
+        return Pitfall("stage_distance", message, copy.argument)
+    chain = [read.span, *(call for _, call in reversed(read.event.calls))]
+    at = narrow_to_term(text.blank, text.functions, chain, read.event.at, STAGE)
+    return Pitfall("stage_distance", message, at)

@@ -1,0 +1,259 @@
+"""Find loops over K that end before the K which each turn copies: slices are copied and never multiplied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.addresses import evaluate_linear
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+from lanescope.workbench.shared_budget import compute_number
+from lanescope.workbench.transfers import TileCopy, find_map
+
+TITLES = {"k_slices_unread": "The loop over K leaves slices of the tile unread"}
+_SHAPE = re.compile(r"m64n\d+k\d+")
+
+
+@dataclass(frozen=True)
+class UnreadSlices:
+    """The kernels of a text, their copies, and the operands of their products.
+
+    find_operand_map: the tensor map that an operand is stored by; symbols: the assumed addresses; advances: by how much
+    each map's copies advance.
+    """
+
+    text: KernelText
+    kernels: Sequence[KernelRun]
+    copies: Sequence[TileCopy]
+    operands: Sequence[VerifiedOperand]
+    find_operand_map: Callable[[VerifiedOperand], TensorMap | None]
+    symbols: Mapping[str, int]
+    advances: dict[int, int | None] = field(default_factory=dict)
+
+    def find_mistakes(self) -> Iterator[Pitfall]:
+        """Yield loops over K that end before the K which each turn copies."""
+        sites: dict[object, list[VerifiedOperand]] = {}  # of a peeled pipeline each site multiplies tiles of its own
+        for operand in self.list_multiplied():
+            around = operand.steps[0].around if operand.steps else ()
+            sites.setdefault((operand.instruction, around), []).append(operand)
+        for operands in sites.values():
+            ends = {_find_shortest(operand, self._list_cut(operand)) for operand in operands}
+            reached, last = ends.pop() if len(ends) == 1 else (None, -1)
+            if reached is None:
+                continue
+            sure = [operand for operand in operands if is_along_k(operand)]
+            copied = {self._find_copied(operand) for operand in sure}
+            whole = copied.pop() if len(copied) == 1 else None
+            if whole is not None and reached < whole and any(_is_whole(operand, whole) for operand in sure):
+                yield self._make_unread_pitfall(sure[0].steps[last], last, reached, whole)
+
+    def _find_copied(self, operand: VerifiedOperand) -> int | None:
+        """Return the K that each turn copies for an operand, None if open."""
+        tensor_map = self.find_operand_map(operand)
+        if tensor_map is None:
+            return None
+        if id(tensor_map) not in self.advances:
+            self.advances[id(tensor_map)] = self._find_advance(tensor_map)
+        return self.advances[id(tensor_map)]
+
+    def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, whole: int) -> Pitfall:
+        variable = list(step.loops)[-1] if step.loops else ""
+        within = [span for span in step.around if self._find_bound(span, variable)]
+        place = within[0] if within else self._find_product(next(iter(step.loops), "") if last >= 0 else "")
+        return Pitfall(
+            "k_slices_unread",
+            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
+            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
+            self._find_bound(place, variable) or place,
+        )
+
+    def _find_product(self, variable: str) -> Span:
+        """Find the first instruction inside a loop over a variable; the first of all if no variable is named."""
+        events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
+        inside = (
+            event
+            for event in events
+            if isinstance(event.run, AsmRun) and variable in {name for name, _ in event.run.loops[:1]}
+        )
+        return next(inside, events[0]).at
+
+    def _list_cut(self, operand: VerifiedOperand) -> set[str]:
+        """Return the variables of loops that may have been cut, without those that end here as their text says."""
+        cut = set(self.text.code.cut)
+        last = {list(step.loops)[-1].rstrip("'") for step in operand.steps if step.loops}
+        return cut - {name for name in cut & last if self._ends_as_written(operand, name)}
+
+    def _ends_as_written(self, operand: VerifiedOperand, variable: str) -> bool:
+        """Return whether the last turn of a loop is the one before its condition, which names only constants, fails."""
+        values: dict[Span, set[int]] = {}
+        for step in operand.steps:
+            places = [span for at in step.around or (step.span,) if (span := self._find_bound(at, variable))]
+            for name, value in step.loops.items():
+                if name.rstrip("'") == variable and value is not None:
+                    values.setdefault(places[0] if places else (0, 0), set()).add(value)
+        return bool(values) and all(self._is_last(at, variable, sorted(of_loop)) for at, of_loop in values.items())
+
+    def _is_last(self, at: Span, variable: str, values: Sequence[int]) -> bool:
+        match = re.compile(rf"{re.escape(variable)}\s*(<=?|!=)(.+)", re.S).fullmatch(self.text.blank, *at)
+        end = compute_number(self.text.blank, self.text.functions, match.span(2)) if match is not None else None
+        if match is None or end is None or len(values) < 2:
+            return False
+        return 2 * values[-1] - values[-2] >= end + (match[1] == "<=")
+
+    def list_multiplied(self) -> list[VerifiedOperand]:
+        """Return the operands of the instructions that the kernels run."""
+        shapes = {
+            match[0]
+            for run in self.kernels
+            for event in run.events
+            if event.kind == "wgmma" and (match := _SHAPE.search(getattr(event.run, "text", "")))
+        }
+        kinds = {event.kind for run in self.kernels for event in run.events}
+        described = "wgmma" not in kinds  # tcgen05.mma has its shape in its instruction descriptor
+        return [
+            operand for operand in self.operands if described or any(shape in operand.instruction for shape in shapes)
+        ]
+
+    def _list_turns(self, tensor_map: TensorMap) -> dict[tuple[object, str], set[int]]:
+        """Return the inner coordinates at which a map is copied in each iteration of the innermost loop that was cut,
+        else of the outermost; {} if one is open. The keys are the loops around it, the iteration and the barrier: an
+        iteration may fill several stages.
+        """
+        turns: dict[tuple[object, str], set[int]] = {}
+        firsts: dict[tuple[object, str], int] = {}
+        for copy in self.copies:
+            if find_map(copy, self.text.maps) is not tensor_map:
+                continue
+            loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
+            at = find_inner_place(copy, tensor_map)
+            if at is None or not loops:
+                return {}
+            depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
+            if copy.barrier in ("", "None"):
+                return {}
+            around = copy.event.calls, str(loops[:depth])
+            turn = around, f"{loops[depth]} {copy.barrier}"
+            if firsts.setdefault(turn, at) != at and self._begins_tile(copy):
+                return {}
+            turns.setdefault(turn, set()).add(at)
+        return turns
+
+    def _begins_tile(self, copy: TileCopy) -> bool:
+        """Return whether a tile of its own is read from where a copy begins: one barrier may announce several tiles."""
+        begin = None if copy.to is None else evaluate_linear(copy.to, self.symbols)
+        return any(step.read == begin for o in self.operands for step in o.steps if not step.k and not step.mn)
+
+    def _find_advance(self, tensor_map: TensorMap) -> int | None:
+        """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
+        width = count_inner(tensor_map)
+        groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
+        for (around, _), places in self._list_turns(tensor_map).items():
+            groups.setdefault(around, []).append(places)
+        found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
+        return found.pop() if len(found) == 1 else None
+
+    def _find_bound(self, at: Span, variable: str) -> Span | None:
+        """Find the condition of the innermost loop over a variable around a place."""
+        form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
+        found = list(form.finditer(self.text.blank, 0, at[0])) if variable else []
+        return found[-1].span(1) if found else None
+
+
+def has_panels(tensor_map: TensorMap) -> bool:
+    """Return whether the third dimension of a map continues the innermost."""
+    box, bits = tensor_map.box, tensor_map.element_bits
+    return (
+        bool(bits)
+        and len(box) == 3
+        and len(tensor_map.strides) > 1
+        and box[0] is not None
+        and bool(tensor_map.strides[1] == box[0] * (bits or 0) // 8)
+    )
+
+
+def count_inner(tensor_map: TensorMap) -> int | None:
+    """Return the elements that a box has along the inner dimension."""
+    box = tensor_map.box
+    if not box or box[0] is None:
+        return None
+    if not has_panels(tensor_map):
+        return box[0]
+    return None if box[2] is None else box[0] * box[2]
+
+
+def find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
+    """Return the start of a copy along the inner dimension, in elements; None if open."""
+    places = [copy.at[n] for n in ((0, 2) if has_panels(tensor_map) else (0,)) if n < len(copy.at)]
+    known = [place.known if place is not None else None for place in places]
+    if not known or known[0] is None or known[-1] is None:
+        return None
+    return known[0] + (tensor_map.box[0] or 0) * known[1] if len(known) > 1 and known[1] is not None else known[0]
+
+
+def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
+    """Return by how much the places of boxes advance in each turn; None if they leave gaps or overlap."""
+    counts = {len(places) for places in turns}
+    every = sorted(set().union(*turns))
+    if len(turns) < 3 or len(counts) != 1:
+        return None
+    count = counts.pop()
+    # the boxes of a turn are side by side along K, and those of the next turn follow
+    contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
+    return width * count if contiguous and len(every) == count * len(turns) else None
+
+
+def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
+    """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
+    last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
+    """
+    whole = _find_reached(operand, operand.steps, cut)
+    turns: dict[str, dict[int | None, list[int]]] = {}
+    for n, step in enumerate(operand.steps):
+        variable = next(iter(step.loops), "")
+        if variable.rstrip("'") in cut:
+            turns.setdefault(variable, {}).setdefault(step.loops[variable], []).append(n)
+    for later in (list(of_variable.values())[1:] for of_variable in turns.values()):
+        reached = {_find_reached(operand, [operand.steps[n] for n in numbers], cut) for numbers in later}
+        one = reached.pop() if len(later) > 1 and len(reached) == 1 else None
+        if whole is not None and one is not None and one < whole:
+            return one, later[-1][-1]
+    return whole, -1
+
+
+def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:
+    """Return the K that steps of an operand reach, one after the other from 0; None if that is open."""
+    if operand.left or any(step.verdict != "match" for step in operand.steps):
+        return None
+    slices = sorted({(step.k, step.k + step.depth) for step in steps})
+    innermost = {list(step.loops)[-1].rstrip("'") for step in steps if step.loops and step.k}
+    if innermost & set(cut) or not slices or slices[0][0]:
+        return None
+    return slices[-1][1] if _are_joined(slices) else None
+
+
+def _is_whole(operand: VerifiedOperand, depth: int) -> bool:
+    """Return whether a start that other numbers than the tile's address move is moved by whole tiles of this K only.
+
+    Then every thread multiplies the same slices, and their steps are all K steps.
+    """
+    if operand.seen is None or not operand.steps:
+        return False
+    tile = (max(step.mn for step in operand.steps) + operand.seen.rows) * depth * operand.seen.bits // 8
+    moves = [factor for _, factor in operand.terms if factor != 1]
+    return len(operand.terms) == 1 + len(moves) == len(set(operand.symbols)) and all(not f % tile for f in moves)
+
+
+def is_along_k(operand: VerifiedOperand) -> bool:
+    """Return whether the first two K steps of an operand are 32 bytes apart: in a box whose inner dimension is K."""
+    first = {step.k: step.read for step in reversed(operand.steps)}
+    depth = operand.steps[0].depth
+    return 0 in first and first.get(depth, first[0]) ^ first[0] == 32  # a swizzle exchanges the steps of a row
+
+
+def _are_joined(slices: Sequence[tuple[int, int]]) -> bool:
+    return all(end == start for (_, end), (start, _) in pairwise(slices))

@@ -1,0 +1,75 @@
+"""Mistakes of one place in a ring of stages whose calls span several lines: each at the line that has to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.ring_kernels import RING, plant_after
+from tests.transfer_kernels import TMA, plant
+
+LOOP = "for (int turn = 1"
+MISTAKES = {
+    "rows of the second tile": (LOOP, "m * 64 * BK", "m * 32 * BK", "other_slice"),
+    "K step of the loop": (LOOP, "k += 16", "k += 32", "element_size"),
+    "end of one of two K loops": (LOOP, "k < BK;", "k < BK - 16;", "k_slices_unread"),
+    "K step left out": ("for (int m", "BN * BK + k]", "BN * BK]", "k_step_missing"),
+    "barrier of the first stage": ("&B,", "&full[stage]", "&full[0]", "expect_tx_bytes"),
+    "descriptors exchanged": ("void add", '"l"(desc_a)', '"l"(desc_b)', "operands_exchanged"),
+    "distance of the stages that are read": (LOOP, "stage * BN", "stage * 2 * BN", "stage_distance"),
+    "stages that are read overlap": (LOOP, "stage * BN", "stage * 64", "stages_overlap"),
+    "distance of the stages that are copied": ("&ring.B", "stage * BN", "stage * 2 * BN", "stage_distance"),
+    "stages that an array lacks": ("struct Ring", "ROWS * BK * STAGES", "ROWS * BK", "copy_past_array"),
+    "coordinate along K": ("&B,", "k * BK", "0", "k_coordinate_fixed"),
+    "columns of both boxes": ("uint32_t box[2]", "{64, box_rows}", "{32, box_rows}", "tma_tile_part"),
+    "group that is left pending": ("before = stage;", "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short"),
+    "stages of the copies": ("tma_load(\n", "&ring.A[stage * ROWS", "&ring.A[stage * 64", "copies_overlap"),
+}
+
+
+def test_the_right_kernel_is_verified() -> None:
+    report = check_text(RING)
+    assert (report.findings, report.unverified, report.steps) == ((), (), 96)
+
+
+def test_an_iteration_may_fill_several_stages() -> None:
+    """Each stage has its own barrier, and its slice of K is multiplied whole."""
+    loop = "  for (int t = 0; t < K / BK; ++t) {\n    int slot = t % STAGES;\n"
+    rings = "  for (int ring = 0; ring < K / BK / STAGES; ++ring)\n  for (int slot = 0; slot < STAGES; ++slot) {\n"
+    report = check_text(plant((loop, f"{rings}    const int t = ring * STAGES + slot;\n")))
+    assert report.steps and not report.findings
+
+
+def test_the_distance_of_an_array_of_stages_is_told_once() -> None:
+    """Each stage has a pointer, set in a loop: its number is at fault, not the reads and copies that take it."""
+    tile = "  bf16* sB = sA + STAGES * BM * BK;\n"
+    fill = "  bf16* stages_b[STAGES];\n  for (int i = 0; i < STAGES; ++i) stages_b[i] = (sB + i * BM * BK);\n"
+    text = plant((tile, tile + fill)).replace("sB + slot * BN * BK", "stages_b[slot]")
+    (finding,) = check_text(text).findings
+    assert (finding.code, text[slice(*finding.span)]) == ("stages_overlap", "i * BM * BK")
+
+
+def test_a_barrier_may_announce_several_tiles() -> None:
+    """Both tiles of an iteration are multiplied whole, by loops of their own."""
+    second = "t * BK", "(t + 1) * BK"
+    loads = TMA[TMA.index("      tma_load(sA") : TMA.index("    }\n    wait(&full")]
+    more = loads.replace(*second).replace("slot *", "(slot + 1) *")
+    loop = TMA[TMA.index("    for (int k = 0; k < BK / 16") : TMA.index("    warpgroup_commit();\n    warpgroup_wait")]
+    text = plant(
+        (loads, loads + more),
+        (loop, loop + loop.replace("slot *", "(slot + 1) *")),
+        ("t < K / BK; ++t", "t < K / BK; t += 2"),
+        ("(BM * BK + BN * BK) * sizeof", "2 * (BM * BK + BN * BK) * sizeof"),
+    )
+    report = check_text(text)
+    assert report.steps and not report.findings
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_stands_at_its_line(name: str) -> None:
+    after, old, new, code = MISTAKES[name]
+    text, line = plant_after(after, old, new)
+    if name == "descriptors exchanged":
+        text = text.replace('        "l"(desc_b));', '        "l"(desc_a));')
+    found = [(finding.code, text.count("\n", 0, finding.span[0])) for finding in check_text(text).findings]
+    assert found == [(code, line)]
