@@ -77,9 +77,11 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
         *text.code.skipped,
     )
     waits = [record.order for record in records if _may_wait(record)]
+    ends = dict(text.code.overflowed)  # behind them waits may be left out
     for before, after in pairwise(_list_placed(text, events)):
         together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
+        waited |= after.event.order > ends.get(after.event.calls[0][0], after.event.order)
         away = before.find_distance(after)
         if together and not waited and away and before.event.at != after.event.at:
             yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))

@@ -14,7 +14,7 @@ from functools import cached_property
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
+from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, MOST_STORES, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
@@ -158,7 +158,10 @@ def _is_complete(
     stores = sum(event.kind == "store" for event in events)
     if code.unread or unfinished & {name for name, _ in calls} or stores >= MOST_STORES:
         return False
-    if len(code.assembled) < MOST_ASSEMBLED and len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
+    cut = dict(code.overflowed).get(calls[0][0])
+    if cut is not None:
+        return bool(events) and reached < cut
+    if len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
         return True
     return bool(events) and reached < max((run.order for run in code.assembled), default=0)
 
