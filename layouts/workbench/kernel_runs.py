@@ -136,7 +136,8 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
-    records = [*code.made, *code.assembled, *code.skipped, *code.stored]
+    whole = [run for run in code.assembled if not run.part]
+    records = [*code.made, *whole, *code.skipped, *code.stored]
     for record in sorted(records, key=lambda one: one.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:

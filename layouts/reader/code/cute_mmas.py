@@ -294,9 +294,7 @@ MEMBER_TYPES = frozenset(("AtomThrID", "AtomShape_MNK"))
 
 
 def find_member_type(name: str, owner: Any, evaluate: Any) -> ResolvedType | None:
-    """Return TiledMMA::AtomThrID, one number for each CTA or thread of an instruction, or ::AtomShape_MNK; None if it is
-    unknown.
-    """
+    """Return TiledMMA::AtomThrID (the CTAs or threads of an instruction) or ::AtomShape_MNK; None if unknown."""
     try:
         atom = find_tiled_mma(owner, evaluate).atom
     except (OpenCuteValueError, LayoutError):

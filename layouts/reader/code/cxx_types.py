@@ -176,8 +176,9 @@ class TypeLowering(NodeReader):
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
     def find_misread_call(self, node: tree_sitter.Node) -> tree.Call | None:
-        """Return the call that a type is: size<0>(tile) as a template argument, which the grammar reads as the type of a
-        function. None for a type: its template arguments are types.
+        """Return the call that the grammar reads as the type of a function: size<0>(tile) as a template argument.
+
+        None for a type: its template arguments are types.
         """
         declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
         if declarator is None or kind is None or declarator.type != "abstract_function_declarator":

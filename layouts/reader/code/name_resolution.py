@@ -337,9 +337,7 @@ def _find_mma_member(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> R
     """Return TiledMMA::AtomThrID and the like, None for another type."""
     if ev.python or len(type_node.path) < 2 or type_node.name not in MEMBER_TYPES:
         return None
-    outer = ev.resolve_name(type_node.path[:-1], scope, type_node.span[0])
-    if isinstance(outer, TemplateEntity):
-        outer = ev.apply_template(outer, [])
+    outer: Any = _resolve_base_type(ev, tree.Type(type_node.path[:-1], span=type_node.span), scope)
     return find_member_type(type_node.name, outer, CuteEvaluator(ev.text, None).evaluate_value)
 
 
