@@ -33,6 +33,24 @@ def test_an_alias_may_have_the_name_of_its_template() -> None:
     assert find_builders(TRAITS)[0].fields["sbo_bytes"] == 64 * 16
 
 
+TILES = """template <typename T> __device__ void stage(uint32_t s, T* tiles[], uint32_t k) {
+  uint32_t x = __cvta_generic_to_shared(tiles[s] + k);
+  uint64_t desc = (x & 0x3ffff) >> 4 | 64ull << 32 | 1ull << 62;
+  use(desc);
+}
+__global__ void kernel() {
+  extern __shared__ __align__(1024) char tile[];
+  half* tiles[2];
+  for (int i = 0; i < 2; ++i) tiles[i] = (half*)tile + i * 4096;
+  stage(1, tiles, 16);
+}
+"""
+
+
+def test_a_type_is_deduced_from_an_array_of_pointers() -> None:
+    assert str(find_builders(TILES)[0].start) == "tile + 8224"
+
+
 def test_a_call_as_a_template_argument_is_no_type_of_a_function() -> None:
     (said,) = cxx.parse_cxx(make_plain_source("auto a = f(A<size<0>(tile), B<int>(C)>{});"))
     assert isinstance(said, tree.Declaration) and isinstance(said.value, tree.Call)
@@ -51,7 +69,8 @@ template <class TA> void host() {
   auto tile = Shape<_128, _16, _64>{};
   auto mma = make_tiled_mma(SM100_MMA_F16BF16_SS<TA, TA, float, size<0>(tile), 16, UMMA::Major::MN,
                                                  UMMA::Major::MN>{});
-  using ThrID = typename decltype(mma)::AtomThrID;
+  using Mma = decltype(mma);
+  using ThrID = typename Mma::AtomThrID;
   auto shape = partition_shape_A(mma, make_shape(size<0>(tile), size<2>(tile)));
   using Rows = decltype(shape_div(shape<0>(tile), shape_div(shape<0>(tile), size<0>(tile) / size(ThrID{}))));
   using Atom = decltype(cutlass::gemm::collective::detail::sm100_smem_selector<
