@@ -10,6 +10,7 @@ from lanescope.workbench import (
     filled_tiles,
     idesc_checks,
     order,
+    scale_ids,
     shared_budget,
     target_checks,
     tensor_memory_order,
@@ -31,6 +32,7 @@ WARNINGS = frozenset(
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
+    **scale_ids.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
     **target_checks.TITLES,

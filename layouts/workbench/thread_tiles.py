@@ -17,6 +17,7 @@ from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.fragment_messages import describe_fragment
+from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
@@ -131,6 +132,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
+        report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )

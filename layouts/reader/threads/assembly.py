@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -262,10 +262,35 @@ def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         run.products.append(
-            MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns), result)
+            MmaUse(
+                opcode,
+                code.assembly.span,
+                a,
+                b,
+                tuple(run.calls),
+                run.mask.copy(),
+                tuple(run.turns),
+                result,
+                tuple(_list_scale_ids(code, opcode, operands)),
+            )
         )
     for one in split_operands(operands[0].strip("{} ")):
         code.put_value(one, make_open_data(run.threads, 4))
+
+
+def _list_scale_ids(
+    code: _AsmCode, opcode: str, operands: Sequence[str]
+) -> Iterator[tuple[int | None, tuple[int, int]]]:
+    """Yield (value, place) of byte-id and thread-id of A and of B, in a block-scaled mma."""
+    pairs = (split_operands(operands[n].strip("{} ")) for n in (-3, -1)) if len(operands) == 8 else ()
+    for token in (one for pair in pairs if "block_scale" in opcode for one in pair):
+        value = code.get_value(token)
+        known = value.known if isinstance(value, ThreadNumber) else None
+        site = code.get_site(token)
+        first = parse_immediate(code.run.text[slice(*site)])
+        if first is not None and first != known:  # what a loop begins with
+            site = code.run.calls[-1] if code.run.calls else code.assembly.span
+        yield known, site
 
 
 def _find_register(code: _AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, int] | None:

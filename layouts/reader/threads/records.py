@@ -52,6 +52,8 @@ class MmaUse:
     turns: tuple[int, ...]  # of the loops around, outermost first
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
 
+    ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
+
     def has_result_of(self, other: MmaUse) -> bool:
         """Return whether D is in the same registers as that of another product."""
         one, two = self.result, other.result
