@@ -130,3 +130,18 @@ void host() { first<<<1, 32>>>(0); second<<<1, 128>>>(0, 0); }
 
 def test_a_kernel_with_many_asm_statements_leaves_room_for_the_next() -> None:
     assert all(one.readers for one in check_text(LONG).checked)
+
+NAMED = """__device__ uint64_t make(const void* p) {
+  // LBO is 16 (the next K core matrix), SBO
+  // is SBO=1024 (the next 8 rows)
+  constexpr uint64_t A_LBO = 16;
+  constexpr uint64_t A_SBO = 1024;
+  uint64_t a = __cvta_generic_to_shared(p);
+  return (a & 0x3ffff) >> 4 | (A_LBO >> 4) << 16 | (A_SBO >> 4) << 32 | 1ull << 62;
+}
+"""
+
+
+def test_a_constant_with_a_prefix_says_which_stride_it_is() -> None:
+    assert check_text(NAMED).doubts == ()
+    assert [one.code for one in check_text(NAMED.replace("A_LBO", "A_STRIDE")).doubts] == ["comment_contradicts"]
