@@ -4,6 +4,8 @@ functions of tuples, descriptors that an asm statement builds, a kernel after on
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lanescope.reader.code import cxx, tree
@@ -54,7 +56,8 @@ def test_a_type_is_deduced_from_an_array_of_pointers() -> None:
 def test_a_call_as_a_template_argument_is_no_type_of_a_function() -> None:
     (said,) = cxx.parse_cxx(make_plain_source("auto a = f(A<size<0>(tile), B<int>(C)>{});"))
     assert isinstance(said, tree.Declaration) and isinstance(said.value, tree.Call)
-    inner = said.value.arguments[0].type.path[0][1]  # type: ignore[attr-defined]
+    made: Any = said.value.arguments[0]
+    inner = made.type.path[0][1]
     assert [type(one) for one in inner] == [tree.Call, tree.Type]
 
 
@@ -130,6 +133,7 @@ void host() { first<<<1, 32>>>(0); second<<<1, 128>>>(0, 0); }
 
 def test_a_kernel_with_many_asm_statements_leaves_room_for_the_next() -> None:
     assert all(one.readers for one in check_text(LONG).checked)
+
 
 NAMED = """__device__ uint64_t make(const void* p) {
   // LBO is 16 (the next K core matrix), SBO
