@@ -297,8 +297,10 @@ def _find_register(code: _AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, 
     """Return the local memory that an output is in, and its offset; None if unknown."""
     n = code.find_number(tokens[0]) if tokens else None
     place = code.places[n] if n is not None else None
-    offset = place.offset.known if isinstance(place, Pointer) and place.offset is not None else None
-    return (place.array, offset) if offset is not None and isinstance(place.array, LocalMemory) else None
+    if not isinstance(place, Pointer) or place.offset is None or not isinstance(place.array, LocalMemory):
+        return None
+    offset = place.offset.known
+    return None if offset is None else (place.array, offset)
 
 
 def _make_use(code: _AsmCode, token: str) -> Any:
