@@ -51,6 +51,17 @@ def test_a_copy_that_waits_for_the_one_before_may_fill_its_bytes() -> None:
     assert "copies_overlap" not in {code for code, _ in list_findings(waited)}
 
 
+def test_a_stage_may_not_begin_in_the_other_operand_s_stage_before() -> None:
+    """A producer fills the next stage while this one is read; one that waits for it first has nothing to overwrite."""
+    waiting = plant(("sA + STAGES * BM * BK;", "sA + BM * BK;"))
+    assert "copies_overlap" not in {code for code, _ in list_findings(waiting)}
+    alone = waiting.replace("    wait(&full[slot], (t / STAGES) & 1);\n", "").replace("    __syncthreads();\n", "")
+    found = list_findings(alone)
+    assert [line for code, line in found if code == "copies_overlap"] == [
+        "tma_load(sA + slot * BM * BK, &ta, &full[slot], t * BK, row);"
+    ]
+
+
 # flags of template arguments ------------------------------------------------------------------------------------------
 
 

@@ -307,3 +307,49 @@ def test_exchanged_registers_of_mma_are_not_called_a_missing_trans() -> None:
     assert taken in PADDED
     (finding,) = check_thread_tiles(PADDED.replace(taken, '"r"(a[0]), "r"(a[2]), "r"(a[1]), "r"(a[3])'), {}).findings
     assert finding.code == "registers_exchanged"
+
+
+# B is K×N; one matrix for the 8 of K, so that a fragment looks right with and without .trans
+NARROW = (
+    HELPERS
+    + r"""
+__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, int N, int K) {
+  __shared__ half As[16 * 16], Bs[16 * 8];
+  int lane = threadIdx.x;
+  uint32_t c[2] = {};
+  for (int k0 = 0; k0 < K; k0 += 16) {
+    for (int i = lane; i < 256; i += 32) As[i] = A[(blockIdx.y * 16 + i / 16) * K + k0 + i % 16];
+    for (int i = lane; i < 128; i += 32) Bs[i] = B[(k0 + i / 8) * N + blockIdx.x * 8 + i % 8];
+    __syncthreads();
+    for (int kk = 0; kk < 16; kk += 8) {
+      uint32_t a[2], b;
+      ldm_x2(a, smem_addr(&As[lane % 16 * 16 + kk]));
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+        : "=r"(b) : "r"(smem_addr(&Bs[(kk + lane % 8) * 8])));
+      asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};"
+        : "+r"(c[0]), "+r"(c[1]) : "r"(a[0]), "r"(a[1]), "r"(b));
+    }
+    __syncthreads();
+  }
+}
+"""
+)
+
+
+def test_the_loop_over_k_tells_that_trans_is_missing() -> None:
+    right = check_thread_tiles(NARROW, {})
+    assert (right.findings, right.verified) == ([], 2)
+    wrong = NARROW.replace("x1.trans.shared", "x1.shared")
+    (finding,) = check_thread_tiles(wrong, {}).findings
+    assert (finding.code, wrong[slice(*finding.span)][:12]) == ("trans_missing", "asm volatile")
+    packed = wrong.replace("B[(k0 + i / 8) * N + blockIdx.x * 8 + i % 8]", "B[blockIdx.x * K * 8 + k0 * 8 + i]")
+    assert not check_thread_tiles(packed, {}).findings  # 8×8 blocks in global memory, transposed or not
+
+
+def test_a_comma_left_out_between_the_operands_of_asm_is_read_as_nvcc_does() -> None:
+    assert check_thread_tiles(NARROW.replace('"r"(a[0]), "r"(a[1])', '"r"(a[0])  "r"(a[1])'), {}).verified == 2
+
+
+def test_an_instance_that_is_only_named_needs_no_block() -> None:
+    named = SWIZZLED.replace("  dim3 grid", "  cudaFuncSetAttribute(gemm<64, 64, 64, 2>, kSize, 65536);\n  dim3 grid")
+    assert [kernel.gap for kernel in check_thread_tiles(named, {}).kernels] == [""]

@@ -18,7 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.targets import TARGETS
 
-_MOST_BYTES = 1 << 18  # of a header: those of generated code are larger
+_MOST_BYTES = 1 << 19  # of a header: those of generated code are larger
 _TARGET_OPTIONS = (  # of nvcc, and of clang
     *("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code"),
     *("--cuda-gpu-arch", "--offload-arch"),

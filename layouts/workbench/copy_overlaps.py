@@ -61,7 +61,8 @@ def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
         return []
     found: dict[Span, Pitfall] = {}
     for run in text.runs:
-        for mistake in (*_check_neighbours(text, run.events), *_check_turns(text, run.events, bench)):
+        near = list(_check_neighbours(text, run.events))
+        for mistake in (*near, *_check_turns(text, run.events, bench, bool(near))):
             found.setdefault(mistake.span, mistake)
     return list(found.values())
 
@@ -79,26 +80,39 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
         *text.code.skipped,
     )
     waits = [record.order for record in records if _may_wait(record)]
+    ends = dict(text.code.overflowed)  # behind them waits may be left out
     for before, after in pairwise(list_placed(text, events)):
         together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
+        waited |= after.event.order > ends.get(after.event.calls[0][0], after.event.order)
         away = before.find_distance(after)
         if together and not waited and away and before.event.at != after.event.at:
             yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
 
 
-def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench) -> Iterator[Pitfall]:
-    """Yield copies of one call that begin inside the box of an earlier iteration, where no descriptor begins."""
+def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, near: bool) -> Iterator[Pitfall]:
+    """Yield copies of one call that begin inside the box of an earlier iteration, where no descriptor begins.
+
+    Also copies of a stage that share bytes with what another call fills in the stage before, unless `near` ones do.
+    """
     symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
     firsts: dict[object, PlacedCopy] = {}
     for one in list_placed(text, events):
         first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
-        away = first.find_distance(one)
-        if not away or not _is_next_turn(first.event, one.event):
+        if not _is_next_turn(first.event, one.event):
             continue
         staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
+        for other in list(firsts.values()) if staged and not near and first.to != one.to else ():
+            away = other.find_distance(one) if _is_of_stage(other, first) else None
+            if away is not None and not _is_awaited(text, other, one):
+                yield _make_pitfall(
+                    other, one, away, "what another call fills in the stage before, a box", one.argument
+                )
+        away = first.find_distance(one)
+        if not away:
+            continue
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
             at = one.argument and follow_stage_item(text.blank, text.functions, one.argument)
@@ -118,6 +132,23 @@ def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
     return "None" not in (one, two) and "" not in (one, two) and one != two and one.split(" ")[0] == two.split(" ")[0]
 
 
+def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
+    """Return whether the code between two copies may wait for the barrier of the first."""
+    between = range(copy.event.order + 1, later.event.order)
+    for call in text.code.made:
+        if call.order in between and _may_wait(call):
+            return True
+    waits = (run for run in text.code.assembled if run.order in between and _may_wait(run))
+    values = (str(value) for run in waits for _, value, _ in run.inputs if value is not None)
+    return copy.copy.barrier in values or any(skipped.order in between for skipped in text.code.skipped)
+
+
+def _is_of_stage(one: PlacedCopy, other: PlacedCopy) -> bool:
+    """Return whether copies of two calls fill the same stage: one barrier announces both."""
+    same = one.event.loops == other.event.loops and one.event.arms == other.event.arms
+    return same and one.event.at != other.event.at and one.copy.barrier == other.copy.barrier
+
+
 def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
     """Return whether two runs of a call differ by one iteration of one loop and take the same branches."""
     if [arm for _, arm in first.arms] != [arm for _, arm in later.arms]:
@@ -128,7 +159,7 @@ def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
 
 def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
-    side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of"
+    side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of" if away else "at the start of"
     message = (
         f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes belong to both,"
         " and the one overwrites the other."

@@ -12,6 +12,7 @@ from lanescope.workbench import (
     filled_tiles,
     idesc_checks,
     order,
+    scale_ids,
     shared_budget,
     stage_distances,
     target_checks,
@@ -35,6 +36,7 @@ WARNINGS = frozenset(
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
+    **scale_ids.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
     **target_checks.TITLES,

@@ -14,9 +14,11 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_kernels import find_open_parameters
 from lanescope.workbench.open_names import find_open_name, list_names
-from lanescope.workbench.results import Bench, Span, TextPiece, VerifiedOperand
+from lanescope.workbench.results import Bench, OperandStep, Span, TextPiece, VerifiedOperand
+from lanescope.workbench.tally import list_first_wrong_steps
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
+UNSURE = "wrong if the storage is as assumed"
 _UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # these do not name what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(
@@ -94,6 +96,8 @@ def find_library(text: str) -> str:
 
 def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) -> str:
     """Return why an operand has no verdict, "" if it has one."""
+    if any(_is_open(guesses, operand, step) for step in list_first_wrong_steps(operand)):
+        return UNSURE
     if operand.verdict != "unknown":
         return _find_condition(operand, guesses)
     open_ = [a for a in bench.assumed if a.missing]
@@ -110,6 +114,12 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
         named = [open_name for a in own_assumptions if (open_name := find_open_name(a))]
         return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
     return UNSAID
+
+
+def _is_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> bool:
+    """Return whether a wrong step is no finding: another choice of what is assumed would mend it."""
+    crossed = any(cause.code == "operands_exchanged" for cause in step.causes)
+    return crossed or bool(guesses.find_guess(operand, step))
 
 
 def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, BodilessCall
+from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
@@ -136,7 +136,8 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
-    records = [*code.made, *code.assembled, *code.skipped, *code.stored]
+    whole = [run for run in code.assembled if not run.part]
+    records = [*code.made, *whole, *code.skipped, *code.stored]
     for record in sorted(records, key=lambda one: one.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
@@ -157,7 +158,10 @@ def _is_complete(
     unfinished = {name for name, _ in code.unfinished}
     if code.unread or unfinished & {name for name, _ in calls}:
         return False
-    if len(code.assembled) < MOST_ASSEMBLED and len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
+    cut = dict(code.overflowed).get(calls[0][0])
+    if cut is not None:
+        return bool(events) and reached < cut
+    if len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
         return True
     return bool(events) and reached < max((run.order for run in code.assembled), default=0)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, Pitfall
+from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source, join_strings
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.mma_runs import find_tensor_instruction
@@ -27,13 +27,14 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     """Find missing operations in kernels with tcgen05, each mistake once."""
     if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
         return []
-    if len(text.code.assembled) >= MOST_ASSEMBLED:
+    if text.code.overflowed:
         return []  # what comes later is not kept
     found: dict[tuple[str, Span], Pitfall] = {}
     for kernel in text.runs:
         if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
             continue
-        ran = [run for run in text.code.assembled if any(name == kernel.name for name, _ in run.calls)]
+        whole = (run for run in text.code.assembled if not run.part)
+        ran = [run for run in whole if any(name == kernel.name for name, _ in run.calls)]
         for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
             found.setdefault((mistake.code, mistake.span), mistake)
     return list(found.values())

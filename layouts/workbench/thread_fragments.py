@@ -84,6 +84,12 @@ class FragmentOrigin:
         return bool((rows[:, :8] == rows[:, 8:]).all())
 
     @property
+    def has_even_rows(self) -> bool:
+        """Whether each 8 rows that one matrix holds are equally far apart."""
+        steps = (np.diff(g[:, 0].reshape(-1, 8), axis=1) for g in self.places if g.shape[0] % 8 == 0)
+        return all(bool((step == step[:, :1]).all()) for step in steps)
+
+    @property
     def has_rows_twice(self) -> bool:
         """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
@@ -136,6 +142,15 @@ class FragmentOrigin:
         count = counts.pop() if len(counts) == 1 else 0.5
         along = all(b == count * a for a, b in zip(self.k_step, difference, strict=True))
         return int(count) if along and count == int(count) else None
+
+    def has_rows_within(self, count: int) -> bool:
+        """Return whether other rows lie between its first element and the one `count` elements along K behind it."""
+        for row in zip(*self.rows, strict=True):
+            ratios = {b / a if a else None for a, b in zip(self.k_step, row, strict=True) if a or b}
+            ratio = ratios.pop() if len(ratios) == 1 else None
+            if ratio is not None and 0 < abs(ratio) < abs(count):
+                return True
+        return False
 
     def find_misplaced(self) -> NDArray[np.bool_]:
         """Find the elements that are not where the most common steps from row to row and along K put them."""

@@ -17,6 +17,7 @@ from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.fragment_messages import describe_fragment
+from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
@@ -29,6 +30,7 @@ from lanescope.workbench.thread_fragments import (
     reload_operand,
 )
 from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
+from lanescope.workbench.thread_steps import Product, is_turned
 
 Span = tuple[int, int]
 _USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
@@ -130,6 +132,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
+        report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )
@@ -166,6 +169,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
     count: dict[object, int] = {}
     history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
     waiting: list[tuple[_Judge, ArrivedOperand, ArrivedOperand]] = []
+    pairs: dict[object, list[Product]] = {}
     for use in run.runner.products:
         key = use.span, use.calls
         if (*key, "a") not in verdicts.uses:
@@ -183,7 +187,9 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             for one in (a, b):
                 if one.warps is not None:
                     history.setdefault((key, one.name), []).append((use.turns, one.warps))
-            waiting.append((_Judge(run, use, history), a, b))
+            same = pairs.setdefault(key, [])
+            waiting.append((_Judge(run, use, history, same), a, b))
+            same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
     return verdicts
@@ -191,11 +197,12 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """One product under judgement; history: earlier fragments by place and operand."""
+    """One product under judgement; history: earlier fragments by place and operand; pairs: products of its place."""
 
     run: KernelRun
     use: MmaUse
     history: Mapping[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
+    pairs: Sequence[Product]
 
     def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
         return self.history.get(((self.use.span, self.use.calls), name), [])
@@ -227,6 +234,8 @@ def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, verdicts
             code = _find_cause(judge, one, orders[one.name] is not None)
         if not code and stuck == one.name:
             code = "k_step_differs"
+        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, one, other):
+            code = "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
         if code is None:
             continue
         verdicts.judged.add((judge.use.span, judge.use.calls, one.name))
@@ -246,6 +255,8 @@ def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str
         if last not in before["a"] or last not in before["b"]:
             continue
         moved = {one.name: before[one.name][last][0].count_k((one.warps or ())[0]) for one in (a, b)}
+        if any((one.warps or ())[0].has_rows_within(moved[one.name] or 0) for one in (a, b)):
+            return ""  # blocks that are packed in global memory
         widths = {one.name: (one.warps or ())[0].places[0].shape[1] for one in (a, b)}
         wrong = [name for name, count in moved.items() if count and count != widths[name]]
         right = [name for name, count in moved.items() if count == widths[name]]
@@ -269,6 +280,8 @@ def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None
     way = judge.find_turn_offset(name)
     for warp in warps:
         if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
+            return False
+        if not warp.has_even_rows:
             return False
         if way is not None and (way[0] != warp.names or not warp.follows_along_k(way[1])):
             return False

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
+from lanescope.reader.code.asm_products import list_products
 from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import list_place_names
@@ -52,8 +54,12 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
-    """Record an asm statement with the values of its operands."""
-    if len(ev.assembled) >= MOST_ASSEMBLED or not _EMPTY.sub("", assembly.text):
+    """Record an asm statement with the values of its operands, of each function that is run by itself up to a limit."""
+    if not _EMPTY.sub("", assembly.text):
+        return
+    most = MOST_ASSEMBLED * (2 if "mma" in assembly.text else 1)  # products last: they are what is verified
+    if len(ev.assembled) - ev.assembled_before >= most:
+        ev.overflowed.setdefault(ev.frames[1].name if ev.frames[1:] else "", ev.run_count)
         return
     ev.run_count += 1
     integers = (None if value is None else get_integer(value) for value in values)
@@ -79,6 +85,31 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             places=list_place_names(ev, values),
         )
     )
+    if assembly.code is not None and "mma" in assembly.code:
+        _record_products(ev, assembly, ev.assembled[-1], values)
+
+
+def _record_products(ev: Evaluator, assembly: Assembly, run: AsmRun, values: Sequence[Any]) -> None:
+    """Record the products of an asm statement that its own text does not show."""
+    names = assembly.names or ("",) * len(assembly.operands)
+    operands = [
+        ptx_evaluation.AsmOperand(kind, name, value)
+        for (kind, _), name, value in zip(assembly.operands, names, values, strict=True)
+    ]
+    for product in list_products(assembly.code or "", operands, ev.evaluate_shared_address):
+        added = tuple(
+            (kind, None if value is None else get_integer(value), assembly.span) for kind, value in product.values
+        )
+        ev.assembled.append(
+            replace(
+                run,
+                text=product.text,
+                inputs=(*run.inputs, *added),
+                names=(*run.names, *("" for _ in added)) if run.names else (),
+                around=(*run.around, *(() for _ in added)) if run.around else (),
+                part=True,
+            )
+        )
 
 
 # outputs ---------------------------------------------------------------------------------------------------------

@@ -166,7 +166,9 @@ def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallAr
             )
             match.bound.setdefault(names[0], kind)
         return True
-    bare = tree.Type(pattern.path, pattern.pointers, "", pattern.dims, None, False, span=pattern.span)
+    decays = bool(pattern.dims) and not pattern.reference  # T* tiles[] is T** tiles
+    dims, pointers = pattern.dims[decays:], pattern.pointers + decays
+    bare = tree.Type(pattern.path, pointers, "", dims, None, False, span=pattern.span)
     if pattern.pointers and pattern.const:
         kind = replace(kind, const=False)
     return match_argument(match, bare, kind, evaluate)

@@ -290,6 +290,22 @@ def _parse_majors(values: Sequence[Any]) -> tuple[str, str] | None:
 
 # what depends on a TiledMMA -------------------------------------------------------------------------------------------
 
+MEMBER_TYPES = frozenset(("AtomThrID", "AtomShape_MNK"))
+
+
+def find_member_type(name: str, owner: Any, evaluate: Any) -> ResolvedType | None:
+    """Return TiledMMA::AtomThrID (the CTAs or threads of an instruction) or ::AtomShape_MNK; None if unknown."""
+    try:
+        atom = find_tiled_mma(owner, evaluate).atom
+    except (OpenCuteValueError, LayoutError):
+        return None
+    if name == "AtomShape_MNK":
+        return ResolvedType("Shape", arguments=tuple(ResolvedType(f"_{size}") for size in atom.shape))
+    if atom.form is None:
+        return None
+    return ResolvedType("Layout", arguments=(ResolvedType(f"_{atom.ctas if atom.form is TCGEN05 else 128}"),))
+
+
 MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "tile_to_mma_shape"))
 
 

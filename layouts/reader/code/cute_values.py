@@ -29,6 +29,7 @@ from lanescope.reader.code.cute_mmas import (
     get_type_bits,
     select_smem_atom,
 )
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
@@ -43,7 +44,7 @@ _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 SIZES = frozenset("size tile_size rank cosize".split())
 _CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
-_PURE = MMA_CALLS | SMEM_SELECTORS | {"make_tiled_mma", "select", "shape"}
+_PURE = MMA_CALLS | SMEM_SELECTORS | TUPLE_CALLS.keys() | {"make_tiled_mma", "select", "shape"}
 _MOST_MODES = 16  # of a tuple
 _MODAL = frozenset("size shape stride rank depth cosize layout".split())  # take the index of a mode in <>
 _KEYWORDS = frozenset(("typename", "template"))  # which the parser may pass on as values
@@ -194,6 +195,9 @@ class CuteEvaluator:
             return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, deep)
+        if name in TUPLE_CALLS and term.arguments:
+            places = self._evaluate_places([one for one in templates if str(one) not in _KEYWORDS], deep)
+            return call_tuple_function(name, self.evaluate_arguments(term, deep), places, term.text)
         if name in ("get", "select") and templates:
             return self._choose_modes(name, term, templates, deep)
         if not _is_cute_name(name):

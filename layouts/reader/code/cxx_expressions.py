@@ -295,7 +295,7 @@ class ExpressionLowering(TypeLowering):
         return tree.Call(name, (value,), span=self.get_span(node))
 
     def _lower_type_value(self, node: tree_sitter.Node) -> tree.Expression:
-        return self.type(node)
+        return self.find_misread_call(node) or self.type(node)
 
     def _lower_comma(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Binary(

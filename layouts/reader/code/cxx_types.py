@@ -175,6 +175,23 @@ class TypeLowering(NodeReader):
     def _lower_arguments(self, node: tree_sitter.Node | None) -> tuple[tree.Expression, ...]:
         return tuple(self.lower_expression(c) for c in (node.named_children if node else ()) if c.type != "comment")
 
+    def find_misread_call(self, node: tree_sitter.Node) -> tree.Call | None:
+        """Return the call that the grammar reads as the type of a function: size<0>(tile) as a template argument.
+
+        None for a type: its template arguments are types.
+        """
+        declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
+        if declarator is None or kind is None or declarator.type != "abstract_function_declarator":
+            return None
+        path = self._path(kind)
+        chosen = path[-1][1] if path else None
+        given = self._parameters(declarator.child_by_field_name("parameters"))
+        named = [one.type for one in given if not one.name and one.type is not None and not one.pack]
+        if not chosen or not all(isinstance(one, tree.NumberLiteral) for one in chosen) or len(named) != len(given):
+            return None
+        arguments = tuple(tree.Name(one.path, span=one.span) for one in named)
+        return tree.Call(tree.Name(path, span=self.get_span(kind)), arguments, span=self.get_span(node))
+
     def lower_trailing_return(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
         """Lower the trailing return type of a function or lambda; None without one."""
         trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []

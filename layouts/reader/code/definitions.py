@@ -183,7 +183,7 @@ def _define_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameSc
 
 def _define_alias(ev: Evaluator, alias: tree.Alias, scope: NameScope) -> None:
     """Enter an alias of a type."""
-    if not (len(alias.type.path) == 1 and alias.type.name == alias.name):  # typedef struct S S
+    if alias.type.path != ((alias.name, None),):  # typedef struct S S
         scope.names[alias.name] = TemplateEntity(alias, scope, alias.templates)
 
 

@@ -51,6 +51,7 @@ class Evaluation:
     python: bool
     spent_loops: tuple[tuple[str, tuple[str, ...]], ...] = ()  # unfinished function → variables of its loops then
     assembled: tuple[AsmRun, ...] = ()
+    overflowed: tuple[tuple[str, int], ...] = ()  # (function, order from which its asm statements are not all recorded)
     skipped: tuple[SkippedCode, ...] = ()
     stored: tuple[MemoryStore, ...] = ()
     merged: bool = False  # from several variants of #if; a record does not say which variant it belongs to
@@ -240,6 +241,7 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
         python=False,
         spent_loops=tuple(dict.fromkeys((*a.spent_loops, *b.spent_loops))),
         assembled=both.assembled,
+        overflowed=tuple({**dict(a.overflowed), **dict(b.overflowed)}.items()),
         merged=True,
         endless=a.endless | b.endless,
         cut=a.cut | b.cut,
@@ -310,6 +312,7 @@ def _run_statements(
         python=is_py,
         spent_loops=tuple(spent.items()),
         assembled=tuple(ev.assembled),
+        overflowed=tuple(ev.overflowed.items()),
         skipped=tuple(ev.skipped),
         stored=tuple(ev.stored),
         endless=frozenset(ev.endless),
@@ -345,6 +348,7 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
     for cell, first, value in earlier:
         cell.value = ev.copy_unshared(first if ev.runs_main else value)
     ev.forget_entry_writes()
+    ev.assembled_before = len(ev.assembled)
     try:
         instances = ev.named_instances.get(id(function), []) if owner is None else []
         for instance in instances:

@@ -110,6 +110,8 @@ class Evaluator:
         self.descriptors: list[FoundDescriptor] = []
         self.bodiless_calls: list[BodilessCall] = []
         self.assembled: list[AsmRun] = []
+        self.assembled_before = 0  # how many of these the entry functions before this one ran
+        self.overflowed: dict[str, int] = {}  # entry functions that ran more → the order of the first left out
         self.skipped: list[SkippedCode] = []
         self.stored: list[MemoryStore] = []
         self.summaries = WriteSummaries()

@@ -91,6 +91,7 @@ class AsmRun:
     around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
     arms: Arms = ()  # branches of undecided conditions
     places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbol of a variable's address → names of the variable
+    part: bool = False  # one product of the statement before it, to which its effects belong
 
 
 def list_running_functions(ev: Evaluator) -> tuple[tuple[str, Span], ...]:

@@ -80,6 +80,8 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
     if id(decl) in ev.aliases_in_progress:  # using barrier = cuda::barrier<…>
         return ResolvedType(decl.name)
     ev.aliases_in_progress.add(id(decl))
+    home = _find_home(decl, inner) if decl.type.path[0][0] == decl.name else None
+    own = home.names.pop(decl.name) if home is not None else None  # using Storage = Storage<T>: the outer one
     try:
         binding = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
         shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
@@ -90,6 +92,16 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
         return ev.resolve_type(decl.type, inner)
     finally:
         ev.aliases_in_progress.discard(id(decl))
+        if home is not None:
+            home.names[decl.name] = own
+
+
+def _find_home(decl: tree.Alias, inner: NameScope) -> NameScope | None:
+    """Return the scope in which a name means an alias."""
+    scopes = (scope for scope in inner.iterate_outward() if decl.name in scope.names)
+    home = next(scopes, None)
+    found = home.names[decl.name] if home is not None else None
+    return home if isinstance(found, TemplateEntity) and found.decl is decl else None
 
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
-from lanescope.reader.code.cute_values import freeze_value, is_cute_value, is_size_call
+from lanescope.reader.code.cute_mmas import MEMBER_TYPES, find_member_type
+from lanescope.reader.code.cute_values import CuteEvaluator, freeze_value, is_cute_value, is_size_call
 from lanescope.reader.code.integer_values import integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
 from lanescope.reader.code.number_classes import is_number_class
@@ -328,7 +329,16 @@ def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) ->
         outer = ev.find_builtin_type(type_node.path[:-1], scope)
         inner = traits.find_trait_member(outer, "type") if outer is not None else None
         return inner if isinstance(inner, ResolvedType) else ResolvedType(name, unbound=True)
-    return ev.find_builtin_type(type_node.path, scope) or ResolvedType(name)
+    found = ev.find_builtin_type(type_node.path, scope)
+    return found or _find_mma_member(ev, type_node, scope) or ResolvedType(name)
+
+
+def _find_mma_member(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType | None:
+    """Return TiledMMA::AtomThrID and the like, None for another type."""
+    if ev.python or len(type_node.path) < 2 or type_node.name not in MEMBER_TYPES:
+        return None
+    outer: Any = _resolve_base_type(ev, tree.Type(type_node.path[:-1], span=type_node.span), scope)
+    return find_member_type(type_node.name, outer, CuteEvaluator(ev.text, None).evaluate_value)
 
 
 def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:

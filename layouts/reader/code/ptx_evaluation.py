@@ -43,6 +43,8 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "hi": lambda a, b: a > b,
     "hs": lambda a, b: a >= b,
 }
+_WARPS = re.compile(r"threadIdx\.x ?(?:/ ?(?:32|64|128|256|512)|>> ?[5-9])(?!\d)")  # the same for a whole warp
+_LANES = re.compile(r"threadIdx|laneid|\blane", re.I)
 _LEAVES = re.compile(r"(?:bra|brx|call)\.")  # may not continue with the next instruction; nor may opcodes without a dot
 # instructions that write no variable through an address operand
 _NO_STORE = re.compile(
@@ -313,6 +315,16 @@ def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     )
 
 
+def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+    """Evaluate shfl.sync.idx of a value that all threads of a warp have; None where it may differ between them."""
+    if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
+        return None
+    value = at.read_integer(instruction.operands[1], 32)
+    if value is None or _LANES.search(_WARPS.sub("", str(value))):
+        return None
+    return [value]
+
+
 def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(instruction.opcode)
@@ -428,6 +440,7 @@ _OPCODES: dict[str, _Opcode] = {
     ),
     "cvt": _Opcode(_evaluate_cvt, lambda given: len(given) == 2 and all(map(_is_type, given))),
     "mov": _Opcode(_evaluate_mov, lambda given: len(given) == 1 and _is_type(given[0], "pred", "f32", "f64")),
+    "shfl": _Opcode(_evaluate_shuffle, lambda given: given == ["sync", "idx", "b32"]),
     "setp": _Opcode(_evaluate_setp, lambda given: len(given) == 2 and given[0] in _COMPARED and _is_type(given[1])),
     "selp": _Opcode(_evaluate_selp, lambda given: len(given) == 1 and _is_type(given[0], "f32", "f64")),
 }

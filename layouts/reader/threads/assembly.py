@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,14 @@ from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.sites import trace_site
-from lanescope.reader.threads.storage import DataBytes, Pointer, join_data, make_open_data, spread_coefficient
+from lanescope.reader.threads.storage import (
+    DataBytes,
+    LocalMemory,
+    Pointer,
+    join_data,
+    make_open_data,
+    spread_coefficient,
+)
 from lanescope.reader.threads.types import SizedType
 from lanescope.reader.threads.values import fit_data, load_place, store_place
 
@@ -253,11 +260,47 @@ def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
         a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
+        result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         run.products.append(
-            MmaUse(opcode, code.assembly.span, a, b, tuple(run.calls), run.mask.copy(), tuple(run.turns))
+            MmaUse(
+                opcode,
+                code.assembly.span,
+                a,
+                b,
+                tuple(run.calls),
+                run.mask.copy(),
+                tuple(run.turns),
+                result,
+                tuple(_list_scale_ids(code, opcode, operands)),
+            )
         )
     for one in split_operands(operands[0].strip("{} ")):
         code.put_value(one, make_open_data(run.threads, 4))
+
+
+def _list_scale_ids(
+    code: _AsmCode, opcode: str, operands: Sequence[str]
+) -> Iterator[tuple[int | None, tuple[int, int]]]:
+    """Yield (value, place) of byte-id and thread-id of A and of B, in a block-scaled mma."""
+    pairs = (split_operands(operands[n].strip("{} ")) for n in (-3, -1)) if len(operands) == 8 else ()
+    for token in (one for pair in pairs if "block_scale" in opcode for one in pair):
+        value = code.get_value(token)
+        known = value.known if isinstance(value, ThreadNumber) else None
+        site = code.get_site(token)
+        first = parse_immediate(code.run.text[slice(*site)])
+        if first is not None and first != known:  # what a loop begins with
+            site = code.run.calls[-1] if code.run.calls else code.assembly.span
+        yield known, site
+
+
+def _find_register(code: _AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, int] | None:
+    """Return the local memory that an output is in, and its offset; None if unknown."""
+    n = code.find_number(tokens[0]) if tokens else None
+    place = code.places[n] if n is not None else None
+    if not isinstance(place, Pointer) or place.offset is None or not isinstance(place.array, LocalMemory):
+        return None
+    offset = place.offset.known
+    return None if offset is None else (place.array, offset)
 
 
 def _make_use(code: _AsmCode, token: str) -> Any:

@@ -73,6 +73,7 @@ def _run_program(
                 yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
             elif is_kernel(text, function):
                 launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
+                launches.sort(key=lambda one: not one.block)  # an instance that is only named has no block
                 seen: set[Any] = set()
                 for launch in launches:
                     result = _run_launch(text, scope, function, launch, seen, block)
@@ -100,9 +101,9 @@ def _run_launch(
         inner.names[parameter.name] = value
     block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, arguments, globals_)
     key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
-    if key in seen:
+    if key in seen or (block is None and key[1:] in seen):
         return None
-    seen.add(key)
+    seen |= {key, key[1:]}
     if block is None:
         return KernelRun(function, host, False, THREADS_OPEN)
     open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)

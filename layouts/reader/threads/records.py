@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.descriptor.matrix import View
-from lanescope.reader.threads.storage import DataBytes, Ints, Mask
+from lanescope.reader.threads.storage import DataBytes, Ints, LocalMemory, Mask
 
 Span = tuple[int, int]
 
@@ -50,6 +50,14 @@ class MmaUse:
     calls: tuple[Span, ...]
     active: Mask
     turns: tuple[int, ...]  # of the loops around, outermost first
+    result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
+
+    ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
+
+    def has_result_of(self, other: MmaUse) -> bool:
+        """Return whether D is in the same registers as that of another product."""
+        one, two = self.result, other.result
+        return one is not None and two is not None and one[0] is two[0] and one[1] == two[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,123 @@
+"""Functions of CuTe on integers and tuples of them: shape_div, ceil_div, append, take.
+
+CUTLASS 4.7: cute/int_tuple.hpp, cute/algorithm/tuple_algorithms.hpp, cute/layout.hpp (append, prepend and take of
+layouts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import Value
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+
+
+def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int], text: str) -> Value:
+    """Apply a function of TUPLE_CALLS; OpenCuteValueError if it is not defined for the arguments.
+
+    places: the template arguments; text: the source of the call.
+    """
+    result = TUPLE_CALLS[name](values, places)
+    if result is None:
+        raise OpenCuteValueError(text)
+    return result
+
+
+def _divide_shape(a: Value, b: Value) -> Value:
+    """Return shape_div(a, b): what is left of shape a behind b elements of it."""
+    if isinstance(a, int) and isinstance(b, int):
+        if min(a, b) < 1:
+            return None
+        return a // b if not a % b else 1 if not b % a else None
+    if isinstance(a, int) and isinstance(b, tuple):
+        whole = _multiply(b)
+        return None if whole is None else _divide_shape(a, whole)
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        return _map_pairs(_divide_shape, a, b)
+    return None
+
+
+def _divide_up(a: Value, b: Value) -> Value:
+    """Return ceil_div(a, b); modes of a that b lacks stay."""
+    if isinstance(a, int) and isinstance(b, int):
+        return -(-a // b) if min(a, b) > 0 else None
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
+        return _map_pairs(_divide_up, a, (*b, *(1,) * (len(a) - len(b))))
+    return None
+
+
+def _round_up(a: Value, b: Value) -> Value:
+    if isinstance(a, int) and isinstance(b, int):
+        return -(-a // b) * b if min(a, b) > 0 else None
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
+        return _map_pairs(_round_up, a, (*b, *(1,) * (len(a) - len(b))))
+    return None
+
+
+def _map_pairs(function: Callable[[Value, Value], Value], a: Sequence[Value], b: Sequence[Value]) -> Value:
+    parts = tuple(function(one, other) for one, other in zip(a, b, strict=True))
+    return None if None in parts else parts
+
+
+def _multiply(value: Value) -> int | None:
+    """Return the product of all numbers in a tuple."""
+    if isinstance(value, int):
+        return value
+    parts = [_multiply(item) for item in value] if isinstance(value, tuple) else [None]
+    known = [part for part in parts if part is not None]
+    return prod(known) if len(known) == len(parts) else None
+
+
+def _multiply_modes(value: Value) -> Value:
+    parts = tuple(map(_multiply, value)) if isinstance(value, tuple) else (None,)
+    return None if None in parts else parts
+
+
+def _extend(values: Sequence[Value], places: Sequence[int], before: bool) -> Value:
+    """Return append(a, x) or prepend(a, x): one mode more, or, with <N>, so many that there are N."""
+    a, x = values[0], values[1] if len(values) > 1 else 1
+    if isinstance(a, CuteLayout) and isinstance(x, int) and len(values) < 2:
+        x = algebra.make_layout(1, 0)
+    if isinstance(a, CuteLayout) != isinstance(x, CuteLayout) or len(values) > 2 or len(places) > 1:
+        return None
+    modes = a.modes if isinstance(a, CuteLayout) else a if isinstance(a, tuple) else (a,)
+    count = places[0] - len(modes) if places else 1
+    if isinstance(a, CuteLayout) and (a.swizzle or a.offset):
+        return None
+    added = (x,) * max(count, 0)
+    every = (*added, *modes) if before else (*modes, *added)
+    return algebra.concatenate(*every) if isinstance(a, CuteLayout) else every
+
+
+def _take(values: Sequence[Value], places: Sequence[int]) -> Value:
+    """Return take<B, E>(a): modes B to E - 1, in a tuple of their own."""
+    if len(places) != 2 or len(values) != 1 or not isinstance(values[0], tuple | CuteLayout):
+        return None
+    value = values[0]
+    if isinstance(value, CuteLayout):
+        parts = value.modes[slice(*places)] if not (value.swizzle or value.offset) else ()
+        return algebra.concatenate(*parts) if parts else None
+    return value[slice(*places)] or None
+
+
+def _of_two(function: Callable[[Value, Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+    return lambda values, places: function(*values) if len(values) == 2 and not places else None
+
+
+def _of_one(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+    return lambda values, places: function(values[0]) if len(values) == 1 and not places else None
+
+
+TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
+    "shape_div": _of_two(_divide_shape),
+    "ceil_div": _of_two(_divide_up),
+    "round_up": _of_two(_round_up),
+    "product": _of_one(_multiply),
+    "product_each": _of_one(_multiply_modes),
+    "append": lambda values, places: _extend(values, places, before=False),
+    "prepend": lambda values, places: _extend(values, places, before=True),
+    "take": _take,
+}

@@ -1,0 +1,50 @@
+"""Follow an operand of an mma along K, from one product to the next that adds to the same accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, reload_operand
+
+Product = tuple[MmaUse, Mapping[str, ArrivedOperand]]
+
+
+def is_turned(
+    runner: KernelRunner, product: MmaUse, earlier: Sequence[Product], one: ArrivedOperand, other: ArrivedOperand
+) -> bool:
+    """Return whether an operand goes on along K to the next product of the same accumulators only if the .trans of its
+    ldmatrix is toggled, by steps of a stride that has a name, while the other operand goes on as it is.
+    """
+    if not one.loads or other.warps is None or one.instruction.operand(one.name).container_bits != 16:
+        return False
+    for use, operands in earlier:
+        if not product.has_result_of(use) or not _is_next_turn(use.turns, product.turns):
+            continue
+        before = operands[one.name]
+        if (
+            _count_step(operands[other.name].warps, other.warps) != 1
+            or _count_step(before.warps, one.warps) is not None
+        ):
+            continue
+        old = reload_operand(runner, use, before, True, False)
+        new = reload_operand(runner, product, one, True, False)
+        named = any(name and k for name, k in zip(new[0].names, new[0].k_step, strict=True)) if new else False
+        if named and _count_step(old, new) == 1:
+            return True
+    return False
+
+
+def _is_next_turn(earlier: Sequence[int], later: Sequence[int]) -> bool:
+    """Return whether two products are one iteration of one loop apart."""
+    away = [b - a for a, b in zip(earlier, later, strict=False)]
+    return len(earlier) == len(later) and sorted(away)[-1:] == [1] and away.count(0) == len(away) - 1
+
+
+def _count_step(before: Sequence[FragmentOrigin] | None, after: Sequence[FragmentOrigin] | None) -> int | None:
+    """Return by how many whole fragments the first warp's moves along K; None if it moves otherwise or is not known."""
+    if not before or not after or not (before[0].separable and after[0].separable):
+        return None
+    count, width = before[0].count_k(after[0]), after[0].places[0].shape[1]
+    return None if count is None or count % width else count // width
