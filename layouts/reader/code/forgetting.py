@@ -22,6 +22,7 @@ from lanescope.reader.code.values import (
     BlurredPlace,
     FunctionSet,
     JointPlace,
+    LostValue,
     NamespaceValue,
     ObjectPart,
     ObjectValue,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm statement only reads
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# functions, and places that references name: they do not change
-_FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace)
+# functions, and places that references name: they do not change; a lost value is unknown already
+_FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace, LostValue)
 
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
