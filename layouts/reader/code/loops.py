@@ -16,6 +16,13 @@ from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
+from lanescope.reader.code.silent_loops import (
+    LEAST_TURNS,
+    MOST_SPENT,
+    find_silent_writes,
+    forget_silent_writes,
+    takes_more_steps,
+)
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.tree_statements import Loop, RangeLoop
 from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
@@ -26,8 +33,6 @@ if TYPE_CHECKING:
 
 MOST_ITERATIONS = (16, 16, 8, 4)  # of a loop that builds descriptors, by nesting depth
 MOST_QUIET = 1100  # iterations of a loop that builds none
-MOST_SPENT = (4000, 1000, 250)  # steps of such a loop, by nesting depth
-LEAST_ITERATIONS = 3  # of a host loop that fills matrices or prints, once its steps are spent
 _MATTERS = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue|mma|gemm|desc|map|matrix|launch", re.I)
 FREE_ITERATIONS = (3, 3, 2)  # of a loop with an unknown bound, by nesting depth: enough to see what changes
 
@@ -85,7 +90,7 @@ class LoopRun:
         spent = self.start - ev.steps_left > self.budget
         if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
             return True
-        return spent and self.turn >= LEAST_ITERATIONS and not ev.python and not self._matters(ev)
+        return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
 
     def _matters(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings other than calls unrelated to descriptors and loads."""
@@ -98,6 +103,8 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     """Run the iterations of a for or while loop within its limits."""
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
+    if not ev.python and _skip_silent(ev, loop, scope):
+        return None
     few = _get_iteration_limit(ev)
     variable = _find_loop_variable(ev, loop, scope)
     most = few if ev.python else MOST_QUIET
@@ -123,6 +130,25 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         _note_possible_return(ev, loop)
     ev.leave_block(scope, early_exit)
     return early_exit
+
+
+def _skip_silent(ev: Evaluator, loop: Loop, scope: NameScope) -> bool:
+    """Skip a loop that has nothing to check, and of which only a part would be run; return whether it is skipped."""
+    if loop.condition is None or (writes := find_silent_writes(ev, loop, scope)) is None:
+        return False
+    inner = NameScope(scope)
+    goes_on = ev.decide_condition(loop.condition, inner)[1]
+    if goes_on is False or (goes_on and not takes_more_steps(ev, loop, scope, _get_step_limit(ev))):
+        return False
+    variable = _find_loop_variable(ev, loop, scope)
+    name = variable.name if variable is not None else ""
+    ev.cut.add(name)
+    if goes_on is None:
+        ev.endless.add(name)
+    forget_silent_writes(ev, writes, scope)
+    _note_possible_return(ev, loop)
+    ev.leave_block(scope, None)
+    return True
 
 
 def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:

@@ -65,6 +65,12 @@ class OutsideMemory:
             found += places
         return (place.cell for place in sorted(found, key=lambda place: place.number) if place.key != key)
 
+    def list_same_names(self, pointer: Pointer) -> Iterator[Cell]:
+        """Yield the cells of all places whose addresses have a name of a pointer's and that are not lost."""
+        for name in dict(pointer.base.terms) or ("",):
+            for terms in self._named.get(name, ()):
+                yield from (place.cell for place in self._alike[terms] if place.cell.value is not LOST)
+
 
 def _count_bytes(pointer: Pointer) -> int:
     element = pointer.element
