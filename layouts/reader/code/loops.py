@@ -19,9 +19,9 @@ from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.silent_loops import (
     LEAST_TURNS,
     MOST_SPENT,
+    count_cut_steps,
     find_silent_writes,
     forget_silent_writes,
-    takes_more_steps,
 )
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.tree_statements import Loop, RangeLoop
@@ -138,8 +138,10 @@ def _skip_silent(ev: Evaluator, loop: Loop, scope: NameScope) -> bool:
         return False
     inner = NameScope(scope)
     goes_on = ev.decide_condition(loop.condition, inner)[1]
-    if goes_on is False or (goes_on and not takes_more_steps(ev, loop, scope, _get_step_limit(ev))):
+    steps = count_cut_steps(ev, loop, scope, bool(goes_on), _get_step_limit(ev)) if goes_on is not False else 0
+    if not steps:
         return False
+    ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
     variable = _find_loop_variable(ev, loop, scope)
     name = variable.name if variable is not None else ""
     ev.cut.add(name)

@@ -1,13 +1,12 @@
 """Find loops that need not be run: long loops over numbers, such as a reference product on the host.
 
-Such a loop is cut: after its step limit, what it writes becomes unknown. If its body has nothing that is checked, running
-a part of it first changes nothing, so it is not run at all.
+Such a loop is cut: after its step limit, what it writes becomes unknown. If its body has nothing that is checked,
+running a part of it first changes nothing, so it is not run at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 MOST_NESTED = 4  # calls of functions of the text in a loop
 MOST_SPENT = (4000, 1000, 250)  # steps of a loop that builds nothing, by nesting depth
 LEAST_TURNS = 3  # of a loop whose steps are spent
+OPEN_TURNS = 2  # of a silent loop with an unknown bound
 _SHIFTS = ("<<", ">>", "|", "<<=", ">>=", "|=")  # may build a descriptor, or may be a mistake that is reported
 _STREAMS = frozenset(("cout", "cerr", "clog"))
 # Parts of the names of bodiless functions that matter in a kernel, for a copy, or for a descriptor.
@@ -54,10 +54,15 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class LoopWrites:
-    """What a silent loop writes. variables: by their own names; targets: items, members and targets of these names."""
+    """What a silent loop may write.
+
+    variables: by their own names. targets: items, members and targets of these names. passed: arguments of calls, and
+    the objects of their methods. calls: whether it calls a function.
+    """
 
     variables: frozenset[str]
     targets: frozenset[str]
+    passed: frozenset[str]
     calls: bool
 
 
@@ -76,7 +81,7 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
     words = ev.working_names
     if words is None or loop.late or ev.python or not words.isdisjoint(WORDS.findall(ev.text, *loop.span)):
         return None
-    variables, targets, declared = set[str](), set[str](), dict[str, bool]()
+    variables, targets, passed, declared = set[str](), set[str](), set[str](), dict[str, bool]()
     calls = False
     for node in walk_nodes((loop.condition, loop.step, loop.body)):
         if not _is_plain(ev, node, scope, 0):
@@ -87,22 +92,11 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
             (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
         elif isinstance(node, tree.Call):
             calls = True
-            targets.update(get_root_name(argument) for argument in node.arguments)
-            if isinstance(node.function, tree.Member):
-                targets.add(get_root_name(node.function.value))
-            elif isinstance(node.function, tree.Name):
-                targets.add(node.function.last)  # an object with operator()
-    if any(not declared.get(name, True) for name in _list_written_through(loop)) or "this" in targets | variables:
+            passed.update(map(get_root_name, (node.function, *node.arguments)))  # or an object with operator()
+    if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
     own = declared.keys() | {""}
-    return LoopWrites(frozenset(variables - own), frozenset(targets - own), calls)
-
-
-def _list_written_through(loop: Loop) -> Iterator[str]:
-    """Yield the variables of which a loop writes items, members or targets."""
-    for node in walk_nodes(loop.body):
-        if isinstance(node, tree.Assignment) and not isinstance(node.target, tree.Name):
-            yield get_root_name(node.target)
+    return LoopWrites(frozenset(variables - own), frozenset(targets - own), frozenset(passed - own), calls)
 
 
 def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
@@ -164,10 +158,22 @@ def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, dep
 # how many steps it takes ------------------------------------------------------------------------------------------
 
 
-def takes_more_steps(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> bool:
-    """Return whether a loop whose variable has its first value certainly takes more than some steps."""
-    turns = _count_turns(loop, scope, None)
-    return turns > LEAST_TURNS and turns * _count_turn_steps(loop, scope, len(ev.loops) + 1) > most
+def count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
+    """Return how many steps a silent loop would take before it is cut, about; 0 if it may end before.
+
+    bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
+    """
+    per_turn = _count_turn_steps(loop, scope, len(ev.loops) + 1)
+    if not bounded:
+        return OPEN_TURNS * per_turn
+    steps = _limit_steps(_count_turns(loop, scope, None), per_turn, most)
+    return steps if steps > most else 0
+
+
+def _limit_steps(turns: int, per_turn: int, most: int) -> int:
+    """Return how many steps some turns take, of which at least LEAST_TURNS are run, and more up to a limit."""
+    every = turns * per_turn
+    return every if every <= most else max(min(most + per_turn, every), min(LEAST_TURNS, turns) * per_turn)
 
 
 def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
@@ -225,7 +231,7 @@ def _count_steps(node: object, scope: NameScope, depth: int) -> int:
             start = _find_number(declared, scope) if declared is not None else None
             turns = _count_turns(node, scope, start) if start is not None else 1
             most = MOST_SPENT[min(depth, len(MOST_SPENT) - 1)]
-            return 1 + min(turns * _count_turn_steps(node, scope, depth + 1), most)
+            return 1 + _limit_steps(turns, _count_turn_steps(node, scope, depth + 1), most)
         case tree.Assignment():
             return 1 + _count_steps(node.value, scope, depth)
         case tree.Binary() if node.op not in ("&&", "||"):
@@ -241,7 +247,7 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
     if ev.try_blocks or ev.pending_objects != []:
         return False
     host = any(first <= loop.span[0] < past for first, past in ev.host_spans)
-    for name in (*writes.variables, *writes.targets):
+    for name in (*writes.variables, *writes.targets, *writes.passed):
         found = find_name(scope, name)[0]
         value = found.value if isinstance(found, Cell) else found
         if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
@@ -251,7 +257,7 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
                 return False
         elif isinstance(value, Pointer) and value.array is None and not host:
             return False  # the order of stores to shared memory is checked
-        elif _keeps_integers(value.array if isinstance(value, Pointer) else value):
+        elif name in writes.targets and _keeps_integers(value.array if isinstance(value, Pointer) else value):
             return False
     return True
 
@@ -270,7 +276,7 @@ def forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) ->
         found = find_name(scope, name)[0]
         if isinstance(found, Cell):
             ev.forget_place(found)
-    for name in sorted(writes.targets):
+    for name in sorted(writes.targets | writes.passed):
         found = find_name(scope, name)[0]
         if not isinstance(found, Cell):
             continue
