@@ -16,13 +16,7 @@ from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
-from lanescope.reader.code.silent_loops import (
-    LEAST_TURNS,
-    MOST_SPENT,
-    count_cut_steps,
-    find_silent_writes,
-    forget_silent_writes,
-)
+from lanescope.reader.code.silent_loops import LEAST_TURNS, MOST_SPENT, find_loop_variable, skip_silent_loop
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.tree_statements import Loop, RangeLoop
 from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
@@ -103,10 +97,12 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     """Run the iterations of a for or while loop within its limits."""
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
-    if not ev.python and _skip_silent(ev, loop, scope):
+    if skip_silent_loop(ev, loop, scope, _get_step_limit(ev)):
+        _note_possible_return(ev, loop)
+        ev.leave_block(scope, None)
         return None
     few = _get_iteration_limit(ev)
-    variable = _find_loop_variable(ev, loop, scope)
+    variable = find_loop_variable(loop, scope)
     most = few if ev.python else MOST_QUIET
     run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
     first = len(ev.write_log)
@@ -130,27 +126,6 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         _note_possible_return(ev, loop)
     ev.leave_block(scope, early_exit)
     return early_exit
-
-
-def _skip_silent(ev: Evaluator, loop: Loop, scope: NameScope) -> bool:
-    """Skip a loop that has nothing to check, and of which only a part would be run; return whether it is skipped."""
-    if loop.condition is None or (writes := find_silent_writes(ev, loop, scope)) is None:
-        return False
-    inner = NameScope(scope)
-    goes_on = ev.decide_condition(loop.condition, inner)[1]
-    steps = count_cut_steps(ev, loop, scope, bool(goes_on), _get_step_limit(ev)) if goes_on is not False else 0
-    if not steps:
-        return False
-    ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
-    variable = _find_loop_variable(ev, loop, scope)
-    name = variable.name if variable is not None else ""
-    ev.cut.add(name)
-    if goes_on is None:
-        ev.endless.add(name)
-    forget_silent_writes(ev, writes, scope)
-    _note_possible_return(ev, loop)
-    ev.leave_block(scope, None)
-    return True
 
 
 def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target: JumpTarget) -> EarlyExit | None:
@@ -276,16 +251,6 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
             ev.forget_place(found, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
-
-
-def _find_loop_variable(ev: Evaluator, loop: Loop, scope: NameScope) -> Cell | None:
-    """Find the variable that a loop counts."""
-    step = loop.step
-    while isinstance(step, tree.Unary | tree.Binary):
-        step = step.value if isinstance(step, tree.Unary) else step.left
-    target = step.target if isinstance(step, tree.Assignment) else None
-    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
-    return found if isinstance(found, Cell) else None
 
 
 @dataclass(frozen=True, slots=True)

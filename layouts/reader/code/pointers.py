@@ -164,6 +164,7 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
     known = ev.memory.cells.get(key)
     if known is None:
         known = Cell(LOST, pointer.element, name, span)
+        known.outlive_block()  # it is lost again on the paths that do not store
         ev.memory.add_place(key, pointer, known)
     element = pointer.element
     if element is not None and (element.integer is not None or element.pointers):

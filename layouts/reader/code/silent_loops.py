@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tree_statements import Block, ExpressionStatement, If, Jump, Loop, Return
-from lanescope.reader.code.values import LOST, PLACES, ArrayValue, FunctionSet, ObjectValue, Pointer
+from lanescope.reader.code.values import (
+    LOST,
+    PLACES,
+    Address,
+    ArrayValue,
+    FunctionSet,
+    ObjectPart,
+    ObjectValue,
+    Pointer,
+)
 from lanescope.reader.code.work_words import WORDS
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
@@ -66,7 +76,38 @@ class LoopWrites:
     calls: bool
 
 
-def find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
+def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> bool:
+    """Skip a loop that has nothing to check and would be cut; return whether it is skipped.
+
+    Its start has been executed. most: the steps that such a loop may take.
+    """
+    if ev.python or loop.condition is None or (writes := _find_silent_writes(ev, loop, scope)) is None:
+        return False
+    goes_on = ev.decide_condition(loop.condition, NameScope(scope))[1]
+    steps = _count_cut_steps(ev, loop, scope, bool(goes_on), most) if goes_on is not False else 0
+    if not steps:
+        return False
+    ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
+    variable = find_loop_variable(loop, scope)
+    name = variable.name if variable is not None else ""
+    ev.cut.add(name)
+    if goes_on is None:
+        ev.endless.add(name)
+    _forget_silent_writes(ev, writes, scope)
+    return True
+
+
+def find_loop_variable(loop: Loop, scope: NameScope) -> Cell | None:
+    """Find the variable that a loop counts."""
+    step = loop.step
+    while isinstance(step, tree.Unary | tree.Binary):
+        step = step.value if isinstance(step, tree.Unary) else step.left
+    target = step.target if isinstance(step, tree.Assignment) else None
+    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
+    return found if isinstance(found, Cell) else None
+
+
+def _find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
     """Return what a loop writes if it has nothing that is checked, else None."""
     known: LoopWrites | None
     if id(loop) in ev.silent_loops:
@@ -140,8 +181,8 @@ def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int
     value = root.value if isinstance(root, Cell) else root
     if isinstance(function, tree.Member):
         return isinstance(root, Cell) and not isinstance(value, ObjectValue | FunctionSet)
-    if not isinstance(value, FunctionSet):
-        return not isinstance(value, ObjectValue)
+    if not isinstance(value, FunctionSet) or value.captured is not None:
+        return not isinstance(value, ObjectValue | FunctionSet)
     return depth < MOST_NESTED and all(
         one.body is not None and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(one.body))
         for one in value.functions
@@ -158,7 +199,7 @@ def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, dep
 # how many steps it takes ------------------------------------------------------------------------------------------
 
 
-def count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
+def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
     """Return how many steps a silent loop would take before it is cut, about; 0 if it may end before.
 
     bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
@@ -252,25 +293,35 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
         value = found.value if isinstance(found, Cell) else found
         if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
             return False
-        if name in writes.variables:
-            if isinstance(value, ObjectValue | ArrayValue):
-                return False
-        elif isinstance(value, Pointer) and value.array is None and not host:
-            return False  # the order of stores to shared memory is checked
-        elif name in writes.targets and _keeps_integers(value.array if isinstance(value, Pointer) else value):
+        if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
+            return False
+        if name in writes.targets | writes.passed and not _has_plain_target(value, name in writes.targets, host):
             return False
     return True
 
 
-def _keeps_integers(array: Any) -> bool:
-    """Return whether an array may have integers, of which a part of the loop may leave some known."""
-    if not isinstance(array, ArrayValue):
-        return False
-    element = array.element
-    return element is None or element.integer is not None or element.record is not None
+def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
+    """Return whether all is known that a write to an item, member or target of a value may reach, and is no integer.
+
+    assigned: whether the loop assigns it. host: whether the loop runs on the host; elsewhere the order of stores to
+    shared memory is checked.
+    """
+    if isinstance(value, Pointer):
+        return host if value.array is None else _holds_reals(value.array)
+    if isinstance(value, ArrayValue):
+        return _holds_reals(value) if assigned else not any(True for _ in list_reachable_places(value))
+    if isinstance(value, FunctionSet):
+        return value.captured is None and not assigned
+    return not isinstance(value, Address | ObjectValue | ObjectPart)
 
 
-def forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) -> None:
+def _holds_reals(array: ArrayValue) -> bool:
+    """Return whether the items of an array are floating-point numbers, of which nothing is known after a loop."""
+    kind = array.element
+    return kind is not None and kind.integer is None and kind.record is None and not kind.pointers and not kind.dims
+
+
+def _forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) -> None:
     """Make unknown what a loop that is not run may write."""
     for name in sorted(writes.variables):
         found = find_name(scope, name)[0]

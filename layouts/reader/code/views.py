@@ -48,10 +48,10 @@ def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any
     if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
     leaves: list[tuple[ObjectPart, int]] = []
-    for leaf in _list_leaf_parts(ev, place):
-        if not leaf[1]:
+    for part in _list_leaf_parts(ev, place):
+        if not part[1]:
             return BlurredPlace(place, element)
-        leaves.append(leaf)
+        leaves.append(part)
     if not leaves:
         return BlurredPlace(place, element)
     width = element.integer.bits
