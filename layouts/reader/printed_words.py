@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from lanescope.bits import format_word
@@ -198,6 +199,7 @@ def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
     return recognise_printed_words(text) if is_examined(text) else ()
 
 
+@lru_cache(maxsize=2)  # the workbench of one text is built again for each choice that is tried
 def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
     """Find every descriptor word that a text prints, in its order; of two readings of one place the longer."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
