@@ -11,6 +11,7 @@ from tests.cases import for_each
 HEAD = """uint64_t mk(uint64_t p) { return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }
 __global__ void kernel() { uint64_t desc = mk(0x800); use(desc); }
 void add(uint64_t& x) { x += 16; }
+void idle(int i) { int x = i; }
 """
 LONG = "for (int i = 0; i < 100000; i++)"
 
@@ -58,6 +59,8 @@ def test_what_a_loop_or_a_store_leaves_alone_is_known(body: str) -> None:
         f"struct S {{ uint64_t n; }} s; s.n = 4096; S* t = &s; {LONG} t->n += 1; uint64_t n = s.n;",
         f"p[0] = 4096; {LONG} p[i] = 0; uint64_t n = p[0];",
         "uint64_t n = 4096; for (int i = 0; i < count; i++) n += 16;",
+        f"uint64_t n = 4096; struct S {{ uint64_t& x; S(uint64_t& y) : x(y) {{ x = 0; }} }}; {LONG} S(n);",
+        f"uint64_t n = 4096; auto run = [&](auto g) {{ {LONG} g(i); }}; run(idle); run([&](int i) {{ n = i; }});",
         "uint64_t n = 4096; for (int i = 0; i < 100000; (n += 1, i++)) a[i] = 1;",
         "uint64_t n = 4096; for (int i = 0; (n += 1) < 100000; i++) a[i] = 1;",
         "int n; for (n = 0; n < 100000; n++) a[n] = 0;",

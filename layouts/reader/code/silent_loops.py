@@ -25,6 +25,7 @@ from lanescope.reader.code.values import (
     ObjectPart,
     ObjectValue,
     Pointer,
+    TemplateEntity,
 )
 from lanescope.reader.code.work_words import WORDS
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
@@ -51,7 +52,6 @@ _PLAIN = (
     tree.Name,
     tree.Type,
     tree.ConditionalExpression,
-    tree.Cast,
     tree.Index,
     tree.ItemList,
     ExpressionStatement,
@@ -109,13 +109,13 @@ def find_loop_variable(loop: Loop, scope: NameScope) -> Cell | None:
 
 def _find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
     """Return what a loop writes if it has nothing that is checked, else None."""
-    known: LoopWrites | None
-    if id(loop) in ev.silent_loops:
-        known = ev.silent_loops[id(loop)][1]
-    else:
-        known = _find_writes(ev, loop, scope)
-        ev.silent_loops[id(loop)] = loop, known
-    return known if known is not None and _can_forget(ev, known, loop, scope) else None
+    if id(loop) in ev.checked_loops:
+        return None
+    writes = _find_writes(ev, loop, scope)  # a name that it calls may be another function each time
+    if writes is None:
+        ev.checked_loops[id(loop)] = loop
+        return None
+    return writes if _can_forget(ev, writes, loop, scope) else None
 
 
 def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
@@ -145,8 +145,10 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
     match node:
         case tree.Declaration():
             kind = node.type
-            fixed = kind is None or not (kind.reference or kind.pointers)
+            fixed = kind is None or not (kind.reference or kind.pointers or _is_class(kind, scope))
             return fixed and not (node.lasting or node.external or node.arguments)
+        case tree.Cast():
+            return not _is_class(node.type, scope)
         case tree.Assignment():
             return node.op not in ("<<", ">>", "|") and bool(get_root_name(node.target))
         case tree.Unary():
@@ -160,6 +162,15 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
         case tree.Call():
             return _is_silent_call(ev, node, scope, depth)
     return isinstance(node, _PLAIN)
+
+
+def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
+    """Return whether a type is a class of the text, whose constructor may do anything."""
+    found = find_name(scope, kind.path[-1][0])[0] if kind.path else None
+    decl = found.decl if isinstance(found, TemplateEntity) else None
+    if isinstance(decl, tree.Alias) and depth < MOST_NESTED:
+        return _is_class(decl.type, found.scope, depth + 1)
+    return isinstance(decl, tree.StructDefinition)
 
 
 def _is_stream(node: tree.Expression) -> bool:
@@ -293,6 +304,8 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
         value = found.value if isinstance(found, Cell) else found
         if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
             return False
+        if found is None and name in writes.variables | writes.targets:
+            return False  # an undeclared name may be shared memory
         if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
             return False
         if name in writes.targets | writes.passed and not _has_plain_target(value, name in writes.targets, host):
