@@ -167,10 +167,11 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
 def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
     """Return whether a type is a class of the text, whose constructor may do anything."""
     found = find_name(scope, kind.path[-1][0])[0] if kind.path else None
-    decl = found.decl if isinstance(found, TemplateEntity) else None
-    if isinstance(decl, tree.Alias) and depth < MOST_NESTED:
-        return _is_class(decl.type, found.scope, depth + 1)
-    return isinstance(decl, tree.StructDefinition)
+    if not isinstance(found, TemplateEntity):
+        return False
+    if isinstance(found.decl, tree.Alias) and depth < MOST_NESTED:
+        return _is_class(found.decl.type, found.scope, depth + 1)
+    return isinstance(found.decl, tree.StructDefinition)
 
 
 def _is_stream(node: tree.Expression) -> bool:
