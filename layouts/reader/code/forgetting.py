@@ -150,8 +150,10 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
         _forget_object(ev, value, cell.name, integers, quiet)
     elif isinstance(value, ArrayValue):
         for inner in value.cells:
-            if not (integers and _is_known_by_name(inner.value)):
+            if not _is_known_by_name(inner.value):
                 _forget_cell(ev, inner, integers, quiet)
+            elif not integers and not inner.const:
+                ev.write_cell(inner, OpaqueValue(ev.make_fresh_name(inner.name or str(inner.value)), inner.kind))
     else:
         _forget_single_value(ev, cell, integers)
 
