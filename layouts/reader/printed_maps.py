@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 
 from lanescope.reader.code import recogniser
@@ -77,6 +78,7 @@ def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
     return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
 
 
+@lru_cache(maxsize=2)  # the workbench of one text is built again for each choice that is tried
 def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
     """Return the tensor maps printed in a text, in the same form as those of code.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from lanescope.bits import format_word
@@ -200,6 +201,7 @@ def recognise_debugger_words(text: str) -> tuple[TextMeaning, ...]:
     return recognise_printed_words(text) if is_examined(text) else ()
 
 
+@lru_cache(maxsize=2)  # the workbench of one text is built again for each choice that is tried
 def find_descriptor_words(text: str) -> tuple[LabelledWord, ...]:
     """Return the descriptor words printed in a text, in order; if two matches overlap, the longer one."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lanescope import inputs
@@ -46,7 +46,7 @@ def build_bench(
     copied: bool = True,
     *,
     why: bool = True,
-    repair: bool = False,
+    repair: bool | Callable[[Bench], bool] = False,
 ) -> Bench:
     """Build the bench of a text: what it holds, verified as far as the text says enough.
 
@@ -56,7 +56,7 @@ def build_bench(
     patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
     like, which a source file does not have; why: whether to look for the causes of a mismatch, which costs more than
     all the rest. Without causes steps have their verdicts alone. repair: whether to look for edits that make wrong
-    operands right; each is tried, which costs a bench without causes.
+    operands right, or a function that decides it; each is tried, which costs a bench without causes.
 
     >>> build_bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
@@ -65,7 +65,7 @@ def build_bench(
     seen = pasted_text.clean_text(text, places=True) if copied else text
     builder = _BenchBuilder(seen, extract_code(text, seen), dict(choices or {}), patience, why)
     bench = builder.build()
-    if repair and bench.verdict == "mismatch":
+    if repair and bench.verdict == "mismatch" and (repair is True or repair(bench)):
         bench = builder.add_repairs(bench)
     moved = pasted_text.make_place_map(text) if copied else None
     return bench.move_spans(moved) if moved else bench

@@ -115,7 +115,8 @@ def check_text(
 
 def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
     """Check a text with the choices that build_bench takes."""
-    bench = build_bench(text, choices, PATIENCE, copied=False, repair=True)
+    guesses = _build_guesses(text, choices)
+    bench = guesses.bench
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
@@ -123,7 +124,6 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings = [*_repair_pitfalls(text, built, choices), *broken]
     refused = _list_refused(text)
     findings += _find_kernel_mistakes(code, bench, target) if code else []
-    guesses = Guesses(text, bench, choices)
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
     tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
@@ -255,6 +255,24 @@ def _repair_pitfalls(
         follows = tuple(WrongRead("This descriptor gets it.", place) for place in places)
         edits = find_pitfall_edits(text, finding, find_codes)
         yield replace(_make_pitfall_finding(finding), edits=edits, follows=follows)
+
+
+def _build_guesses(text: str, choices: Mapping[str, str]) -> Guesses:
+    """Return the bench of a text with the assumptions that its mismatches depend on.
+
+    It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text.
+    """
+    made: list[Guesses] = []
+
+    def is_certain(bench: Bench) -> bool:
+        made.append(Guesses(text, bench, choices))
+        wrong = ((operand, step) for operand in bench.operands for step in list_first_wrong_steps(operand))
+        return any(not _explain_open(made[0], operand, step) for operand, step in wrong)
+
+    bench = build_bench(text, choices, PATIENCE, copied=False, repair=is_certain)
+    guesses = made[0] if made else Guesses(text, bench, choices)
+    guesses.bench = bench
+    return guesses
 
 
 # reads that are verified ----------------------------------------------------------------------------------------------

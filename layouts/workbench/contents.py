@@ -95,6 +95,7 @@ class TextContents:
         self.missing: list[str] = []
         self.symbols: dict[str, int] = {}  # assumed values of names in the code
         self.built: list[tuple[int, DescriptorBuilder]] = []  # builder → its piece
+        self.starts: dict[int, tuple[set[str], frozenset[str]]] = {}  # id of a builder → its starts, their terms
         self.printed_pieces: dict[str, int] = {}  # label of printed words → their piece
         self.doubtful: dict[int, list[Pitfall]] = {}
         self.aligned = alignment.find_declared_alignments(text)
@@ -325,13 +326,19 @@ class TextContents:
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
         def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
-            builder = judged[1]
-            begins = {str(step.start) for step in builder.steps} or {str(builder.start)}
-            is_other_place = names.isdisjoint(pieces.get_start_terms(builder))
-            return start not in begins, is_other_place, builder.name != argument.name
+            begins, terms = self._list_starts(judged[1])
+            return start not in begins, names.isdisjoint(terms), judged[1].name != argument.name
 
         alike = [judged for judged in self.built if judged[1].known >> 16 == upper]
         return min(alike or self.built, key=unlike)[0]
+
+    def _list_starts(self, builder: DescriptorBuilder) -> tuple[set[str], frozenset[str]]:
+        """Return the starts of a builder, and the terms of its first."""
+        known = self.starts.get(id(builder))
+        if known is None:
+            begins = {str(step.start) for step in builder.steps} or {str(builder.start)}
+            known = self.starts[id(builder)] = begins, frozenset(pieces.get_start_terms(builder))
+        return known
 
     def assume(self, assumption: Assumption, operand: str = "") -> None:
         """Record an assumption. operand: the only one, so far, whose verdict it can change."""

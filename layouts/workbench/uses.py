@@ -262,7 +262,7 @@ def in_registers(mention: InstructionMention | None) -> bool:
 
 def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
-    inside = [call.span for call in evaluation.assembled]
+    inside = {call.span for call in evaluation.assembled}  # loops run one statement many times
     return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
 
 

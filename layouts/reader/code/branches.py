@@ -17,6 +17,7 @@ from lanescope.reader.code.static_types import find_integer_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, convert_int, merge_ints
 from lanescope.reader.code.tree_statements import If, Switch
 from lanescope.reader.code.values import (
+    LOST,
     Address,
     ArrayValue,
     EitherFunction,
@@ -196,6 +197,8 @@ def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
         return yes
     if yes is None or no is None:  # one side ends in __trap()
         return no if yes is None else yes
+    if yes is LOST or no is LOST:
+        return LOST
     for rule in _MERGES:
         merged = rule(ev, condition, yes, no)
         if merged is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.used_functions import Entry, drop_unused
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
@@ -45,6 +46,7 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     named = fields | macros
     checked = None if ev.python or unrestricted else find_working_names(functions, body, text, fields)
     ev.idle_kernels = _list_idle_kernels(functions, text, checked)
+    ev.working_names, ev.host_spans = checked, tuple(_list_host_spans(functions, text))
     with_clue, called = _find_names_with_clues(functions, text, named)
     structors = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
     called |= structors | {f.name for f, _, _ in functions if f.name.startswith("operator")}
@@ -65,6 +67,15 @@ def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset
     if working is None or any(kernel.name in working for kernel in kernels):
         return frozenset()
     return frozenset(map(id, kernels))
+
+
+def _list_host_spans(functions: Sequence[Entry], text: str) -> Iterator[Span]:
+    """Yield the spans of functions that run on the host; none of a text without kernels, which may be a part of one."""
+    device = {"__device__", "__global__"}
+    device |= {name for name, body in list_macros(text) if not device.isdisjoint(WORDS.findall(body))}
+    heads = [(f.span, WORDS.findall(text[slice(*f.span)].partition("{")[0])) for f, _, _ in functions]
+    if any("__global__" in head for _, head in heads):
+        yield from (span for span, head in heads if device.isdisjoint(head))
 
 
 def _is_kernel(function: tree.Function, text: str) -> bool:

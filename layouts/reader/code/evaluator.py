@@ -86,6 +86,9 @@ class Evaluator:
         self.launched: set[tuple[str, ...]] = set()  # kernels that were launched, with their arguments
         self.supplied_names: dict[str, str] = {}  # types and enumerators supplied for template parameters
         self.idle_kernels: frozenset[int] = frozenset()  # kernels with nothing to check, which a launch skips
+        self.working_names: frozenset[str] | None = None  # names that lead to something checked; None: any may
+        self.host_spans: tuple[Span, ...] = ()  # functions that run on the host
+        self.checked_loops: dict[int, Any] = {}  # loops that may have something to check, by id
         self.asks_every_instruction = False  # whether every instruction is recorded, not only checked ones
         self.static_variables: dict[Any, Any] = {}  # static variables of functions
         self.namespace_scopes: dict[int, Any] = {}  # by the id of the namespace statement

@@ -22,6 +22,7 @@ from lanescope.reader.code.values import (
     BlurredPlace,
     FunctionSet,
     JointPlace,
+    LostValue,
     NamespaceValue,
     ObjectPart,
     ObjectValue,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 _READ = re.compile(r'"[a-zA-Z0-9]+"\s*\([^()]*\)')  # operands that an asm statement only reads
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# functions, and places that references name: they do not change
-_FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace)
+# functions, and places that references name: they do not change; a lost value is unknown already
+_FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPlace, BlurredPlace, LostValue)
 
 
 def make_fresh_name(ev: Evaluator, name: str) -> str:
@@ -149,8 +150,10 @@ def _forget_cell(ev: Evaluator, cell: Cell, integers: bool, quiet: bool = False)
         _forget_object(ev, value, cell.name, integers, quiet)
     elif isinstance(value, ArrayValue):
         for inner in value.cells:
-            if not (integers and _is_known_by_name(inner.value)):
+            if not _is_known_by_name(inner.value):
                 _forget_cell(ev, inner, integers, quiet)
+            elif not integers and not inner.const:
+                ev.write_cell(inner, OpaqueValue(ev.make_fresh_name(inner.name or str(inner.value)), inner.kind))
     else:
         _forget_single_value(ev, cell, integers)
 

@@ -16,6 +16,7 @@ from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
+from lanescope.reader.code.silent_loops import LEAST_TURNS, MOST_SPENT, find_loop_variable, skip_silent_loop
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.tree_statements import Loop, RangeLoop
 from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 MOST_ITERATIONS = (16, 16, 8, 4)  # of a loop that builds descriptors, by nesting depth
 MOST_QUIET = 1100  # iterations of a loop that builds none
-MOST_SPENT = (4000, 1000, 250)  # steps of such a loop, by nesting depth
-LEAST_ITERATIONS = 3  # of a host loop that fills matrices or prints, once its steps are spent
 _MATTERS = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue|mma|gemm|desc|map|matrix|launch", re.I)
 FREE_ITERATIONS = (3, 3, 2)  # of a loop with an unknown bound, by nesting depth: enough to see what changes
 
@@ -85,7 +84,7 @@ class LoopRun:
         spent = self.start - ev.steps_left > self.budget
         if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
             return True
-        return spent and self.turn >= LEAST_ITERATIONS and not ev.python and not self._matters(ev)
+        return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
 
     def _matters(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings other than calls unrelated to descriptors and loads."""
@@ -98,8 +97,12 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     """Run the iterations of a for or while loop within its limits."""
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
+    if skip_silent_loop(ev, loop, scope, _get_step_limit(ev)):
+        _note_possible_return(ev, loop)
+        ev.leave_block(scope, None)
+        return None
     few = _get_iteration_limit(ev)
-    variable = _find_loop_variable(ev, loop, scope)
+    variable = find_loop_variable(loop, scope)
     most = few if ev.python else MOST_QUIET
     run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
     first = len(ev.write_log)
@@ -248,16 +251,6 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
             ev.forget_place(found, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
-
-
-def _find_loop_variable(ev: Evaluator, loop: Loop, scope: NameScope) -> Cell | None:
-    """Find the variable that a loop counts."""
-    step = loop.step
-    while isinstance(step, tree.Unary | tree.Binary):
-        step = step.value if isinstance(step, tree.Unary) else step.left
-    target = step.target if isinstance(step, tree.Assignment) else None
-    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
-    return found if isinstance(found, Cell) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Memory outside the text's variables, indexed by the names in addresses."""
+"""Memory outside the text's variables, indexed by the names in addresses.
+
+A store makes every place unknown that it may overlap. Such a place holds LOST until a load names its value.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.values import LOST
 
 if TYPE_CHECKING:
     from lanescope.reader.code.values import Pointer
@@ -47,7 +51,7 @@ class OutsideMemory:
         self.cells[key] = cell
 
     def list_aliases(self, key: PlaceKey, pointer: Pointer) -> Iterator[Cell]:
-        """Yield the cells of other places that may overlap a pointer's target, in the order added.
+        """Yield the cells of other places that may overlap a pointer's target and are not lost, in the order added.
 
         They have the same names in their addresses, unless a known distance separates them.
         """
@@ -55,11 +59,17 @@ class OutsideMemory:
         size = _count_bytes(pointer)
         found: list[_MemoryPlace] = []
         for terms in dict.fromkeys(terms for name in dict(base.terms) or ("",) for terms in self._named.get(name, ())):
-            places = self._alike[terms]
+            places = [one for one in self._alike[terms] if one.cell.value is not LOST]
             if terms == base.terms:
                 places = [one for one in places if -size < base.const - one.first < one.size]
             found += places
         return (place.cell for place in sorted(found, key=lambda place: place.number) if place.key != key)
+
+    def list_same_names(self, pointer: Pointer) -> Iterator[Cell]:
+        """Yield the cells of all places whose addresses have a name of a pointer's and that are not lost."""
+        for name in dict(pointer.base.terms) or ("",):
+            for terms in self._named.get(name, ()):
+                yield from (place.cell for place in self._alike[terms] if place.cell.value is not LOST)
 
 
 def _count_bytes(pointer: Pointer) -> int:

@@ -12,6 +12,7 @@ from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, make_symbol
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import (
+    LOST,
     VOID,
     Address,
     ArrayValue,
@@ -133,6 +134,8 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     key = _make_memory_key(ev, place.pointer)
     known: Cell | None = ev.memory.cells.get(key)
     if known is not None:
+        if known.value is LOST:
+            ev.write_cell(known, ev.make_symbolic_value(known.kind, ev.make_fresh_name(known.name)))
         return known.value
     element = place.pointer.element
     text = ev.format_expression(at)
@@ -149,19 +152,19 @@ def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
 
 
 def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> None:
-    """Store to memory through a pointer; memory that may overlap becomes unknown."""
+    """Store to memory through a pointer; memory that may overlap is lost."""
     ev.written_memory = True
     pointer = place.pointer
     record_store(ev, pointer, span)
     _forget_aliases(ev, pointer)
     key = _make_memory_key(ev, pointer)
     for cell in ev.memory.list_aliases(key, pointer):
-        ev.write_cell(cell, ev.make_symbolic_value(cell.kind, ev.make_fresh_name(cell.name)))
+        ev.write_cell(cell, LOST)
     name = next((term for term, factor in pointer.base.terms if factor == 1), str(pointer.base))
     known = ev.memory.cells.get(key)
     if known is None:
-        fresh = ev.make_symbolic_value(pointer.element, ev.make_fresh_name(f"*{name}"))
-        known = Cell(fresh, pointer.element, name, span)
+        known = Cell(LOST, pointer.element, name, span)
+        known.outlive_block()  # it is lost again on the paths that do not store
         ev.memory.add_place(key, pointer, known)
     element = pointer.element
     if element is not None and (element.integer is not None or element.pointers):

@@ -20,6 +20,7 @@ from lanescope.reader.code.values import (
     FunctionSet,
     ObjectPart,
     ObjectValue,
+    OpaqueValue,
     Pointer,
     SplitPlace,
 )
@@ -33,6 +34,7 @@ _PURE = frozenset(  # std functions that write no argument
     "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
     " to_string distance make_pair make_tuple get".split()
 )
+_NUMBERS = (SymbolicInt, OpaqueValue)
 
 
 def note_possible_throw(ev: Evaluator, name: str) -> None:
@@ -165,7 +167,8 @@ def list_reachable_places(value: Any, deep: int = 0) -> Iterator[Any]:
         yield from list_reachable_places(value.array, deep + 1)
     elif isinstance(value, ArrayValue):
         for cell in value.cells[:64]:
-            yield from list_reachable_places(cell.value, deep + 1)
+            if type(cell.value) not in _NUMBERS:  # most items lead nowhere
+                yield from list_reachable_places(cell.value, deep + 1)
     elif isinstance(value, ObjectValue):
         for cell in value.members.values():
             if isinstance(cell.value, PLACES):

@@ -276,6 +276,18 @@ class OpaqueValue:
         return self.text
 
 
+class LostValue:
+    """The value of memory that a store may have overwritten; the next load names it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "?"
+
+
+LOST = LostValue()
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionSet:
     """The functions of one name, with their scope and the object of which they are methods.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
@@ -46,8 +47,12 @@ def view_bits(ev: Evaluator, place: Any, element: ResolvedType, low: int) -> Any
     assert element.integer is not None
     if isinstance(place, ObjectPart) and place.of.record.bits and place.of.record.fields:
         low, place = low + place.field.low, Cell(place.of)
-    leaves = list(_list_leaf_parts(ev, place))
-    if not leaves or any(width == 0 for _, width in leaves):
+    leaves: list[tuple[ObjectPart, int]] = []
+    for part in _list_leaf_parts(ev, place):
+        if not part[1]:
+            return BlurredPlace(place, element)
+        leaves.append(part)
+    if not leaves:
         return BlurredPlace(place, element)
     width = element.integer.bits
     if low < 0 or low + width > sum(bits for _, bits in leaves):
@@ -104,9 +109,7 @@ def _list_leaf_parts(ev: Evaluator, place: Any, depth: int = 0) -> Iterator[tupl
         yield _make_variable_leaf(place)
     else:
         yield (
-            ObjectPart(
-                ObjectValue(RecordType("bits", None, NameScope(), {}, 0), Cell(SymbolicInt(0))), RecordField(0, 0, None)
-            ),
+            ObjectPart(ObjectValue(_make_bits_type(0), Cell(SymbolicInt(0))), RecordField(0, 0, None)),
             0,
         )
 
@@ -120,9 +123,13 @@ def _make_variable_leaf(cell: Cell) -> tuple[ObjectPart, int]:
     bits = value.type.bits if isinstance(value, SymbolicInt) else 0
     if bits < 8:
         bits = 0
-    return ObjectPart(
-        ObjectValue(RecordType("bits", None, NameScope(), {}, bits), cell), RecordField(0, bits, None)
-    ), bits
+    return ObjectPart(ObjectValue(_make_bits_type(bits), cell), RecordField(0, bits, None)), bits
+
+
+@lru_cache(maxsize=64)
+def _make_bits_type(bits: int) -> RecordType:
+    """Return a struct of some bits without members."""
+    return RecordType("bits", None, NameScope(), {}, bits)
 
 
 def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:

@@ -1,0 +1,367 @@
+"""Find loops that need not be run: long loops over numbers, such as a reference product on the host.
+
+Such a loop is cut: after its step limit, what it writes becomes unknown. If its body has nothing that is checked,
+running a part of it first changes nothing, so it is not run at all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.side_effects import list_reachable_places
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.tree_statements import Block, ExpressionStatement, If, Jump, Loop, Return
+from lanescope.reader.code.values import (
+    LOST,
+    PLACES,
+    Address,
+    ArrayValue,
+    FunctionSet,
+    ObjectPart,
+    ObjectValue,
+    Pointer,
+    TemplateEntity,
+)
+from lanescope.reader.code.work_words import WORDS
+from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+MOST_NESTED = 4  # calls of functions of the text in a loop
+MOST_SPENT = (4000, 1000, 250)  # steps of a loop that builds nothing, by nesting depth
+LEAST_TURNS = 3  # of a loop whose steps are spent
+OPEN_TURNS = 2  # of a silent loop with an unknown bound
+_SHIFTS = ("<<", ">>", "|", "<<=", ">>=", "|=")  # may build a descriptor, or may be a mistake that is reported
+_STREAMS = frozenset(("cout", "cerr", "clog"))
+# Parts of the names of bodiless functions that matter in a kernel, for a copy, or for a descriptor.
+_MATTERS = re.compile(
+    r"mma|gemm|load|store|copy|cpy|issue|sync|wait|arrive|fence|commit|launch|fetch|expect|barrier|tma|tensor|map|matrix"
+    r"|desc|encode|fragment|bulk|tcgen|atomic|shared|smem|addr|cvta|cu[A-Z]|cuda|throw|exit|abort|assert|trap|new|move|swap",
+    re.I,
+)
+_PLAIN = (
+    tree.NumberLiteral,
+    tree.RealLiteral,
+    tree.StringLiteral,
+    tree.Name,
+    tree.Type,
+    tree.ConditionalExpression,
+    tree.Index,
+    tree.ItemList,
+    ExpressionStatement,
+    If,
+    Block,
+    Loop,
+    Return,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWrites:
+    """What a silent loop may write.
+
+    variables: by their own names. targets: items, members and targets of these names. passed: arguments of calls, and
+    the objects of their methods. calls: whether it calls a function.
+    """
+
+    variables: frozenset[str]
+    targets: frozenset[str]
+    passed: frozenset[str]
+    calls: bool
+
+
+def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> bool:
+    """Skip a loop that has nothing to check and would be cut; return whether it is skipped.
+
+    Its start has been executed. most: the steps that such a loop may take.
+    """
+    if ev.python or loop.condition is None or (writes := _find_silent_writes(ev, loop, scope)) is None:
+        return False
+    goes_on = ev.decide_condition(loop.condition, NameScope(scope))[1]
+    steps = _count_cut_steps(ev, loop, scope, bool(goes_on), most) if goes_on is not False else 0
+    if not steps:
+        return False
+    ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
+    variable = find_loop_variable(loop, scope)
+    name = variable.name if variable is not None else ""
+    ev.cut.add(name)
+    if goes_on is None:
+        ev.endless.add(name)
+    _forget_silent_writes(ev, writes, scope)
+    return True
+
+
+def find_loop_variable(loop: Loop, scope: NameScope) -> Cell | None:
+    """Find the variable that a loop counts."""
+    step = loop.step
+    while isinstance(step, tree.Unary | tree.Binary):
+        step = step.value if isinstance(step, tree.Unary) else step.left
+    target = step.target if isinstance(step, tree.Assignment) else None
+    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
+    return found if isinstance(found, Cell) else None
+
+
+def _find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
+    """Return what a loop writes if it has nothing that is checked, else None."""
+    if id(loop) in ev.checked_loops:
+        return None
+    writes = _find_writes(ev, loop, scope)  # a name that it calls may be another function each time
+    if writes is None:
+        ev.checked_loops[id(loop)] = loop
+        return None
+    return writes if _can_forget(ev, writes, loop, scope) else None
+
+
+def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
+    words = ev.working_names
+    if words is None or loop.late or ev.python or not words.isdisjoint(WORDS.findall(ev.text, *loop.span)):
+        return None
+    variables, targets, passed, declared = set[str](), set[str](), set[str](), dict[str, bool]()
+    calls = False
+    for node in walk_nodes((loop.condition, loop.step, loop.body)):
+        if not _is_plain(ev, node, scope, 0):
+            return None
+        if isinstance(node, tree.Declaration):
+            declared[node.name] = bool(node.type is not None and node.type.dims)
+        elif isinstance(node, tree.Assignment):
+            (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
+        elif isinstance(node, tree.Call):
+            calls = True
+            passed.update(map(get_root_name, (node.function, *node.arguments)))  # or an object with operator()
+    if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
+        return None
+    own = declared.keys() | {""}
+    return LoopWrites(frozenset(variables - own), frozenset(targets - own), frozenset(passed - own), calls)
+
+
+def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
+    """Return whether a node has no effect other than writing variables."""
+    match node:
+        case tree.Declaration():
+            kind = node.type
+            fixed = kind is None or not (kind.reference or kind.pointers or _is_class(kind, scope))
+            return fixed and not (node.lasting or node.external or node.arguments)
+        case tree.Cast():
+            return not _is_class(node.type, scope)
+        case tree.Assignment():
+            return node.op not in ("<<", ">>", "|") and bool(get_root_name(node.target))
+        case tree.Unary():
+            return node.op not in ("&", "&&", "throw")
+        case tree.Binary():
+            return node.op not in _SHIFTS or _is_stream(node)
+        case tree.Member():
+            return not node.owner
+        case Jump():
+            return node.word != "goto"
+        case tree.Call():
+            return _is_silent_call(ev, node, scope, depth)
+    return isinstance(node, _PLAIN)
+
+
+def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
+    """Return whether a type is a class of the text, whose constructor may do anything."""
+    found = find_name(scope, kind.path[-1][0])[0] if kind.path else None
+    if not isinstance(found, TemplateEntity):
+        return False
+    if isinstance(found.decl, tree.Alias) and depth < MOST_NESTED:
+        return _is_class(found.decl.type, found.scope, depth + 1)
+    return isinstance(found.decl, tree.StructDefinition)
+
+
+def _is_stream(node: tree.Expression) -> bool:
+    """Return whether an expression is std::cout << a << b."""
+    while isinstance(node, tree.Binary) and node.op == "<<":
+        node = node.left
+    return isinstance(node, tree.Name) and node.last in _STREAMS
+
+
+def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int) -> bool:
+    """Return whether a call does nothing that is checked, and writes at most its arguments and global variables."""
+    function = call.function
+    if call.named or not isinstance(function, tree.Name | tree.Member):
+        return isinstance(function, tree.Type)
+    name = function.last if isinstance(function, tree.Name) else function.name
+    if _MATTERS.search(name):
+        return False
+    root = find_name(scope, get_root_name(function))[0]
+    value = root.value if isinstance(root, Cell) else root
+    if isinstance(function, tree.Member):
+        return isinstance(root, Cell) and not isinstance(value, ObjectValue | FunctionSet)
+    if not isinstance(value, FunctionSet) or value.captured is not None:
+        return not isinstance(value, ObjectValue | FunctionSet)
+    return depth < MOST_NESTED and all(
+        one.body is not None and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(one.body))
+        for one in value.functions
+    )
+
+
+def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
+    """Return whether a node of a called function is plain and writes only variables by their names."""
+    if isinstance(node, tree.Assignment) and not isinstance(node.target, tree.Name):
+        return False
+    return _is_plain(ev, node, scope, depth)
+
+
+# how many steps it takes ------------------------------------------------------------------------------------------
+
+
+def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
+    """Return how many steps a silent loop would take before it is cut, about; 0 if it may end before.
+
+    bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
+    """
+    per_turn = _count_turn_steps(loop, scope, len(ev.loops) + 1)
+    if not bounded:
+        return OPEN_TURNS * per_turn
+    steps = _limit_steps(_count_turns(loop, scope, None), per_turn, most)
+    return steps if steps > most else 0
+
+
+def _limit_steps(turns: int, per_turn: int, most: int) -> int:
+    """Return how many steps some turns take, of which at least LEAST_TURNS are run, and more up to a limit."""
+    every = turns * per_turn
+    return every if every <= most else max(min(most + per_turn, every), min(LEAST_TURNS, turns) * per_turn)
+
+
+def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
+    """Return how many turns `for (…; i < bound; i += step)` takes, 1 if that is unknown. start: the value of i."""
+    condition, step = loop.condition, loop.step
+    while isinstance(step, tree.Unary):
+        step = step.value
+    if (
+        not isinstance(condition, tree.Binary)
+        or condition.op not in ("<", "<=")
+        or not isinstance(step, tree.Assignment)
+    ):
+        return 1
+    name, target = condition.left, step.target
+    if (
+        not isinstance(name, tree.Name)
+        or not isinstance(target, tree.Name)
+        or name.path != target.path
+        or step.op != "+"
+    ):
+        return 1
+    first = _find_number(name, scope) if start is None else start
+    past, by = _find_number(condition.right, scope), _find_number(step.value, scope)
+    if first is None or past is None or by is None or by <= 0:
+        return 1
+    return max((past - first + (condition.op == "<=") + by - 1) // by, 0)
+
+
+def _find_number(expression: tree.Expression, scope: NameScope) -> int | None:
+    """Return the value of a number, or of a variable that is known."""
+    if isinstance(expression, tree.NumberLiteral):
+        return expression.value
+    found = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
+    return found.value.known if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) else None
+
+
+def _count_turn_steps(loop: Loop, scope: NameScope, depth: int) -> int:
+    """Return the least number of steps of one turn. depth: how many loops run."""
+    return sum(_count_steps(part, scope, depth) for part in (loop.condition, loop.step, loop.body))
+
+
+def _count_steps(node: object, scope: NameScope, depth: int) -> int:
+    """Return the least number of steps that a statement or an expression takes."""
+    match node:
+        case Block():
+            return 1 + sum(_count_steps(part, scope, depth) for part in node.body)
+        case ExpressionStatement():
+            return 1 + _count_steps(node.value, scope, depth)
+        case tree.Declaration():
+            return 1 + _count_steps(node.value, scope, depth)
+        case If():
+            return 1 + _count_steps(node.condition, scope, depth)
+        case Loop():
+            declared = node.start.value if isinstance(node.start, tree.Declaration) else None
+            start = _find_number(declared, scope) if declared is not None else None
+            turns = _count_turns(node, scope, start) if start is not None else 1
+            most = MOST_SPENT[min(depth, len(MOST_SPENT) - 1)]
+            return 1 + _limit_steps(turns, _count_turn_steps(node, scope, depth + 1), most)
+        case tree.Assignment():
+            return 1 + _count_steps(node.value, scope, depth)
+        case tree.Binary() if node.op not in ("&&", "||"):
+            return 1 + _count_steps(node.left, scope, depth) + _count_steps(node.right, scope, depth)
+    return int(isinstance(node, tree.Expression))
+
+
+# what it writes ----------------------------------------------------------------------------------------------------
+
+
+def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope) -> bool:
+    """Return whether forgetting can make all unknown that a loop writes, and loses nothing but numbers."""
+    if ev.try_blocks or ev.pending_objects != []:
+        return False
+    host = any(first <= loop.span[0] < past for first, past in ev.host_spans)
+    for name in (*writes.variables, *writes.targets, *writes.passed):
+        found = find_name(scope, name)[0]
+        value = found.value if isinstance(found, Cell) else found
+        if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
+            return False
+        if found is None and name in writes.variables | writes.targets:
+            return False  # an undeclared name may be shared memory
+        if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
+            return False
+        if name in writes.targets | writes.passed and not _has_plain_target(value, name in writes.targets, host):
+            return False
+    return True
+
+
+def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
+    """Return whether all is known that a write to an item, member or target of a value may reach, and is no integer.
+
+    assigned: whether the loop assigns it. host: whether the loop runs on the host; elsewhere the order of stores to
+    shared memory is checked.
+    """
+    if isinstance(value, Pointer):
+        return host if value.array is None else _holds_reals(value.array)
+    if isinstance(value, ArrayValue):
+        return _holds_reals(value) if assigned else not any(True for _ in list_reachable_places(value))
+    if isinstance(value, FunctionSet):
+        return value.captured is None and not assigned
+    return not isinstance(value, Address | ObjectValue | ObjectPart)
+
+
+def _holds_reals(array: ArrayValue) -> bool:
+    """Return whether the items of an array are floating-point numbers, of which nothing is known after a loop."""
+    kind = array.element
+    return kind is not None and kind.integer is None and kind.record is None and not kind.pointers and not kind.dims
+
+
+def _forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) -> None:
+    """Make unknown what a loop that is not run may write."""
+    for name in sorted(writes.variables):
+        found = find_name(scope, name)[0]
+        if isinstance(found, Cell):
+            ev.forget_place(found)
+    for name in sorted(writes.targets | writes.passed):
+        found = find_name(scope, name)[0]
+        if not isinstance(found, Cell):
+            continue
+        value = found.value
+        if isinstance(value, Pointer) and value.array is None:
+            _forget_memory(ev, value, scope)
+        elif isinstance(value, Pointer):
+            ev.forget_place(Cell(value.array))
+        else:
+            ev.forget_place(found, integers=not isinstance(value, ArrayValue))
+    if writes.calls:
+        ev.forget_globals()
+
+
+def _forget_memory(ev: Evaluator, pointer: Pointer, scope: NameScope) -> None:
+    """Lose all memory that may have the same names in its address as a pointer."""
+    ev.written_memory = True
+    for cell in ev.memory.list_same_names(pointer):
+        ev.write_cell(cell, LOST)
+    for place in list(ev.escaped_places.values()):
+        ev.forget_place(place, integers=True)
+    if any("(" in name or "::" in name for name, _ in pointer.base.terms):  # it may point to any variable
+        ev.forget_all(scope)
