@@ -116,7 +116,7 @@ def test_registers_of_64_bits(code: str, constraints: str, given: tuple[int, ...
 OPEN = [  # statements of which the text does not say what they leave
     "ld.shared.u32 %0, [%1];",
     "elect.sync %0|p, %1;",
-    "shfl.sync.idx.b32 %0, %1, 0, 31, -1;",
+    "shfl.sync.up.b32 %0, %1, 1, 0, -1;",
     "mov.u32 %0, %clock;",
     "mov.u32 %0, a_variable;",
     "add.sat.s32 %0, %1, 1;",

@@ -10,12 +10,12 @@ import pytest
 
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.asm_products import list_products
-from lanescope.reader.code.builders import find_builders
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.workbench.check import check_text
+from tests.found_in_code import find_builders
 
 TRAITS = """template <int M> struct Storage { static constexpr int kM = M; };
 template <int M> struct Traits { using Storage = Storage<M>; static constexpr int kSbo = Storage::kM; };

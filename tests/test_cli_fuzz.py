@@ -181,7 +181,7 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
         (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--slice-k", "ten"], "k is 'ten'"),
         (
             ["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "mn=128"],
-            "given twice",
+            "occurs twice",
         ),
         (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "swizle=64B"], "Did you mean 'swizzle'?"),
         (["steps", MMA, "--at", "3"], "at is '3'"),

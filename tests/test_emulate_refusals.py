@@ -1,4 +1,4 @@
-"""Operands that an instruction does not take are refused in words; a fault of the emulator is none of them."""
+"""Operands that an instruction does not take are refused with a reason; a fault of the emulator is raised."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ KERNEL = (
     ("statement", "reason"),
     [
         ("add.s32 %r0, %r1;", "operands"),
-        ("add.s32 %r0, %r1, [%d0];", "is no value"),
-        ("add.s32 3, %r1, %r2;", "is no register"),
+        ("add.s32 %r0, %r1, [%d0];", "[%d0] is not a value"),
+        ("add.s32 3, %r1, %r2;", "3 is not a register"),
         ("add.s32 %p0, %r1, %r2;", "is a predicate"),
         ("mov.b32 %r0, {%r1, %r2, %r3};", "3 parts of 32 bits"),
-        ("ld.global.u32 %r0, %d0;", "is no address"),
-        ("st.shared.u32 %r0, %r1;", "is no address"),
-        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, %r1;", "is no address"),
+        ("ld.global.u32 %r0, %d0;", "is not an address"),
+        ("st.shared.u32 %r0, %r1;", "is not an address"),
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, %r1;", "is not an address"),
         ("atom.global.add.u32 %r0, [%d0];", "is not emulated"),
         ("cp.async.ca.shared.global [%r0], [%d0];", "an operand is missing"),
         ("bar.red.popc.u32 %r0, 0;", "operands"),

@@ -70,4 +70,4 @@ def test_a_thread_in_hex_is_the_thread_that_is_named(client: Client, path: str) 
 
 def test_a_load_that_faults_has_no_wavefronts(client: Client) -> None:
     page = client.get("/tiles/loop", params={"a_pitch": "100", "a_swizzle": "none"}).text
-    assert "an access of A faults" in page and "no bank conflicts" not in page
+    assert "A: Thread 1 reads 16 bytes at byte 100" in page and "no bank conflicts" not in page

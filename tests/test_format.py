@@ -85,7 +85,7 @@ def test_a_bad_row_is_refused() -> None:
         DescriptorFormat("x", (START, BitField("y", 13, 14)), {get_mode("none"): 0}, "")
     with pytest.raises(ValueError, match="do not fit"):
         DescriptorFormat("x", WGMMA.fields, {get_mode("none"): 4}, "")
-    with pytest.raises(ValueError, match="are the same"):
+    with pytest.raises(ValueError, match="two are equal"):
         DescriptorFormat("x", WGMMA.fields, {get_mode("none"): 1, get_mode("64B"): 1}, "")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lanescope.reader import recognise_text
-from lanescope.reader.code import builders, cxx, cxx_parsing, evaluation_merge, top_declarations
+from lanescope.reader.code import cxx, cxx_parsing, evaluation_merge, top_declarations
 from lanescope.reader.code.brackets import blank_brackets
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
 from lanescope.reader.code.integer_values import get_integer
@@ -24,6 +24,7 @@ from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros
 from tests.cases import for_each
+from tests.found_in_code import find_builders
 from tests.sample import choose_count
 
 GXX = shutil.which("g++") or ""
@@ -38,12 +39,12 @@ def list_tokens(text: str) -> list[str]:
 
 
 def list_fields(text: str) -> dict[str, int | str | None]:
-    (built,) = builders.find_builders(text)
+    (built,) = find_builders(text)
     return built.fields
 
 
 def list_open_macros(text: str) -> dict[str, str]:
-    (built,) = builders.find_builders(text)
+    (built,) = find_builders(text)
     return dict(built.free)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.reader.code import evaluation, loops
-from lanescope.reader.code.builders import find_builders
 from tests.cases import for_each
+from tests.found_in_code import find_builders
 
 HEAD = """uint64_t mk(uint64_t p) { return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }
 __global__ void kernel() { uint64_t desc = mk(0x800); use(desc); }

@@ -95,7 +95,7 @@ def _build_form(
         choices["colour"] = {
             one.value: " · ".join(filter(None, (one.text, one.letter))) for one in wording.list_colours(instruction)
         }
-        unused |= {"warps"} if instruction.threads != 128 else set()
+        unused |= set() if instruction.family.scope.several else {"warps"}
     unused |= {"idesc"} if instruction is None or instruction.family.issue is None else set()
     form = form_of(DiagramForm, fields, choices, error)
     names = [*FIRST, *(name for name in form if name not in FIRST)]

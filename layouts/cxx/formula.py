@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lanescope.cxx.integers import divide_truncated, get_truncated_remainder
 from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_real, shorten_value
+from lanescope.inputs import format_count, parse_real, shorten_value
 
 LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest integer
 Array = NDArray[np.float64]
@@ -139,7 +139,7 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
             arguments.append(self.parse_conditional())
         self.expect_token(")")
         if len(arguments) != _FUNCTIONS[name]:
-            raise self.make_error(f"{name} needs {_FUNCTIONS[name]}, not {len(arguments)}")
+            raise self.make_error(f"{name} needs {format_count(_FUNCTIONS[name], 'argument')}, not {len(arguments)}")
         if name == "abs":
             return _ElementValues(np.abs(arguments[0].array), arguments[0].integral)
         make = np.minimum if name == "min" else np.maximum

@@ -17,6 +17,9 @@ class Register:
     slot: int
     type: RegisterType
 
+    def __str__(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
@@ -25,12 +28,18 @@ class Immediate:
     value: int | float
     bits: int = 0
 
+    def __str__(self) -> str:
+        return str(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class SpecialRegister:
     """A register that the hardware sets, e.g. %tid.x."""
 
     name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +49,18 @@ class Symbol:
     name: str
     offset: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.name}{_format_offset(self.offset)}"
+
 
 @dataclass(frozen=True, slots=True)
 class VectorOperand:
     """Operands in braces."""
 
     items: tuple[Operand, ...]
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(map(str, self.items))}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,9 @@ class AddressOperand:
     offset: int = 0
     rest: tuple[Operand, ...] = ()
 
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, (f'{self.base}{_format_offset(self.offset)}', *self.rest)))}]"
+
 
 @dataclass(frozen=True, slots=True)
 class PairOperand:
@@ -64,12 +82,18 @@ class PairOperand:
     first: Operand
     second: Operand
 
+    def __str__(self) -> str:
+        return f"{self.first}|{self.second}"
+
 
 @dataclass(frozen=True, slots=True)
 class NegatedOperand:
     """A negated predicate, !p."""
 
     register: Register
+
+    def __str__(self) -> str:
+        return f"!{self.register}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +102,21 @@ class ListOperand:
 
     items: tuple[Operand, ...]
 
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
     """A result that is discarded, `_`."""
+
+    def __str__(self) -> str:
+        return "_"
+
+
+def _format_offset(offset: int) -> str:
+    """Format a byte offset with its sign; "" for 0."""
+    return f"{offset:+}" if offset else ""
 
 
 Operand = (
@@ -185,14 +220,14 @@ class RemainingOperands(list[Operand]):
 def require_address(operand: Operand) -> AddressOperand:
     """Return an operand that must be an address in brackets."""
     if not isinstance(operand, AddressOperand):
-        raise OperandError(f"{operand} is no address")
+        raise OperandError(f"{operand} is not an address")
     return operand
 
 
 def require_symbol(operand: Operand) -> Symbol:
     """Return an operand that must be a name."""
     if not isinstance(operand, Symbol):
-        raise OperandError(f"{operand} is no name")
+        raise OperandError(f"{operand} is not a name")
     return operand
 
 

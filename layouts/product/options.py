@@ -46,7 +46,7 @@ def parse_options(request: object, side: str) -> Options:
         if name in options:
             raise LayoutError(
                 "bad_options",
-                f"'{shorten_value(name)}' of {side.upper()} is given twice.",
+                f"'{shorten_value(name)}' of {side.upper()} occurs twice.",
                 "Give every name once.",
                 f"{side}.{shorten_value(name)}",
             )

@@ -19,7 +19,7 @@ TITLES = {"k_slices_unread": "The loop over K leaves slices of the tile unread"}
 _SHAPE = re.compile(r"m64n\d+k\d+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UnreadSlices:
     """The kernels of a text, their copies, and the operands of their products.
 

@@ -95,7 +95,7 @@ def searched(
 
 def test_its_search_finds_what_the_server_finds(searched: Page, chosen: tuple[Instruction, ...]) -> None:
     names = {instruction.ptx for instruction in chosen}
-    whole = {key for keys in search.index_instructions().values() for key in keys.whole}
+    whole = {key for keys in search.index_instructions().values() for key in keys.exact_keys}
     shapes = sorted(key.removeprefix("shape=") for key in whole if key.startswith("shape="))
     values = {
         "family": catalog.FAMILY_NAMES,

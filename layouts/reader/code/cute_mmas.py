@@ -55,7 +55,8 @@ class CuteAtom:
     """The instruction of a TiledMMA.
 
     shape: M, N and K, of both CTAs together. form: the format of its descriptors, None for operands in registers. bits:
-    of a stored element. majors: of A and B. a_shared: whether A is read through a descriptor.
+    of a stored element. majors: of A and B. a_shared: whether A is read through a descriptor. thr_size: size of its
+    ThrID, the number of threads, or of CTAs for tcgen05.mma.
     """
 
     name: str
@@ -65,6 +66,7 @@ class CuteAtom:
     majors: tuple[str, str] = ("K", "K")
     a_shared: bool = True
     ctas: int = 1
+    thr_size: int = 128
 
     def get_tile(self, operand: str) -> tuple[int, int]:
         """Return (rows along M or N, elements along K) that one CTA stores of operand a or b."""
@@ -214,7 +216,7 @@ def _make_umma_atom(
     if majors is None or m is None or n is None or m not in legal.m or n not in legal.n or kind.scaled:
         return None
     ctas = 2 if form == PAIR else 1
-    return CuteAtom(name, (m, n, kind.k), TCGEN05, kind.element_bits, majors, a_shared, ctas)
+    return CuteAtom(name, (m, n, kind.k), TCGEN05, kind.element_bits, majors, a_shared, ctas, ctas)
 
 
 def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
@@ -303,7 +305,7 @@ def find_member_type(name: str, owner: Any, evaluate: Any) -> ResolvedType | Non
         return ResolvedType("Shape", arguments=tuple(ResolvedType(f"_{size}") for size in atom.shape))
     if atom.form is None:
         return None
-    return ResolvedType("Layout", arguments=(ResolvedType(f"_{atom.ctas if atom.form is TCGEN05 else 128}"),))
+    return ResolvedType("Layout", arguments=(ResolvedType(f"_{atom.thr_size}"),))
 
 
 MMA_CALLS = frozenset(("tile_size", "partition_shape_A", "partition_shape_B", "tile_to_mma_shape"))
