@@ -134,11 +134,10 @@ class UnreadSlices:
             if at is None or not loops:
                 return {}
             depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
-            if copy.barrier in ("", "None"):
-                return {}
             around = copy.event.calls, str(loops[:depth])
             turn = around, f"{loops[depth]} {copy.barrier}"
-            if firsts.setdefault(turn, at) != at and self._begins_tile(copy):
+            counted = copy.barrier not in ("", "None")  # else several copies may be of several stages
+            if firsts.setdefault(turn, at) != at and (not counted or self._begins_tile(copy)):
                 return {}
             turns.setdefault(turn, set()).add(at)
         return turns
