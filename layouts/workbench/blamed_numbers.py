@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lanescope.cxx.source_text import find_closing, split_arguments
 from lanescope.workbench.function_texts import FunctionText, find_function_at
@@ -99,7 +100,7 @@ def find_given_value(
     around = calls if calls is not None else []
     function = find_function_at(functions, at[0])
     if function is not None:
-        declared = _list_values(blank, name, function.body[0], at[0])
+        declared = list_local_values(blank, function, name, at)
         if declared:
             return declared[0] if len(declared) == 1 else None
         if name in function.parameters:
@@ -110,6 +111,12 @@ def find_given_value(
             while around and around[-1][0] != function.name:
                 around.pop()
             return _find_template_span(blank, around.pop()[1], function.templates.index(name)) if around else None
+    return _find_constant(blank, functions, name)
+
+
+@lru_cache(maxsize=256)
+def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -> Span | None:
+    """Find the value of a macro, or of a constant outside functions."""
     macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
     if macros:
         return _trim(blank, macros[0].span(1)) if len(macros) == 1 else None
@@ -121,8 +128,9 @@ def find_given_value(
     return _trim(blank, outside[0].span(1)) if len(outside) == 1 else None
 
 
-def _list_values(blank: str, name: str, first: int, past: int) -> list[Span]:
-    """List what declarations and assignments between two places set a variable to."""
+def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> list[Span]:
+    """List the values that declarations and assignments of a function give a variable before a place."""
+    first, past = function.body[0], at[0]
     form = re.compile(rf"[\w>\]*&,]\s+{name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)")
     found = [_trim(blank, match.span(1)) for match in form.finditer(blank, first, past)]
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.cxx.source_text import find_closing
-from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
+from lanescope.workbench.blamed_numbers import find_argument_span, list_local_values
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 
@@ -106,9 +106,10 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
         more = set(_WORD.findall(blank[slice(*span)])) - words
         words |= more
         function = find_function_at(functions, span[0])
-        local = more - set(function.parameters) if function is not None and len(words) < _MOST_WORDS else set[str]()
-        given = (find_given_value(blank, functions, name, span) for name in sorted(local))
-        expressions += [one for one in given if one is not None and find_function_at(functions, one[0]) == function]
+        if function is not None and len(words) < _MOST_WORDS:
+            variables = sorted(more - set(function.parameters))
+            values = (list_local_values(blank, function, name, span) for name in variables)
+            expressions += [of_name[0] for of_name in values if len(of_name) == 1]
     return words
 
 

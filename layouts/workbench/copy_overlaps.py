@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import prod
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
@@ -69,7 +69,8 @@ def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
 
 def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
     """List the first copies of a kernel whose place and size are known."""
-    return [one for event in events if (one := _place_copy(text, event)) is not None][:MOST_COMPARED]
+    placed = (_place_copy(text, event) for event in events)
+    return list(islice((copy for copy in placed if copy is not None), MOST_COMPARED))
 
 
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
