@@ -12,6 +12,7 @@ HEAD = """uint64_t mk(uint64_t p) { return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 
 __global__ void kernel() { uint64_t desc = mk(0x800); use(desc); }
 void add(uint64_t& x) { x += 16; }
 void idle(int i) { int x = i; }
+void take(uint64_t& x);
 """
 LONG = "for (int i = 0; i < 100000; i++)"
 
@@ -33,6 +34,7 @@ def find_start(body: str) -> object:
         f"uint64_t n = 4096; {LONG} {{ if (a[i] > 3) return; }}",
         f'uint64_t n = 4096; {LONG} std::cout << a[i] << "\\n";',
         "uint64_t n = 0; for (int i = 0; i < 4; i++) { a[i] = 0; n += 1024; }",
+        f"uint64_t n = 4096; {LONG} print(n);",  # an undeclared function is assumed to take a value
         "p[0] = 4096; p[1] = 2; uint64_t n = p[0];",
         "p[0] = 1; p[k] = 2; uint64_t n = p[0] - p[0] + 4096;",
         "p[0] = 1; if (c) p[k] = 2; uint64_t n = p[0] - p[0] + 4096;",
@@ -47,7 +49,7 @@ def test_what_a_loop_or_a_store_leaves_alone_is_known(body: str) -> None:
     [
         f"uint64_t n = 4096; {LONG} {{ a[i] = 0; n += i; }}",
         f"uint64_t n = 4096; {LONG} add(n);",
-        f"uint64_t n = 4096; {LONG} {{ set(n); a[i] = 1; }}",
+        f"uint64_t n = 4096; {LONG} {{ take(n); a[i] = 1; }}",
         f"uint64_t n = 4096; {LONG} {{ set(&n); a[i] = 1; }}",
         f"uint64_t n = 4096; {LONG} std::swap(n, p[i]);",
         f"uint64_t n = 4096; auto fill = [&](int i) {{ n = i; }}; {LONG} fill(i);",

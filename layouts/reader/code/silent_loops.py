@@ -133,11 +133,21 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
             (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
         elif isinstance(node, tree.Call):
             calls = True
-            passed.update(map(get_root_name, (node.function, *node.arguments)))  # or an object with operator()
+            parts = (node.function, *node.arguments)  # the function may be an object with operator()
+            passed.update(get_root_name(part) for part in parts if not _is_passed_number(node, part, scope))
     if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
     own = declared.keys() | {""}
     return LoopWrites(frozenset(variables - own), frozenset(targets - own), frozenset(passed - own), calls)
+
+
+def _is_passed_number(call: tree.Call, argument: tree.SyntaxNode, scope: NameScope) -> bool:
+    """Return whether an argument is an integer of an undeclared function, which is assumed not to change it."""
+    function = call.function
+    if not isinstance(function, tree.Name) or not isinstance(argument, tree.Name) or argument is function:
+        return False
+    found = find_name(scope, argument.last)[0] if find_name(scope, function.path[0][0])[0] is None else None
+    return isinstance(found, Cell) and isinstance(found.value, SymbolicInt)
 
 
 def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
