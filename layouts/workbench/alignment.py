@@ -41,16 +41,16 @@ def find_declared_alignments(text: str) -> dict[str, int]:
     alignments: dict[str, int] = {}
     amounts: dict[str, int] = {}
     for match in islice(_STATED.finditer(text), MOST):
-        said = match["amount"]
-        if said not in amounts and len(amounts) < MOST_NAMES:
-            amounts[said] = _parse_amount(text, said)
-        amount = amounts.get(said, 0)
+        amount_text = match["amount"]
+        if amount_text not in amounts and len(amounts) < MOST_NAMES:
+            amounts[amount_text] = _parse_amount(text, amount_text)
+        amount = amounts.get(amount_text, 0)
         if not amount or amount & (amount - 1):
             continue
         begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")
         end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
-        said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
-        for name in _list_declared_names(strip_comments(said)[:2000] + ";"):
+        declaration = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
+        for name in _list_declared_names(strip_comments(declaration)[:2000] + ";"):
             alignments[name] = min(amount, alignments.get(name, amount))
     return _name_variables(text, alignments) | alignments
 
@@ -68,17 +68,17 @@ def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _list_declared_names(said: str) -> list[str]:
+def _list_declared_names(declaration: str) -> list[str]:
     """Return the arrays and variables of a declaration whose alignment is not stated."""
-    arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", said)
-    last = _DECLARED.findall(said)
+    arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", declaration)
+    last = _DECLARED.findall(declaration)
     return arrays or last[-1:]
 
 
-def _parse_amount(text: str, said: str) -> int:
-    if said.isdecimal():
-        return int(said)
-    match = re.search(rf"\b{said}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
+def _parse_amount(text: str, amount_text: str) -> int:
+    if amount_text.isdecimal():
+        return int(amount_text)
+    match = re.search(rf"\b{amount_text}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
     return int(match[1]) if match else 0
 
 

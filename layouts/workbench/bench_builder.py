@@ -279,11 +279,11 @@ class _BenchBuilder(TextContents):
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
         every = [line for lines in begins.values() for line in lines.values()]
         firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
-        own = {  # the tiles of M or N in the first stage
+        same_stage = {  # the tiles of M or N in the first stage
             name: [line for (stage, _), line in lines.items() if stage == next(iter(lines))[0]]
             for name, lines in begins.items()
         }
-        return {name: self.loads.find_filled(first, every, own.get(name, ())) for name, first in firsts.items()}
+        return {name: self.loads.find_filled(first, every, same_stage.get(name, ())) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

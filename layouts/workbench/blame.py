@@ -110,8 +110,8 @@ class BlameFinder:
         if builder is None or len(changed) != 1:
             return wrong.span
         origins = builder.origins.get(next(iter(changed)), ())
-        given = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
-        return (given.pop() if len(given) == 1 else None) or wrong.span
+        arguments = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
+        return (arguments.pop() if len(arguments) == 1 else None) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""

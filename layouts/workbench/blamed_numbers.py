@@ -38,9 +38,9 @@ def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
     return _trim(blank, (at, at + len(parts[number])))
 
 
-def _is_shared_constant(blank: str, name: str, given: Span) -> bool:
+def _is_shared_constant(blank: str, name: str, value_span: Span) -> bool:
     """Return whether a constant is used elsewhere, too, where it is right."""
-    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*given)])
+    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*value_span)])
     return literal is not None and len(re.findall(rf"\b{name}\b", blank)) > _MOST_NAMED
 
 

@@ -31,10 +31,10 @@ def narrow_to_term(
     for call in chain[1 : chain.index(at) + 1]:
         if call[0] <= argument[0] < call[1]:
             continue  # a parameter was followed to the call already
-        given = find_given_argument(blank, functions, argument, call)
-        if given is None:
+        enclosing_argument = find_given_argument(blank, functions, argument, call)
+        if enclosing_argument is None:
             return at
-        argument = given
+        argument = enclosing_argument
     return _find_term(blank, functions, argument, variable) or argument
 
 
@@ -93,8 +93,8 @@ def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: 
     named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
     if function is None or named is None:
         return None
-    given = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
-    return find_argument_span(blank, (named.start(), call[1]), given[0]) if len(given) == 1 else None
+    numbers = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
+    return find_argument_span(blank, (named.start(), call[1]), numbers[0]) if len(numbers) == 1 else None
 
 
 def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
@@ -107,8 +107,10 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
         words |= more
         function = find_function_at(functions, span[0])
         local = more - set(function.parameters) if function is not None and len(words) < _MOST_WORDS else set[str]()
-        given = (find_given_value(blank, functions, name, span) for name in sorted(local))
-        expressions += [one for one in given if one is not None and find_function_at(functions, one[0]) == function]
+        values = (find_given_value(blank, functions, name, span) for name in sorted(local))
+        expressions += [
+            value for value in values if value is not None and find_function_at(functions, value[0]) == function
+        ]
     return words
 
 

@@ -150,14 +150,22 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     open_ = _drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     unverified = drop_proved(unverified, bench, fragments.proved)
-    checked = tuple(_close_proved(one, fragments.proved) for one in checked)
-    given = {key.removeprefix("macro.") for key in choices}
-    cute = [name_open_parameters(one, code.text, given) for one in list_cute_fragments(code)] if code else []
-    findings += (_make_pitfall_finding(one.problem) for one in cute if one.problem)
+    checked = tuple(_close_proved(descriptor, fragments.proved) for descriptor in checked)
+    given_names = {key.removeprefix("macro.") for key in choices}
+    cute = (
+        [name_open_parameters(fragment, code.text, given_names) for fragment in list_cute_fragments(code)]
+        if code
+        else []
+    )
+    findings += (_make_pitfall_finding(fragment.problem) for fragment in cute if fragment.problem)
     findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
-    open_ += (OpenPoint(describe_open_fragment(one), one.span) for one in cute if one.gap)
-    open_ += (OpenPoint(describe_assumed_type(one), one.span) for one in cute if one.assumed_bits and not one.gap)
-    checked += tuple(CheckedDescriptor((one.span,), one.gap) for one in cute)
+    open_ += (OpenPoint(describe_open_fragment(fragment), fragment.span) for fragment in cute if fragment.gap)
+    open_ += (
+        OpenPoint(describe_assumed_type(fragment), fragment.span)
+        for fragment in cute
+        if fragment.assumed_bits and not fragment.gap
+    )
+    checked += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
     return CheckReport(
         tuple(sorted(unique.values(), key=lambda finding: (finding.span, finding.code))),
@@ -165,12 +173,12 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
         tuple(dict.fromkeys(drop_explained_doubts(doubts, findings))),
         len(checked),
         len(maps),
-        steps + fragments.verified + sum(one.reads for one in cute),
+        steps + fragments.verified + sum(fragment.reads for fragment in cute),
         unverified,
         checked,
         find_multiplier(text) or find_library(text),
         tuple(fragments.kernels),
-        placed + sum(one.reads for one in cute if one.swizzled),
+        placed + sum(fragment.reads for fragment in cute if fragment.swizzled),
     )
 
 
@@ -216,8 +224,8 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
     That is so for fragments in registers, and for descriptors that no tensor map or layout has settled; tcgen05.cp is
     excluded.
     """
-    left = any(one.gap and (one.readers or "tcgen05.cp" not in text) for one in checked)
-    settled = any(one.readers and not one.gap for one in checked)
+    left = any(descriptor.gap and (descriptor.readers or "tcgen05.cp" not in text) for descriptor in checked)
+    settled = any(descriptor.readers and not descriptor.gap for descriptor in checked)
     return left or not settled or next(list_kernels_by_text(text), None) is not None
 
 
@@ -228,7 +236,7 @@ def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentRep
         return check_thread_tiles(text, values), []
     except OverdueError as error:
         at = error.place or 0
-        late = [replace(one, gap=one.gap or "not reached in time") for one in list_kernels_by_text(text)]
+        late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]
         return FragmentReport(kernels=late), [
             OpenPoint("Tiles that threads fill are not checked: the time was over.", (at, at))
         ]
@@ -262,15 +270,15 @@ def _build_guesses(text: str, choices: Mapping[str, str]) -> Guesses:
 
     It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text.
     """
-    made: list[Guesses] = []
+    attempts: list[Guesses] = []
 
     def is_certain(bench: Bench) -> bool:
-        made.append(Guesses(text, bench, choices))
+        attempts.append(Guesses(text, bench, choices))
         wrong = ((operand, step) for operand in bench.operands for step in list_first_wrong_steps(operand))
-        return any(not _explain_open(made[0], operand, step) for operand, step in wrong)
+        return any(not _explain_open(attempts[0], operand, step) for operand, step in wrong)
 
     bench = build_bench(text, choices, PATIENCE, copied=False, repair=is_certain)
-    guesses = made[0] if made else Guesses(text, bench, choices)
+    guesses = attempts[0] if attempts else Guesses(text, bench, choices)
     guesses.bench = bench
     return guesses
 
@@ -309,12 +317,12 @@ def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
 
 def _drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:
     """Drop the open points of operands that were verified by running the threads."""
-    told = {
+    verified_points = {
         _make_unverified_point(bench, operand)
         for operand in bench.operands
         if operand.verdict == "unknown" and (operand.instruction, operand.name) in proved
     }
-    return [point for point in points if point not in told]
+    return [point for point in points if point not in verified_points]
 
 
 def _is_map_refused(bench: Bench, operand: VerifiedOperand) -> bool:

@@ -47,12 +47,18 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     report = replace(best, findings=tuple(certain))
     if best is plain:
         report = _note_condition(text, report, undecided)
-    told = {(finding.code, finding.span) for finding in certain}
-    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in told]
+    known = {(finding.code, finding.span) for finding in certain}
+    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in known]
     names = join_words(list(undecided))
-    points = (OpenPoint(f"With {names} undefined: {one.message}", one.span, tuple(undecided)) for one in rest)
-    places = [place for one in rest if one.reads for place in (one.span, *(read.span for read in one.follows))]
-    checked = tuple(_open_descriptor(one, places, f"depends on {', '.join(undecided)}") for one in report.checked)
+    points = (
+        OpenPoint(f"With {names} undefined: {finding.message}", finding.span, tuple(undecided)) for finding in rest
+    )
+    places = [
+        place for finding in rest if finding.reads for place in (finding.span, *(read.span for read in finding.follows))
+    ]
+    checked = tuple(
+        _open_descriptor(descriptor, places, f"depends on {', '.join(undecided)}") for descriptor in report.checked
+    )
     return replace(report, open=(*report.open, *points), checked=checked)
 
 
@@ -69,13 +75,13 @@ def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, 
 
 def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
     """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
-    gaps = (*(one.gap for one in report.checked), *(one.gap for one in report.kernels))
+    gaps = (*(item.gap for item in report.checked), *(item.gap for item in report.kernels))
     words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
-    return not words.isdisjoint(names) or any("#if" in one.gap for one in report.kernels)
+    return not words.isdisjoint(names) or any("#if" in kernel.gap for kernel in report.kernels)
 
 
 def _count_open(report: CheckReport) -> int:
-    return sum(bool(one.gap) for one in report.checked) + len(report.unverified)
+    return sum(bool(descriptor.gap) for descriptor in report.checked) + len(report.unverified)
 
 
 def _open_descriptor(descriptor: CheckedDescriptor, places: Collection[Span], gap: str) -> CheckedDescriptor:
@@ -91,8 +97,8 @@ def _note_condition(text: str, report: CheckReport, undecided: Mapping[str, bool
     names = tuple(undecided)
     match = re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{names[0]}\b", text, re.M)
     span = match.span() if match is not None else (0, 0)
-    given = " ".join(f"-D {name}" for name in names[:2])
+    options = " ".join(f"-D {name}" for name in names[:2])
     message = (
-        f"Verified as nvcc compiles the text, with {join_words(list(names))} undefined; {given} checks it otherwise."
+        f"Verified as nvcc compiles the text, with {join_words(list(names))} undefined; {options} checks it otherwise."
     )
     return replace(report, open=(*report.open, OpenPoint(message, span, names)))

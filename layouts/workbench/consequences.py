@@ -32,21 +32,25 @@ Finding = TypeVar("Finding", bound=_Finding)
 
 def follows(code: str, known: Collection[str]) -> bool:
     """Return whether a mistake of the code that was already found explains a cause of wrong reads."""
-    return code in KEPT & set(known) or any(code in causes for own, causes in FOLLOWS.items() if own in known)
+    return code in KEPT & set(known) or any(
+        code in causes for explained, causes in FOLLOWS.items() if explained in known
+    )
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
     stages by the overlap that was proved at the same place.
     """
-    told = list(findings)
-    codes = {finding.code for finding in told}
+    remaining = list(findings)
+    codes = {finding.code for finding in remaining}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
-    shared = {finding.span for finding in told if finding.code == "stages_overlap"}
-    told = [finding for finding in told if finding.code not in _DISTANCES or finding.span not in shared]
-    return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
+    shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
+    remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
+    return [
+        finding for finding in remaining if finding.code != "reserved_bits" or not _is_within(finding.message, mask)
+    ]
 
 
 def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:

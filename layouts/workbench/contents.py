@@ -216,7 +216,7 @@ class TextContents:
                 if tensor.layout is not None
                 else None
             )
-            alike = [s for s in spelled if s.span == tensor.span or (layout and s.whole == layout.whole)]
+            alike = [s for s in spelled if s.span == tensor.span or (layout and s.notation == layout.notation)]
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*tensor.names[1:], *(s.label for s in alike if s.label))))
             store = TileStore(

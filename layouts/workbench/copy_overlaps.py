@@ -69,7 +69,7 @@ def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
 
 def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
     """List the first copies of a kernel whose place and size are known."""
-    return [one for event in events if (one := _place_copy(text, event)) is not None][:MOST_COMPARED]
+    return [copy for event in events if (copy := _place_copy(text, event)) is not None][:MOST_COMPARED]
 
 
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
@@ -99,24 +99,24 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, 
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
     firsts: dict[object, PlacedCopy] = {}
-    for one in list_placed(text, events):
-        first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
-        if not _is_next_turn(first.event, one.event):
+    for later in list_placed(text, events):
+        first = firsts.setdefault((later.event.at, later.event.calls, later.copy.maps), later)
+        if not _is_next_turn(first.event, later.event):
             continue
-        staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
-        for other in list(firsts.values()) if staged and not near and first.to != one.to else ():
-            away = other.find_distance(one) if _is_of_stage(other, first) else None
-            if away is not None and not _is_awaited(text, other, one):
+        staged = _have_other_barriers(first.copy, later.copy)  # of a pipeline: neither waits until the other is read
+        for other in list(firsts.values()) if staged and not near and first.to != later.to else ():
+            away = other.find_distance(later) if _is_of_stage(other, first) else None
+            if away is not None and not _is_awaited(text, other, later):
                 yield _make_pitfall(
-                    other, one, away, "what another call fills in the stage before, a box", one.argument
+                    other, later, away, "what another call fills in the stage before, a box", later.argument
                 )
-        away = first.find_distance(one)
+        away = first.find_distance(later)
         if not away:
             continue
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
-            at = one.argument and follow_stage_item(text.blank, text.functions, one.argument)
-            yield _make_pitfall(first, one, away, what, at)
+            at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
+            yield _make_pitfall(first, later, away, what, at)
 
 
 def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
@@ -128,8 +128,13 @@ def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, co
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
     """Return whether two copies are announced by different barriers of one array."""
-    one, two = first.barrier, later.barrier
-    return "None" not in (one, two) and "" not in (one, two) and one != two and one.split(" ")[0] == two.split(" ")[0]
+    first_barrier, later_barrier = first.barrier, later.barrier
+    return (
+        "None" not in (first_barrier, later_barrier)
+        and "" not in (first_barrier, later_barrier)
+        and first_barrier != later_barrier
+        and first_barrier.split(" ")[0] == later_barrier.split(" ")[0]
+    )
 
 
 def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
@@ -143,10 +148,10 @@ def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
     return copy.copy.barrier in values or any(skipped.order in between for skipped in text.code.skipped)
 
 
-def _is_of_stage(one: PlacedCopy, other: PlacedCopy) -> bool:
+def _is_of_stage(copy: PlacedCopy, other: PlacedCopy) -> bool:
     """Return whether copies of two calls fill the same stage: one barrier announces both."""
-    same = one.event.loops == other.event.loops and one.event.arms == other.event.arms
-    return same and one.event.at != other.event.at and one.copy.barrier == other.copy.barrier
+    same = copy.event.loops == other.event.loops and copy.event.arms == other.event.arms
+    return same and copy.event.at != other.event.at and copy.copy.barrier == other.copy.barrier
 
 
 def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
@@ -167,18 +172,18 @@ def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, sp
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)
 
 
-def _find_base(text: KernelText, one: PlacedCopy) -> Span | None:
+def _find_base(text: KernelText, copy: PlacedCopy) -> Span | None:
     """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
-    if one.argument is None:
+    if copy.argument is None:
         return None
-    said = text.blank[slice(*one.argument)]
+    destination = text.blank[slice(*copy.argument)]
     match = re.match(
         r"(?:\(\s*(?:u?int\d*_t|unsigned|int)\s*\)|static_cast\s*<\w+>|__cvta_generic_to_shared|\w*smem\w*|[(&\s])*",
-        said,
+        destination,
     )
-    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", said[match.end() if match else 0 :])
-    given = name and find_given_value(text.blank, text.functions, name[1], one.argument, list(one.event.calls))
-    return given if given and "+" in text.blank[slice(*given)] else one.argument
+    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", destination[match.end() if match else 0 :])
+    value_span = name and find_given_value(text.blank, text.functions, name[1], copy.argument, list(copy.event.calls))
+    return value_span if value_span and "+" in text.blank[slice(*value_span)] else copy.argument
 
 
 def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
@@ -240,11 +245,13 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
         line = _find_buffer(value)
         if line is None:
             continue
-        own = frozenset(maps - {name for name, _ in line.terms})
-        if n and not any(name.lstrip("&") in own for tensor_map in text.maps for name in tensor_map.names):
+        copied_maps = frozenset(maps - {name for name, _ in line.terms})
+        if n and not any(name.lstrip("&") in copied_maps for tensor_map in text.maps for name in tensor_map.names):
             return None, None
-        at = tuple(one for one in values if isinstance(one, SymbolicInt) and one is not value)
-        return TileCopy(event, line, "", own, at), find_argument_span(text.blank, call.term.span, n)
+        at = tuple(
+            coordinate for coordinate in values if isinstance(coordinate, SymbolicInt) and coordinate is not value
+        )
+        return TileCopy(event, line, "", copied_maps, at), find_argument_span(text.blank, call.term.span, n)
     return None, None
 
 

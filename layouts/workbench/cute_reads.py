@@ -78,13 +78,14 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
             fragment = _read_fragment(call.term, code.text)
             found.setdefault(fragment, fragment)
     known = {
-        one.span for one in found.values() if not one.gap
+        fragment.span for fragment in found.values() if not fragment.gap
     }  # evaluated from a launch: the kernel alone gives no more
     descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
     return tuple(
-        one
-        for one in found.values()
-        if not one.in_registers and (not one.gap or (one.span not in known and (one.name or descriptors)))
+        fragment
+        for fragment in found.values()
+        if not fragment.in_registers
+        and (not fragment.gap or (fragment.span not in known and (fragment.name or descriptors)))
     )
 
 
@@ -99,7 +100,7 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
 
 
-def name_open_parameters(fragment: CuteFragment, text: str, given: Collection[str]) -> CuteFragment:
+def name_open_parameters(fragment: CuteFragment, text: str, known_names: Collection[str]) -> CuteFragment:
     """Return a fragment without a verdict whose gap names the template parameters that it depends on.
 
     text: the code; given: names that have a value. Unchanged if the text makes an instance, or nothing is to be named.
@@ -109,8 +110,10 @@ def name_open_parameters(fragment: CuteFragment, text: str, given: Collection[st
     function = find_function_at(find_functions(blank), fragment.span[0]) if is_open else None
     if function is None or re.search(rf"\b{function.name}\s*<", blank):
         return fragment
-    made = " ".join(_MAKES_MMA.findall(blank[slice(*function.body)])) if fragment.gap == OPEN_MMA else fragment.words
-    names = [name for name in function.templates if name not in given and re.search(rf"\b{name}\b", made)]
+    definition = (
+        " ".join(_MAKES_MMA.findall(blank[slice(*function.body)])) if fragment.gap == OPEN_MMA else fragment.words
+    )
+    names = [name for name in function.templates if name not in known_names and re.search(rf"\b{name}\b", definition)]
     return replace(fragment, gap=f"depends on {', '.join(names)}") if names else fragment
 
 
@@ -132,21 +135,21 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
         return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
     if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
         return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
-    made = CuteFragment(term.span, operand, mma.atom.name)
+    fragment = CuteFragment(term.span, operand, mma.atom.name)
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
         assumed_bits = 0 if _has_type(term, text, mma, operand, not partitioned) else mma.atom.bits
-        return _verify_fragment(replace(made, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
+        return _verify_fragment(replace(fragment, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
     except OpenCuteValueError as error:
-        return replace(made, gap=OPEN_LAYOUT, words=error.words)
+        return replace(fragment, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
-        return replace(made, gap=OPEN_LAYOUT, words=error.message)
+        return replace(fragment, gap=OPEN_LAYOUT, words=error.message)
 
 
-def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, whole: bool) -> bool:
+def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, divided: bool) -> bool:
     """Return whether the text gives the type of the elements of a fragment's tensor."""
     try:
-        _Values(text, None).find_tile(term.arguments[0], mma, operand, whole)
+        _Values(text, None).find_tile(term.arguments[0], mma, operand, divided)
     except (OpenCuteValueError, LayoutError):
         return False
     return True
@@ -170,7 +173,7 @@ class _Values:
     def evaluate(self, value: Any) -> Any:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
-    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, depth: int = 0) -> _Tile:
+    def find_tile(self, value: Any, mma: CuteMma, operand: str, divided: bool, depth: int = 0) -> _Tile:
         """Find the tile of a tensor. whole: whether a plain tensor counts as divided already."""
         if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
@@ -182,20 +185,20 @@ class _Values:
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
                 raise OpenCuteValueError(value.text)
-            return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
+            return _Tile(make_tensor_layout(value, self.text, self.bits), divided)
         if CALLED in named:
-            inner = self.find_tile(named[CALLED], mma, operand, whole, depth + 1)
+            inner = self.find_tile(named[CALLED], mma, operand, divided, depth + 1)
             return replace(inner, layout=self._slice_operand(inner.layout, value))
         if value.head in _SAME and value.arguments:
-            return self.find_tile(value.arguments[0], mma, operand, whole, depth + 1)
+            return self.find_tile(value.arguments[0], mma, operand, divided, depth + 1)
         raise OpenCuteValueError(value.text)
 
     def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
         """Return tensor(_, _, 0): an open index is taken as 0."""
         modes = []
-        for given in call.arguments:
+        for argument in call.arguments:
             try:
-                modes.append(self.evaluate(given))
+                modes.append(self.evaluate(argument))
             except OpenCuteValueError:
                 modes.append(0)
         sliced, _ = algebra.slice_and_offset(algebra.strip_swizzle(layout), tuple(modes))
@@ -217,10 +220,10 @@ def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteF
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
             return _refuse_tile(fragment, counts, expected)
         plain = algebra.tiled_divide(plain, expected)
-    one, *rest = plain.modes
-    if one.rank != 2 or tuple(mode.size for mode in one.modes) != expected:
-        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {one}")
-    first = CuteLayout(one.shape, one.stride, layout.swizzle, layout.unit_bits)
+    tile_mode, *rest = plain.modes
+    if tile_mode.rank != 2 or tuple(mode.size for mode in tile_mode.modes) != expected:
+        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {tile_mode}")
+    first = CuteLayout(tile_mode.shape, tile_mode.stride, layout.swizzle, layout.unit_bits)
     try:
         word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
     except LayoutError as error:
@@ -237,9 +240,9 @@ def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteF
 
 def _refuse_tile(fragment: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
     side = "M" if fragment.operand == "a" else "N"
-    said = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
+    size = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
     message = (
-        f"{fragment.operand.upper()} of {fragment.name}: the tile has {said} elements ({side}×K), which the atom's"
+        f"{fragment.operand.upper()} of {fragment.name}: the tile has {size} elements ({side}×K), which the atom's"
         f" {expected[0]}×{expected[1]} do not divide. Give a multiple of these."
     )
     return replace(fragment, problem=Pitfall("cute_tile_indivisible", message, fragment.span))

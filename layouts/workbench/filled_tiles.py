@@ -62,8 +62,8 @@ class _FillFinder:
                 yield from self._list_unread().find_mistakes()
             return
         others = list(self._find_others())
-        whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
-        parts = list(self._find_parts()) if whole and not others else []
+        all_known = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
+        parts = list(self._find_parts()) if all_known and not others else []
         if parts and self._is_product_exchanged():
             message = f"{self._name_reader()} reads B's tile as A and A's as B, and they do not fit. Exchange the two"
             message += " descriptors."
@@ -71,7 +71,9 @@ class _FillFinder:
         yield from others or parts
         if not parts and not others:
             yield from self._list_unread().find_mistakes()
-            maps = {o.name: one for o in self.bench.operands if (one := self._find_operand_map(o)) is not None}
+            maps = {
+                o.name: tensor_map for o in self.bench.operands if (tensor_map := self._find_operand_map(o)) is not None
+            }
             yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
 
     def _list_unread(self) -> UnreadSlices:
@@ -114,7 +116,9 @@ class _FillFinder:
         for event in (event for run in self.kernels for event in run.events if event.kind == "unknown"):
             copy = read_call_copy(self.text, event, event.run)[0] if isinstance(event.run, BodilessCall) else None
             if copy is not None:
-                known = [one for one in copy.at if one is not None and one.known is not None]
+                known = [
+                    coordinate for coordinate in copy.at if coordinate is not None and coordinate.known is not None
+                ]
                 yield replace(copy, at=tuple(known) if len(known) == 1 else ())
 
     # filled in part -------------------------------------------------------------------------------------------------
@@ -123,7 +127,7 @@ class _FillFinder:
         """Yield boxes that are smaller than the tile, where one copy fills it; else the copies that are too few."""
         maps = {operand.name: self._find_operand_map(operand) for operand in self.bench.operands}
         small = [maps[operand.name] for operand in self.bench.operands if self._find_lost(operand) is not None]
-        alike = len(maps) > 1 and all(one is not None and one in small for one in maps.values())
+        alike = len(maps) > 1 and all(tensor_map is not None and tensor_map in small for tensor_map in maps.values())
         for operand in self.bench.operands:
             lost = self._find_lost(operand)
             tensor_map = maps[operand.name]

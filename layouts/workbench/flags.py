@@ -25,11 +25,13 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     edits = [
         {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
     ]
-    numbers = sorted({n for own in edits for n in own}, reverse=True)  # transposes are the last template arguments
+    numbers = sorted(
+        {n for call_edits in edits for n in call_edits}, reverse=True
+    )  # transposes are the last template arguments
     for number in numbers:
-        yield from ((own[number],) for own in edits if number in own)
+        yield from ((call_edits[number],) for call_edits in edits if number in call_edits)
     for number in numbers:
-        every = dict.fromkeys(own[number] for own in edits if number in own)
+        every = dict.fromkeys(call_edits[number] for call_edits in edits if number in call_edits)
         if len(every) > 1:
             yield tuple(every)
 

@@ -28,8 +28,8 @@ def assign_fragment_blame(
 ) -> list[FragmentFinding]:
     """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
     every = list(report.findings)
-    wrong = [one for one in every if one.code in _CODES]
-    kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
+    wrong = [finding for finding in every if finding.code in _CODES]
+    kinds = frozenset.intersection(*(finding.changes for finding in wrong)) if wrong else frozenset()
     if len(kinds) != 1:
         return every
     ((field, had, needed),) = kinds
@@ -50,9 +50,9 @@ def assign_fragment_blame(
         return every
     unit = 1 if field == "swizzle" else 16
     message = f"{first.message} {_SAID[field]} is {unit * had:,} and has to be {unit * needed:,}."
-    reads = sum(one.reads for one in wrong)
+    reads = sum(finding.reads for finding in wrong)
     found = replace(first, message=message, span=edits[0].span, reads=reads, edits=edits)
-    return [found, *(one for one in every if one not in wrong)]
+    return [found, *(finding for finding in every if finding not in wrong)]
 
 
 def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> tuple[Span, ...]:

@@ -25,11 +25,11 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 class Guesses:
     """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
-    def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
+    def __init__(self, text: str, bench: Bench, choices: Mapping[str, str]) -> None:
         self.text = text
         self.bench = bench
-        self.given = given
-        code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
+        self.choices = choices
+        code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
@@ -69,7 +69,7 @@ class Guesses:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = build_bench(self.text, {**self.given, **chosen}, PATIENCE, copied=False, why=False)
+                self.tried[key] = build_bench(self.text, {**self.choices, **chosen}, PATIENCE, copied=False, why=False)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]
@@ -111,7 +111,7 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
     """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
     for assumed in guesses.bench.assumed:
         about = assumed.key.partition(".")[2]
-        if assumed.key in guesses.given:
+        if assumed.key in guesses.choices:
             continue  # given by the user, hence not an assumption
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue

@@ -77,12 +77,12 @@ def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Bench, targe
     if "tcgen05." not in text:
         return []
     uses = list(_find_words(asm_runs, target))
-    found = [one for use in uses for one in _check_word(text, use)]
+    found = [mistake for use in uses for mistake in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
     found += _check_columns(asm_runs, uses, target)
-    unique = {(one.code, one.span): one for one in reversed(found)}
-    return sorted(unique.values(), key=lambda one: one.span)
+    unique = {(mistake.code, mistake.span): mistake for mistake in reversed(found)}
+    return sorted(unique.values(), key=lambda mistake: mistake.span)
 
 
 def _find_words(asm_runs: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
@@ -261,9 +261,15 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
     run, count, span = allocation
     need = 0
     for use in uses:
-        whole = (use.form, use.word.m) in ((FORMS[0], 128), (FORMS[1], 256))
+        full_rows = (use.form, use.word.m) in ((FORMS[0], 128), (FORMS[1], 256))
         same = run.calls[:1] == use.run.calls[:1]
-        if whole and same and use.word.types["d"] in ("f32", "s32") and use.d is not None and len(use.d.pieces) <= 1:
+        if (
+            full_rows
+            and same
+            and use.word.types["d"] in ("f32", "s32")
+            and use.d is not None
+            and len(use.d.pieces) <= 1
+        ):
             first = use.d.const if 0 <= use.d.const < COLUMNS else 0
             need = max(need, first + use.word.n)
     if need > count:

@@ -136,9 +136,9 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
-    whole = [run for run in code.assembled if not run.part]
-    records = [*code.made, *whole, *code.skipped, *code.stored]
-    for record in sorted(records, key=lambda one: one.order):
+    complete_runs = [run for run in code.assembled if not run.part]
+    records = [*code.made, *complete_runs, *code.skipped, *code.stored]
+    for record in sorted(records, key=lambda record: record.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]

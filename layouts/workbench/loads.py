@@ -82,7 +82,10 @@ class TextLoads:
         self.stores = list(list_thread_stores(code)) if code else []
 
     def find_filled(
-        self, base: LinearExpression | None, others: Iterable[LinearExpression], own: Collection[LinearExpression] = ()
+        self,
+        base: LinearExpression | None,
+        others: Iterable[LinearExpression],
+        operand_starts: Collection[LinearExpression] = (),
     ) -> FilledTile | None:
         """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
 
@@ -104,7 +107,7 @@ class TextLoads:
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         doubtful = frozenset(off for off, _ in own_map) - offsets
-        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(own))
+        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.

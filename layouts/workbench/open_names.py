@@ -52,9 +52,9 @@ def describe_open_value(label: str) -> str:
     if NAME.fullmatch(label):
         return f"depends on {label}: give its value"
     names = list_names(label)
-    given = [name for name in names if can_be_given(name)]
-    if given:
-        return f"depends on {join_words(given)}: give {'its value' if len(given) == 1 else 'their values'}"
+    settable = [name for name in names if can_be_given(name)]
+    if settable:
+        return f"depends on {join_words(settable)}: give {'its value' if len(settable) == 1 else 'their values'}"
     if names:
         return f"depends on {join_words(names)}, which differs from thread to thread"
     return "depends on a value that has no name"
@@ -62,7 +62,7 @@ def describe_open_value(label: str) -> str:
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:
     """Add the names within each open value that is a term; each can be given by -D."""
-    for assumption in [one for one in assumed.values() if one.missing]:
+    for assumption in [assumption for assumption in assumed.values() if assumption.missing]:
         term = assumption.label if assumption.key.startswith("at.") else find_open_name(assumption)
         if "…" in term or "another value" in term:  # not the whole term
             continue

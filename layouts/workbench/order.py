@@ -116,7 +116,7 @@ class _KernelOrder:
         groups: list[list[KernelEvent]] = []
         waits: list[KernelEvent] = []
         for event in self.kernel.events:
-            pending = [*loose, *(one for group in groups for one in group)]
+            pending = [*loose, *(product for group in groups for product in group)]
             if event.kind == "wgmma":
                 loose.append(event)
             elif event.kind == "commit":
@@ -132,7 +132,7 @@ class _KernelOrder:
                     yield from self._check_left_out(loose, event)
                 groups = groups[-event.count :] if event.count else []
                 waits.append(event)
-        yield from self._check_end(loose, [one for group in groups for one in group], waits)
+        yield from self._check_end(loose, [product for group in groups for product in group], waits)
 
     def _check_used(self, pending: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
         """Yield accumulators that are used between a wgmma and the wait for it."""

@@ -46,8 +46,10 @@ def make_layout_piece(
     """Return the piece of a CuTe layout. If its value is unknown (None), its source text is the title."""
     if layout is None:
         return TextPiece("layout", _shorten_title(" ".join(text[slice(*spans[0])].split())), spans)
-    facts = {"cute": layout.whole, "label": layout.label}
-    return TextPiece("layout", _shorten_title(layout.whole), spans, facts, (layout.overlap,) if layout.overlap else ())
+    facts = {"cute": layout.notation, "label": layout.label}
+    return TextPiece(
+        "layout", _shorten_title(layout.notation), spans, facts, (layout.overlap,) if layout.overlap else ()
+    )
 
 
 def _shorten_title(title: str) -> str:

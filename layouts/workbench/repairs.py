@@ -269,8 +269,8 @@ def _shift_start(text: str, code: str, places: Sequence[Span]) -> Iterator[Edits
     if code not in ("bytes_not_shifted", "not_shifted"):
         return
     for first, past in sorted(places, key=lambda span: span[0] - span[1]):
-        said = text[first:past]
-        assigned = re.search(r"(?<![=<>!|&^+*/-])=(?!=)\s*", said)
+        statement = text[first:past]
+        assigned = re.search(r"(?<![=<>!|&^+*/-])=(?!=)\s*", statement)
         begin = first + (assigned.end() if assigned else 0)
         value = text[begin:past].rstrip()
         if value and "\n" not in value:

@@ -77,7 +77,7 @@ class PrintedLayout:
     unit_bits: int | None
     start: int | None = None
     stages: int = 1
-    whole: str = ""
+    notation: str = ""
     stage_stride: int | None = None
     overlap: str = ""
 
@@ -247,7 +247,7 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         unit_bits=layout.unit_bits,
         start=start,
         stages=stages,
-        whole=spelled,
+        notation=spelled,
         stage_stride=distance,
         overlap=over,
     )

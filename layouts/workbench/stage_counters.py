@@ -73,7 +73,10 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
         for operand, argument in members[0].arguments.items():
             if argument.address is not None and not _list_forgotten_terms(members[0]):
                 starts[operand].append(argument.address.const)
-    return {operand: {two - one for one in found for two in found if two > one} for operand, found in starts.items()}
+    return {
+        operand: {later - earlier for earlier in found for later in found if later > earlier}
+        for operand, found in starts.items()
+    }
 
 
 def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:

@@ -71,16 +71,16 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         if stages is not None:
             copied[stages.buffer].append((stages, copy))
     sites: dict[tuple[Span, str], list[_StagedRead]] = defaultdict(list)
-    for one in _list_reads(run) if copied else ():
-        sites[one.event.at, one.operand].append(one)
+    for read in _list_reads(run) if copied else ():
+        sites[read.event.at, read.operand].append(read)
     for of_site in sites.values():
         read = of_site[0]
         copies = copied.get(read.stages.buffer, [])
         distances = {stages.step for stages, _ in copies}
-        same = len({(one.step, one.stages.buffer) for one in of_site}) == len(distances) == 1
+        same = len({(read.step, read.stages.buffer) for read in of_site}) == len(distances) == 1
         if not same or read.step in distances:
             continue
-        counts = [{one.count for one in every if one.count} for every in _list_stages(of_site, copies)]
+        counts = [{stages.count for stages in every if stages.count} for every in _list_stages(of_site, copies)]
         ring = counts[0].pop() if counts[0] == counts[1] and len(counts[0]) == 1 else 0
         distance = distances.pop()
         if ring > 1 or _is_wrong(read, distance):
@@ -90,7 +90,7 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
 def _list_stages(
     of_site: Sequence[_StagedRead], copies: Sequence[tuple[Stages, PlacedCopy]]
 ) -> tuple[list[Stages], list[Stages]]:
-    return [one.stages for one in of_site], [stages for stages, _ in copies]
+    return [read.stages for read in of_site], [stages for stages, _ in copies]
 
 
 def _is_wrong(read: _StagedRead, distance: int) -> bool:

@@ -134,7 +134,7 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         if store.operand is None
         and store.begins is None
         and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
-        and not any(store is one for one in assigned)
+        and not any(store is other for other in assigned)
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
 
@@ -210,7 +210,7 @@ def find_tensors_over(
     here = [store for at, store in begins if at == last]
     here = [store for store in here if store.of == of] or here
     here = [store for store in here if any(find_operand_letter(name) == operand for name in store.others)] or here
-    return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
+    return list({s.layout.notation if s.layout else "": s for s in reversed(here)}.values())[::-1]
 
 
 def _is_output_store(store: TileStore) -> bool:
@@ -230,7 +230,7 @@ def _describe_several_maps(loaded: Iterable[TileStore]) -> str:
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:
-    layouts = " and ".join(tensor.layout.whole if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
+    layouts = " and ".join(tensor.layout.notation if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
     return f"the text lays several tensors over its buffer: {layouts}"
 
 

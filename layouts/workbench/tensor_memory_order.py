@@ -33,8 +33,8 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     for kernel in text.runs:
         if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
             continue
-        whole = (run for run in text.code.assembled if not run.part)
-        ran = [run for run in whole if any(name == kernel.name for name, _ in run.calls)]
+        complete_runs = (run for run in text.code.assembled if not run.part)
+        ran = [run for run in complete_runs if any(name == kernel.name for name, _ in run.calls)]
         for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
             found.setdefault((mistake.code, mistake.span), mistake)
     return list(found.values())
@@ -96,9 +96,9 @@ def _find_input(run: AsmRun) -> tuple[bool, Span]:
     if flag.startswith("{"):  # disable-output-lane is before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
-        given = find_predicate_source(flag, found.code)
-        if given is None:
+        source = find_predicate_source(flag, found.code)
+        if source is None:
             return flag == "true", run.span
-        flag = given
+        flag = source
     value, span, _ = find_operand_argument(run, flag, 0)
     return value is not None and bool(value.known), span

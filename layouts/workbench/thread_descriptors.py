@@ -107,7 +107,7 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
     """Return whether the operand's rows are the same rows of the array for every earlier slice of K."""
-    return all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
+    return all(not fragment.is_same_rows(origin) or fragment.rows == origin.rows for fragment in earlier)
 
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
@@ -116,7 +116,7 @@ def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorU
     """
     if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
         return False
-    return not any(one.has_rows_twice or one.repeated_k for one in (a[1], b[1]))
+    return not any(fragment.has_rows_twice or fragment.repeated_k for fragment in (a[1], b[1]))
 
 
 def _append_repeat(use: DescriptorUse) -> str:

@@ -240,8 +240,8 @@ def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, nam
     registers = use.a if name == "a" else use.b
     data = [register.data for register in registers]
     operand = instruction.operand(name)
-    known = len(data) == operand.registers and all(one is not None for one in data)
-    warps = locate_warps(run, [one for one in data if one is not None], operand, use) if known else None
+    known = len(data) == operand.registers and all(register is not None for register in data)
+    warps = locate_warps(run, [register for register in data if register is not None], operand, use) if known else None
     return ArrivedOperand(name, instruction, registers, warps)
 
 
@@ -249,9 +249,9 @@ def locate_warps(
     run: KernelRunner, data: Sequence[DataBytes], operand: Operand, use: MmaUse
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known."""
-    whole = join_data(list(data))
+    fragment = join_data(list(data))
     size = operand.container_bits // 8
-    first = DataBytes(whole.record[:, ::size], whole.thread[:, ::size], whole.byte[:, ::size])
+    first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
     if (first.record[use.active] == OPEN).any():
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))

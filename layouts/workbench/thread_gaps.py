@@ -115,7 +115,7 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
 def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
     """List the first asm statement of a function in a text that has no kernel."""
     for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
-        inside = next((one for one in pattern.finditer(text) if blank[: one.start()].count("{")), None)
+        inside = next((found for found in pattern.finditer(text) if blank[: found.start()].count("{")), None)
         if inside is not None:
             yield CheckedKernel("", inside.span(), gap)
             return

@@ -100,7 +100,7 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
     kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
-    common = [f for f in reports[0].findings if all((f.code, f.span) in one for one in found)]
+    common = [f for f in reports[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
     return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved)
 
@@ -117,7 +117,7 @@ def _take_gap(
         return kernel
     if kernel.name in gaps:
         return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
-    was_run = any(one.name == kernel.name for report in reports for one in report.kernels)
+    was_run = any(run.name == kernel.name for report in reports for run in report.kernels)
     return kernel if was_run else replace(kernel, gap=NOT_REACHED)
 
 
@@ -154,8 +154,8 @@ def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
 
 
 def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
-    for site, one, two in run.clashes if run.products or run.descriptors else ():
-        message = f"Threads {one} and {two} store different elements in the same bytes: rows of the tile overlap."
+    for site, first, second in run.clashes if run.products or run.descriptors else ():
+        message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
         yield FragmentFinding("stores_overlap", message, site)
 
 
@@ -175,7 +175,8 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         if (*key, "a") not in verdicts.uses:
             verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
-            (key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))
+            (key, name, tuple(id(register.load or register.data) for register in of))
+            for name, of in (("a", use.a), ("b", use.b))
         }
         count[key] = count.get(key, 0) + (not which <= seen)
         if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
@@ -184,9 +185,9 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         instruction = find_mma(use.opcode)
         if instruction is not None:
             a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
-            for one in (a, b):
-                if one.warps is not None:
-                    history.setdefault((key, one.name), []).append((use.turns, one.warps))
+            for operand in (a, b):
+                if operand.warps is not None:
+                    history.setdefault((key, operand.name), []).append((use.turns, operand.warps))
             same = pairs.setdefault(key, [])
             waiting.append((_Judge(run, use, history, same), a, b))
             same.append((use, {"a": a, "b": b}))
@@ -220,26 +221,26 @@ class _Judge:
 
 def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
     stuck = _find_other_step(judge, a, b)
-    orders = {one.name: _find_order(one) for one in (a, b)}
+    orders = {operand.name: _find_order(operand) for operand in (a, b)}
     plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
     same = orders["a"] is not None and orders["a"] == orders["b"]
-    for one, other in ((a, b), (b, a)):
-        if one.warps is None:
+    for operand, other in ((a, b), (b, a)):
+        if operand.warps is None:
             continue
-        if orders[one.name] is not None and (same or one.name in plain):
-            code = _find_repeats(judge, one)
-        elif orders[one.name] is not None and other.name not in plain and other.warps is not None:
+        if orders[operand.name] is not None and (same or operand.name in plain):
+            code = _find_repeats(judge, operand)
+        elif orders[operand.name] is not None and other.name not in plain and other.warps is not None:
             continue  # which of the two is stored in another order along K is not known
         else:
-            code = _find_cause(judge, one, orders[one.name] is not None)
-        if not code and stuck == one.name:
+            code = _find_cause(judge, operand, orders[operand.name] is not None)
+        if not code and stuck == operand.name:
             code = "k_step_differs"
-        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, one, other):
-            code = "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
+        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
+            code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
         if code is None:
             continue
-        verdicts.judged.add((judge.use.span, judge.use.calls, one.name))
-        _add_finding(verdicts, judge.run.runner.text, judge.use, one, code)
+        verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
+        _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
 
 
 def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
@@ -254,10 +255,10 @@ def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str
         last = (*turns[:depth], turns[depth] - 1, *turns[depth + 1 :])
         if last not in before["a"] or last not in before["b"]:
             continue
-        moved = {one.name: before[one.name][last][0].count_k((one.warps or ())[0]) for one in (a, b)}
-        if any((one.warps or ())[0].has_rows_within(moved[one.name] or 0) for one in (a, b)):
+        moved = {operand.name: before[operand.name][last][0].count_k((operand.warps or ())[0]) for operand in (a, b)}
+        if any((operand.warps or ())[0].has_rows_within(moved[operand.name] or 0) for operand in (a, b)):
             return ""  # blocks that are packed in global memory
-        widths = {one.name: (one.warps or ())[0].places[0].shape[1] for one in (a, b)}
+        widths = {operand.name: (operand.warps or ())[0].places[0].shape[1] for operand in (a, b)}
         wrong = [name for name, count in moved.items() if count and count != widths[name]]
         right = [name for name, count in moved.items() if count == widths[name]]
         if len(wrong) == len(right) == 1:

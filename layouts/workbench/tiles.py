@@ -96,7 +96,7 @@ def _lay_layout(store: TileStore, layout: PrintedLayout, view: View) -> StoredTi
     spec = {"kind": "cute", "layout": layout.text, **unit}
     where = storage(spec, view.bits, view.major)
     stage_bytes = (layout.stage_stride or 0) * (layout.unit_bits or view.bits) // 8
-    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, stage_bytes, layout.start)
+    return StoredTile(spec, (), f"the CuTe layout {layout.notation}", where.mn, stage_bytes, layout.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------

@@ -93,18 +93,18 @@ def _check_bytes(
     """Yield the first expect-tx of each barrier that never equals the bytes of its copies."""
     expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
-    for one in expected:
-        groups.setdefault((one.barrier, _key_loops(one.event.loops)), []).append(one)
+    for transfer in expected:
+        groups.setdefault((transfer.barrier, _key_loops(transfer.event.loops)), []).append(transfer)
     reported: set[Span] = set()
     for group in groups.values():
         first = group[0]
         brought = _find_brought(first, expected, copies)
-        arms = {one.event.arms for one in group} | {copy.event.arms for copy in brought}
+        arms = {transfer.event.arms for transfer in group} | {copy.event.arms for copy in brought}
         depth = len(first.event.loops)
         if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
         sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(one.count for one in group)
+        counts = _require_known(transfer.count for transfer in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
@@ -129,7 +129,7 @@ def _find_brought(
 ) -> list[TileCopy]:
     """Return the copies of a barrier in the loops around an expect-tx, except those of a nested expect-tx."""
     around = expected.event.loops
-    nested = [one.event.loops for one in every if one.barrier == expected.barrier]
+    nested = [transfer.event.loops for transfer in every if transfer.barrier == expected.barrier]
     inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
     return [
         copy
@@ -243,7 +243,7 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            found = [find_operand_argument(run, one.strip(), 0) for one in tensor[3].split(",")]
+            found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
             at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
             return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans)
@@ -269,13 +269,13 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
     ones fit.
     """
-    named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
+    named = [tensor_map for tensor_map in maps if any(name.lstrip("&") in copy.maps for name in tensor_map.names)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None:
-        same = len({(one.box, one.element_bits, one.swizzle) for one in named}) == 1
-        lettered = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+        same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
+        lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
         named = lettered or (named if same else [])
-    kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
+    kinds = {(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}
     return named[0] if len(kinds) == 1 else None
 
 

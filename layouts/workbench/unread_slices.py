@@ -48,9 +48,9 @@ class UnreadSlices:
                 continue
             sure = [operand for operand in operands if is_along_k(operand)]
             copied = {self._find_copied(operand) for operand in sure}
-            whole = copied.pop() if len(copied) == 1 else None
-            if whole is not None and reached < whole and any(_is_whole(operand, whole) for operand in sure):
-                yield self._make_unread_pitfall(sure[0].steps[last], last, reached, whole)
+            copied_k = copied.pop() if len(copied) == 1 else None
+            if copied_k is not None and reached < copied_k and any(_is_whole(operand, copied_k) for operand in sure):
+                yield self._make_unread_pitfall(sure[0].steps[last], last, reached, copied_k)
 
     def _find_copied(self, operand: VerifiedOperand) -> int | None:
         """Return the K that each turn copies for an operand, None if open."""
@@ -61,14 +61,14 @@ class UnreadSlices:
             self.advances[id(tensor_map)] = self._find_advance(tensor_map)
         return self.advances[id(tensor_map)]
 
-    def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, whole: int) -> Pitfall:
+    def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, copied_k: int) -> Pitfall:
         variable = list(step.loops)[-1] if step.loops else ""
         within = [span for span in step.around if self._find_bound(span, variable)]
         place = within[0] if within else self._find_product(next(iter(step.loops), "") if last >= 0 else "")
         return Pitfall(
             "k_slices_unread",
-            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
-            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
+            f"Each turn copies {copied_k} of K and multiplies {reached}: the slice at K = {reached}"
+            f" {'is' if copied_k - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
             self._find_bound(place, variable) or place,
         )
 
@@ -211,7 +211,7 @@ def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int 
     """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
     last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
     """
-    whole = _find_reached(operand, operand.steps, cut)
+    all_reached = _find_reached(operand, operand.steps, cut)
     turns: dict[str, dict[int | None, list[int]]] = {}
     for n, step in enumerate(operand.steps):
         variable = next(iter(step.loops), "")
@@ -219,10 +219,10 @@ def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int 
             turns.setdefault(variable, {}).setdefault(step.loops[variable], []).append(n)
     for later in (list(of_variable.values())[1:] for of_variable in turns.values()):
         reached = {_find_reached(operand, [operand.steps[n] for n in numbers], cut) for numbers in later}
-        one = reached.pop() if len(later) > 1 and len(reached) == 1 else None
-        if whole is not None and one is not None and one < whole:
-            return one, later[-1][-1]
-    return whole, -1
+        turn_reached = reached.pop() if len(later) > 1 and len(reached) == 1 else None
+        if all_reached is not None and turn_reached is not None and turn_reached < all_reached:
+            return turn_reached, later[-1][-1]
+    return all_reached, -1
 
 
 def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:

@@ -105,11 +105,11 @@ class KernelRunner:
         if not len(near):
             return
         lanes = np.flatnonzero(self.mask)[order]
-        one, two = int(lanes[near[0]]), int(lanes[near[0] + 1])
-        away = int(places[two] - places[one])
-        known = data.record[one, away] > 1 and data.record[two, 0] > 1
-        if known and self.find_origin(data, one, away) != self.find_origin(data, two, 0):
-            self.clashes.append((site, one, two))
+        first, second = int(lanes[near[0]]), int(lanes[near[0] + 1])
+        away = int(places[second] - places[first])
+        known = data.record[first, away] > 1 and data.record[second, 0] > 1
+        if known and self.find_origin(data, first, away) != self.find_origin(data, second, 0):
+            self.clashes.append((site, first, second))
 
     def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
         """Return the origin of a byte as comparable values."""

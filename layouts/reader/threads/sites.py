@@ -50,7 +50,7 @@ def _is_forwarding(node: tree.Call) -> bool:
 def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
-        return place.array.given if not place.dims else None
+        return place.array.initializer if not place.dims else None
     return None
 
 

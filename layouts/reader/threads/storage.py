@@ -81,7 +81,7 @@ class LocalMemory:
     """A variable or an array of every thread: offset in bytes → (value, its size)."""
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
-    given: Any = None  # the expression that it got last, and the scope of that
+    initializer: Any = None  # the expression that it got last, and the scope of that
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
