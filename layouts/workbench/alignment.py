@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def find_declared_alignments(text: str) -> dict[str, int]:
-    """Name → the alignment in bytes that its declaration states, the least where a text has several of a name.
+    """Map each name to the alignment in bytes that its declarations state, the least of several.
 
     >>> text = "__shared__ alignas(128) half sA[64 * 64]; extern __shared__ __align__(1024) uint8_t smem[];"
     >>> find_declared_alignments(text)
@@ -56,7 +56,7 @@ def find_declared_alignments(text: str) -> dict[str, int]:
 
 
 def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
-    """Name the variables, references and pointers of types whose definitions state an alignment."""
+    """Map variables, references and pointers to the alignment that the definition of their type states."""
     found: dict[str, int] = {}
     for name, amount in alignments.items():
         if not re.search(rf"\b(?:struct|class|union)\b[^;{{}}]*\b{name}\s*(?:final\s*)?[{{:]", text):
@@ -91,7 +91,7 @@ def find_stated_alignment(name: str, known: Mapping[str, int]) -> tuple[str, int
 
 
 def choose_address(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
-    """Choose (address, reason): a multiple of 1024 bytes, or just what the declaration promises."""
+    """Return (address, reason): a multiple of 1024 bytes, or of the alignment that the declaration states."""
     stated = find_stated_alignment(name, known)
     if stated is None:
         return at, "a free address, taken 1024-byte aligned"
@@ -172,7 +172,7 @@ def explain_uneven_start(
 ) -> str:
     """Explain why the reads of other threads stay open: their starts differ by a part of one instruction's tile.
 
-    "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
+    "" if they read tiles of their own. starts: addresses of an operand's steps, in terms of threadIdx and blockIdx.
     """
     mode = stored.make_storage(0, view).mode
     if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
@@ -191,8 +191,8 @@ def explain_uneven_start(
 
 
 def measure_group_step(starts: Sequence[LinearExpression | None], view: View, stored: StoredTile) -> int:
-    """Return by how many bytes the starts of a warpgroup are behind those of the one before, if these are rows of the
-    same instruction's tile; 0 if not, or if starts differ in it.
+    """Return the bytes from the starts of one warpgroup to those of the next, if they read rows of one instruction's
+    tile; 0 if not, or if the starts within a warpgroup differ.
     """
     mode = stored.make_storage(0, view).mode
     if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):

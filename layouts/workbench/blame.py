@@ -114,7 +114,7 @@ class BlameFinder:
         return (arguments.pop() if len(arguments) == 1 else None) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
-        """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""
+        """Find the expression behind a wrong start: a term of an argument, or of the loop if all operands are wrong."""
         variable = find_wrong_loop(operand, wrong).rstrip("'")
         at = self._find_turned_span(wrong)
         at = narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, re.escape(variable))
@@ -174,7 +174,7 @@ class BlameFinder:
     def _find_wrong_shift(
         self, operand: VerifiedOperand, field: str, origin: tuple[Span, ...], change: tuple[int, int]
     ) -> Span | None:
-        """Find the amount of the one shift that puts a right value at a wrong bit. change: what it has and needs."""
+        """Find the amount of the one shift that puts a right value at a wrong bit. change: old and required value."""
         amounts = [span for span in origin if self.text[: span[0]].rstrip(" (").endswith("<<")]
         digits = self.text[slice(*amounts[0])].rstrip("uUlLzZ") if len(amounts) == 1 else ""
         away = operand.form.get_field(field).low - int(digits) if digits.isdecimal() else 0
@@ -228,6 +228,6 @@ def _list_chain(step: OperandStep) -> list[Span]:
 
 
 def _is_turned(step: OperandStep, variable: str, body: Span) -> bool:
-    """Return whether a step is of a loop over a variable, by its name and its body."""
+    """Return whether a step runs in a loop over a variable, by the name and the body of the loop."""
     inside = any(body[0] <= span[0] < body[1] for span in (step.span, *step.around))
     return inside and any(name.rstrip("'") == variable for name in step.loops)

@@ -1,8 +1,8 @@
-"""Check a text whose directives test macros that nothing defines: as nvcc compiles it, without them.
+"""Check a text whose #if directives test undefined macros, as nvcc compiles it: without them.
 
-What is verified there is verified "with DEBUG undefined". A mistake counts only if it is one in every variant: the
-variant with the macro defined is checked, too, and with several macros all variants together. So is code that stands
-only where a macro is defined.
+Reads verified there are reported as verified "with DEBUG undefined". A mistake is a finding only if every variant has
+it: the variant with the macro defined is checked as well, with several macros all variants together. The same holds for
+code that is compiled only if a macro is defined.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, 
 
 
 def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
-    """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
+    """Return whether a descriptor or a kernel has no verdict because one of these macros is undefined."""
     gaps = (*(item.gap for item in report.checked), *(item.gap for item in report.kernels))
     words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
     return not words.isdisjoint(names) or any("#if" in kernel.gap for kernel in report.kernels)
@@ -85,13 +85,13 @@ def _count_open(report: CheckReport) -> int:
 
 
 def _open_descriptor(descriptor: CheckedDescriptor, places: Collection[Span], gap: str) -> CheckedDescriptor:
-    """Return a descriptor without a verdict if one of the places is in it."""
+    """Clear the verdict of a descriptor that contains one of these places."""
     within = any(span[0] < place[1] and place[0] < span[1] for span in descriptor.spans for place in places)
     return replace(descriptor, gap=descriptor.gap or gap) if within else descriptor
 
 
 def _note_condition(text: str, report: CheckReport, undecided: Mapping[str, bool]) -> CheckReport:
-    """Return a report with the note that its reads are verified with the macros undefined."""
+    """Add the note that reads are verified with the macros undefined."""
     if not report.steps:
         return report
     names = tuple(undecided)

@@ -1,4 +1,4 @@
-"""Drop findings that repeat another one about the same number; the one that names the number is kept."""
+"""Drop findings that follow from another finding about the same number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Finding = TypeVar("Finding", bound=_Finding)
 
 
 def follows(code: str, known: Collection[str]) -> bool:
-    """Return whether a mistake of the code that was already found explains a cause of wrong reads."""
+    """Return whether a known mistake explains a cause of wrong reads. known: codes of mistakes already found."""
     return code in KEPT & set(known) or any(
         code in causes for explained, causes in FOLLOWS.items() if explained in known
     )
@@ -54,7 +54,7 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
-    """Yield the doubts about numbers that no finding is about."""
+    """Yield the doubts about numbers without a finding."""
     for doubt in doubts:
         first, past = doubt.span
         if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
@@ -67,9 +67,7 @@ def _is_within(message: str, mask: int) -> bool:
 
 
 def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
-    """Return where the code puts a constant field into a descriptor: its number, else the swizzle mode's number, next
-    to which it is missing.
-    """
+    """Return the place that sets a constant field of a descriptor; if it is missing, that of the swizzle mode."""
     builder = blame.find_builder(operand, step)
     origins = builder.origins if builder is not None else {}
     origin = origins.get(field) or origins.get("swizzle") or ()

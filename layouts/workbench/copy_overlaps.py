@@ -1,7 +1,7 @@
 """Find TMA copies that fill the same bytes: of two operands, or of two stages of one operand.
 
 Only starts at a known distance are compared, and only boxes of known size. Copies that wait for one another may share
-bytes: two copies of different calls must follow one another without a wait in between.
+bytes: two copies of different calls are compared only if no wait is between them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PlacedCopy:
         return self.copy.event
 
     def find_distance(self, other: PlacedCopy) -> int | None:
-        """Return how many bytes later another copy begins, None if that is open or they share no byte."""
+        """Return the bytes from this copy's start to another's; None if unknown or if they do not overlap."""
         if not self.to.terms or self.to.terms != other.to.terms:
             return None
         away = other.to.const - self.to.const
@@ -56,7 +56,7 @@ class PlacedCopy:
 
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find copies that write into the box of another; each place once."""
+    """Find copies that overwrite part of another copy's box; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -73,7 +73,7 @@ def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedC
 
 
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
-    """Yield copies that follow one another, of different calls."""
+    """Yield overlaps of consecutive copies of different calls."""
     records: tuple[AsmRun | BodilessCall | SkippedCode, ...] = (
         *text.code.assembled,
         *text.code.made,
@@ -164,16 +164,16 @@ def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
 
 def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
-    side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of" if away else "at the start of"
+    side = f"{abs(away):,} bytes {'after' if away > 0 else 'before'} the start of" if away else "at the start of"
     message = (
-        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes belong to both,"
-        " and the one overwrites the other."
+        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes overlap,"
+        " so one copy overwrites data of the other."
     )
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)
 
 
 def _find_base(text: KernelText, copy: PlacedCopy) -> Span | None:
-    """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
+    """Find the sum that places the buffer of a copy after another buffer; else the destination of the copy."""
     if copy.argument is None:
         return None
     destination = text.blank[slice(*copy.argument)]
@@ -210,7 +210,7 @@ def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
 
 
 def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:
-    """Find where the destination of a copy in PTX is written, in the kernel's own lines; None if that is not found."""
+    """Find the expression of a PTX copy's destination in the kernel; None if not found."""
     assert isinstance(event.run, AsmRun)
     at = next((span for _, value, span in event.run.inputs if value is not None and value.plain == copy.to), None)
     for called, call in reversed(event.calls):
@@ -226,7 +226,7 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
 
 
 def _find_buffer(value: object) -> LinearExpression | None:
-    """Return the address that an argument gives, None if it is open, or of a barrier or a thread."""
+    """Return the address of an argument; None if it is unknown, of a barrier, or different between threads."""
     address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
     line = address.plain if address is not None else None
     names = {name for name, _ in line.terms} if line is not None else set()
@@ -234,8 +234,8 @@ def _find_buffer(value: object) -> LinearExpression | None:
 
 
 def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
-    """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory, and
-    as coordinates its numbers, in their order.
+    """Return the copy that a call of a bodiless function makes, by its name and arguments: a tensor map, one shared
+    address, and integers as coordinates in order.
     """
     values = list(call.term.arguments)
     maps = {name for value in values for name in list_map_names(value)}

@@ -57,8 +57,8 @@ def _compare_layouts(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
         map_layout.swizzle != tensor_layout.swizzle or _find_difference(map_layout, tensor_layout)
     ):
         message = (
-            f"The tensor map is made for {map_layout}, and the tensor that the copy fills has {tensor_layout}: what"
-            " reads the tensor gets other elements. Give both the same layout."
+            f"The tensor map is made for {map_layout}, but the tensor that the copy fills has {tensor_layout}: readers"
+            " of the tensor get other elements. Give both the same layout."
         )
         yield Pitfall("cute_copy_layout", message, map_call.span)
 

@@ -30,7 +30,7 @@ from lanescope.workbench.function_texts import blank_text, find_function_at, fin
 from lanescope.workbench.gaps import find_multiplier
 
 TITLES = {
-    "cute_not_canonical": "CuTe makes no descriptor of the tile's layout",
+    "cute_not_canonical": "CuTe cannot make a descriptor for the layout of the tile",
     "cute_tile_indivisible": "The atoms of a TiledMMA do not divide the tile",
 }
 OPEN_MMA, OPEN_LAYOUT = "of CuTe, whose TiledMMA is open", "of CuTe, whose layout is open"
@@ -101,9 +101,10 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
 
 
 def name_open_parameters(fragment: CuteFragment, text: str, known_names: Collection[str]) -> CuteFragment:
-    """Return a fragment without a verdict whose gap names the template parameters that it depends on.
+    """Add the template parameters that a fragment without a verdict depends on to its gap.
 
-    text: the code; given: names that have a value. Unchanged if the text makes an instance, or nothing is to be named.
+    text: the code; known_names: names that have a value. Unchanged if the text instantiates the template, or the gap
+    depends on no parameter.
     """
     blank = blank_text(text)
     is_open = fragment.gap in (OPEN_MMA, OPEN_LAYOUT)
@@ -120,7 +121,7 @@ def name_open_parameters(fragment: CuteFragment, text: str, known_names: Collect
 def describe_assumed_type(fragment: CuteFragment) -> str:
     """State that a fragment's element type is assumed to be the atom's."""
     return (
-        f"The elements of {fragment.operand.upper()} are taken to have {fragment.assumed_bits} bits, as those of"
+        f"The elements of {fragment.operand.upper()} are assumed to have {fragment.assumed_bits} bits, as those of"
         f" {fragment.name}: their type is not known."
     )
 
@@ -147,7 +148,7 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
 
 
 def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, divided: bool) -> bool:
-    """Return whether the text gives the type of the elements of a fragment's tensor."""
+    """Return whether the element type of a fragment's tensor is known."""
     try:
         _Values(text, None).find_tile(term.arguments[0], mma, operand, divided)
     except (OpenCuteValueError, LayoutError):
@@ -174,7 +175,7 @@ class _Values:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
     def find_tile(self, value: Any, mma: CuteMma, operand: str, divided: bool, depth: int = 0) -> _Tile:
-        """Find the tile of a tensor. whole: whether a plain tensor counts as divided already."""
+        """Find the tile of a tensor. divided: whether a plain tensor is tiled already."""
         if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)

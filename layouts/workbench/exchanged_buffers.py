@@ -1,7 +1,7 @@
 """Find operands that read each other's buffer, by the names of the buffers.
 
-`bench_builder.py` asks `find_exchanged_buffers` before stores are paired, and lets `mark_wrong_steps` turn the steps of
-such an operand into mismatches.
+`bench_builder.py` calls `find_exchanged_buffers` before stores are paired, and `mark_wrong_steps` to make the steps of
+such an operand mismatches.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def mark_wrong_steps(
     """
     handed = buffer.name if "desc" in buffer.name.lower() else f"the descriptor of {buffer.name}"
     message = (
-        f"{operand.upper()} of the instruction is given {handed}, which is {buffer.of.upper()}’s by"
-        " its name. Exchange the two descriptors in the call; if D is meant to be the transposed product, name the"
-        " buffers so."
+        f"{operand.upper()} of the instruction is given {handed}, which is named as"
+        f" {buffer.of.upper()}’s. Exchange the two descriptors in the call; if the transposed product is intended,"
+        " rename the buffers."
     )
     first = steps[0].read if steps else 0
     return [

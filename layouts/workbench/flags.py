@@ -14,8 +14,9 @@ _OTHER = {"0": "1", "1": "0", "false": "true", "true": "false"}
 
 
 def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
-    """Yield the edits of one flag in the template arguments of the calls of the function around a place: of one call,
-    then of all of them. A flag is 0, 1, false or true, or a constant that is one of these.
+    """Yield edits that flip one template flag in calls of the function around a place: in one call, then in all calls.
+
+    A flag is 0, 1, false or true, or a constant with such a value.
     """
     blank = blank_text(text)
     function = find_function_at(find_functions(blank), at)

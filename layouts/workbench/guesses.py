@@ -1,6 +1,6 @@
 """Decide whether a mismatch depends on an assumption, by trying other choices.
 
-`check.py` asks for every wrong step, and calls one open that another choice mends.
+`check.py` calls it for every wrong step; a step that another choice makes right is an open point.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _is_repaired(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOper
 def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
     """Find a step that is still wrong in the operand of another bench: of the same place, or right before.
 
-    None if the other choices mend the place and break nothing.
+    None if the other choices make the place right and no other step wrong.
     """
     if len(same.steps) != len(operand.steps):
         return same.first_wrong
@@ -108,7 +108,7 @@ def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> 
 
 
 def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
+    """Yield (key, another value, description) for every assumed value that a mismatch may depend on."""
     for assumed in guesses.bench.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key in guesses.choices:
@@ -124,7 +124,7 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
 
 
 def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, another value, what is assumed) of the store of an operand, if nothing in the text names it."""
+    """Yield (key, another value, description) for the store of an operand, if nothing in the text names it."""
     if operand.guessed:
         for n, piece in enumerate(bench.pieces):
             if piece.kind in ("tensor_map", "layout") and n != operand.storage:

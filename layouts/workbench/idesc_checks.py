@@ -191,7 +191,7 @@ def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterat
 
 
 def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
-    """Return the rows of the box that a right operand fills; None if it is MN-major, or no tensor map stores it."""
+    """Return the box rows of a verified operand; None if it is MN-major, or no tensor map stores it."""
     stored = operand.stored or {}
     if operand.verdict != "match" or stored.get("kind") != "atoms" or stored.get("inner") != "K":
         return None
@@ -201,8 +201,8 @@ def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
 
 
 def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[Pitfall]:
-    """Yield an M or N that is less than the rows of the box that its operand fills, where no other instruction of the
-    text could read the rest.
+    """Yield an M or N that is less than the rows of the operand's box, if no other instruction of the text could read
+    the rest.
     """
     rows = _count_box_rows(bench, operand)
     if rows is None or len(_OPCODE_OF_MMA.findall(text)) != 1:
@@ -212,7 +212,7 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
     if read < rows and all(step.mn == 0 for step in same):
         name = "M" if operand.name == "a" else "N"
         size = use.word.m if operand.name == "a" else use.word.n
-        message = f"{name} is {size}: {read} of the {rows} rows of {operand.name.upper()}'s box are read, no other is."
+        message = f"{name} is {size}: only {read} of the {rows} rows of {operand.name.upper()}'s box are read."
         yield Pitfall("idesc_size", message, use.find_place(text, name.lower()))
 
 

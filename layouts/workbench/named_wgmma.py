@@ -1,6 +1,5 @@
-"""The wgmma that a call names whose code is not in the text: wgmma_m64n128k16(acc, desc_a, desc_b) says its shape, its
-name or the tensor map the type. It is an assumption, for only the name says so; `contents.py` asks for it where a text
-has no instruction.
+"""Derive the wgmma from the name of a bodiless call: wgmma_m64n128k16(acc, desc_a, desc_b) states the shape; the name
+or the tensor map states the type. This is an assumption; `contents.py` makes it only for a text without instructions.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
 
 
 def _format_open(term: str) -> str:
-    """Return a term as a title shows it: OPEN for one that is cut, or what a loop has left of a value."""
+    """Return a term as titles show it: OPEN if it is truncated or unknown after a loop."""
     return OPEN if not term or _UNREADABLE.search(term) or len(term) > MOST_TERM else term
 
 
@@ -119,7 +119,7 @@ def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
 
 
 def make_word_piece(label: str, words: list[scan.PrintedWord]) -> TextPiece:
-    """Return the piece of descriptors that are written as numbers; label: what the text calls them."""
+    """Return the piece of descriptors that are written as numbers; label: their name in the text."""
     shown = ", ".join(format_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
     facts = {"words": [format_word(word.word) for word in words], "name": label}
     return TextPiece("descriptor", f"{label}: {shown}" if label else shown, tuple(word.span for word in words), facts)

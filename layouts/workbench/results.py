@@ -72,7 +72,7 @@ class Assumption:
 
     @property
     def of_storage(self) -> bool:
-        """Whether it decides where an operand is stored although the text does not give that."""
+        """Whether it determines where an operand is stored, which the text does not state."""
         return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _STORAGE_KEYS
 
     @property
@@ -229,7 +229,7 @@ class VerifiedOperand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a text contains, and whether its descriptors read what is stored.
+    """The contents of a text, and whether its descriptors read the tiles as stored.
 
     verdict: mismatch if any step reads other bytes or a rule is broken; match if every operand with a descriptor was
     verified and is right; else unknown. headline: one sentence; detail: why, and where; missing: sentences that name

@@ -183,7 +183,7 @@ def find_words(text: str) -> tuple[PrintedWord, ...]:
 
 
 def find_layouts(text: str) -> Iterator[PrintedLayout]:
-    """Find the CuTe layouts of a text that have two modes, or two and stages."""
+    """Find the CuTe layouts of a text with two modes, or with two modes and stages."""
     count = 0
     for match in _CUTE.finditer(text):
         spelled = _balance_parentheses(match[0])
@@ -218,12 +218,12 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
 
 
 def make_printed_layout(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """Return a layout made by code; None unless it has two modes, or two and stages."""
+    """Return a layout made by code; None unless it has two modes, or two modes and stages."""
     return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
 
 
 def _is_tile(layout: cute.CuteLayout) -> bool:
-    """Return whether a layout has two modes, or two and stages."""
+    """Return whether a layout has two modes, or two modes and stages."""
     return isinstance(layout.shape, tuple) and len(layout.shape) in (2, 3)
 
 

@@ -58,7 +58,7 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
-    """Find kernels and launches that exceed a target's shared memory; "" for any target."""
+    """Find kernels and launches that exceed the shared memory of a target ("" for any)."""
     if text.code.python or "__global__" not in text.code.text:
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
@@ -132,7 +132,7 @@ def _check_limits(
 
 
 def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield launches that request more than 48 KB for a kernel that nothing else names."""
+    """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
     if _RAISED.search(blank):
         return
     for match in _LAUNCH.finditer(blank):

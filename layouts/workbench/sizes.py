@@ -1,6 +1,6 @@
 """Element sizes that a text leaves open: of an undeclared pointer's target, or of a template type.
 
-`contents.py` takes them once, and puts them into the evaluated code before anything else is read from it.
+`contents.py` assumes them once and substitutes them in the evaluated code before it is used.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def assume_sizes(
 ) -> list[tuple[str, Assumption]]:
     """Return (symbol, assumption) of every open size; without a clue the size stays open.
 
-    An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
-    taken in bytes.
+    A pointer into an operand's tile points to its elements; memory whose pointer is cast to another type counts bytes.
     """
     assumptions: list[tuple[str, Assumption]] = []
     for size, of in find_open_sizes(evaluation).items():

@@ -196,7 +196,7 @@ def is_staged(use: DescriptorUse) -> bool:
 
 
 def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:
-    """Map each loop variable to k, m, n, stage, or "" if it moves nothing."""
+    """Map each loop variable to k, m, n or stage; "" if no descriptor depends on it."""
     turns: dict[str, set[int]] = {}
     for use in uses:
         for name, value in use.loops:

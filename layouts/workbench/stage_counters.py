@@ -1,4 +1,4 @@
-"""Stage counters that go on from tile to tile, so that their value is unknown after the first tile."""
+"""Stage counters that continue from tile to tile, so that their value is unknown after the first tile."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CounterTerm = tuple[str, str, int]
 def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
     """Split the uses of one tile by the stage counters in their start addresses.
 
-    A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
-    only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
-    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor. Where
-    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns must have
-    one such name, with the same factor.
+    A persistent kernel continues with the stage after that of the previous tile. Its counter is known for the first
+    tile only; later it offsets every K step of an iteration by the same number of stages. A name counts as such a
+    counter if all uses of a turn have it with the same factor, and if turns with a known stage are apart by just that
+    factor. Where the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all
+    turns must have one such name, with the same factor.
     """
     turns = _split_into_turns(uses)
     distances = _measure_stages(turns)
@@ -39,7 +39,7 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
 
 
 def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]) -> list[list[DescriptorUse]]:
-    """Return the groups, of those whose stage a condition chooses only MOST_ALIKE that read alike."""
+    """Return the groups; of those whose stage depends on a condition, at most MOST_ALIKE with equal reads."""
     kept: list[list[DescriptorUse]] = []
     alike: Counter[object] = Counter()
     for terms, members in groups.items():

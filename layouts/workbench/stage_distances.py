@@ -1,4 +1,4 @@
-"""Find stages that are read at another distance than they are copied at."""
+"""Find stages whose distance in reads differs from their distance in copies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _StagedRead:
 
 
 def find_stage_distances(text: KernelText) -> list[Pitfall]:
-    """Find reads whose stage counter moves them by other bytes than the copies' moves these; each place once."""
+    """Find reads whose bytes per stage differ from those of the copies; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -94,7 +94,7 @@ def _list_stages(
 
 
 def _is_wrong(read: _StagedRead, distance: int) -> bool:
-    """Return whether no numbering of the stages lets reads at one distance take copies at another."""
+    """Return whether no assignment of stages matches reads at one distance to copies at another."""
     if read.step > distance:
         return bool(read.step % distance)
     return read.step < _measure_extent(read)  # two turns read some of the same bytes
@@ -135,8 +135,8 @@ def split_address(line: LinearExpression) -> Stages | None:
 
 def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: PlacedCopy) -> Pitfall:
     message = (
-        f"{read.operand.upper()} of wgmma begins {read.step:,} bytes further in each stage, and the copies into"
-        f" {read.stages.buffer} {distance:,}: after the first stage it does not read what was copied."
+        f"{read.operand.upper()} of wgmma advances by {read.step:,} bytes from stage to stage, but the copies into"
+        f" {read.stages.buffer} by {distance:,}: from the second stage on it does not read the copied data."
     )
     if read.step == copy.count != distance and copy.argument is not None:
         return Pitfall("stage_distance", message, copy.argument)

@@ -53,7 +53,7 @@ def _list_chunks(
 
 
 def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """Describe the bytes that a stage shares with the first one; "" if none, or if it is the same stage."""
+    """Describe the bytes that a stage shares with the first one; "" if none or if both are one stage."""
     earlier, later = chunks_of[first], chunks_of[stage]
     shared = len(earlier & later)
     again = min(earlier) == min(later) and later <= earlier  # of the last some steps may be left out

@@ -1,6 +1,6 @@
 """Consecutive calls, each of which is one K step of both operands.
 
-`slice_order.py` asks `find_k_runs` before it places the uses of an instruction by their loops and addresses.
+`slice_order.py` calls `find_k_runs` before it places the uses of an instruction by their loops and addresses.
 """
 
 from __future__ import annotations

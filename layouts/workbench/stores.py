@@ -88,7 +88,7 @@ class TileStore:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What a text says of where one operand's tile is.
+    """Facts from the text about where one operand's tile is stored.
 
     buffer: the operand whose buffer it is given, itself unless the names say otherwise; chosen: the number of a store
     that was given; addresses: names that its descriptors are made of; start: the first start of its descriptors;

@@ -1,8 +1,8 @@
 """Find instructions of a source text that the target does not have.
 
 An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
-target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
-out for the target is not looked at.
+target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. Code that an `#if`
+excludes for the target is ignored.
 
 Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation (__CUDA_ARCH__,
 __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).

@@ -1,8 +1,8 @@
-"""Find mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product without commit, and
-registers of tcgen05.ld without a wait.
+"""Find ordering mistakes in kernels with tcgen05: an uninitialized accumulator, a product without commit, and registers
+of tcgen05.ld without a wait.
 
-Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations), 9.7.16.8
-(tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
+Only kernels are checked in which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
+9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pi
         return  # an excerpt
     if products and not _list_runs(asm_runs, "tcgen05.commit"):
         message = (
-            "No tcgen05.commit follows this tcgen05.mma: no mbarrier tells when it has ended, and tcgen05.ld reads its"
-            " accumulator."
+            "No tcgen05.commit follows this tcgen05.mma: no mbarrier signals its completion before tcgen05.ld reads"
+            " its accumulator."
         )
         yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
     inputs = [_find_input(run) for run in products]

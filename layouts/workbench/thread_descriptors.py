@@ -96,7 +96,7 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
 
 
 def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
+    """Return whether the stores that fill a descriptor's bytes also fill bytes that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)
     for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
@@ -120,7 +120,7 @@ def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorU
 
 
 def _append_repeat(use: DescriptorUse) -> str:
-    return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads rows of the tile twice, not others."
+    return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads some rows twice, others never."
 
 
 def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:

@@ -1,8 +1,8 @@
 """Trace the fragment that arrives at an mma: the origin of each element as a function of row and column.
 
-Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and the K that p and q count is the
-same: else no matrix product comes of it, in whichever order rows and columns are taken. What is stored in another order
-along K in both operands is right.
+Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and p and q count the same K:
+otherwise the result is not a matrix product, in any order of rows and columns. Another order along K is right if both
+operands have it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class FragmentOrigin:
 
     @property
     def padded(self) -> bool:
-        """Whether whole rows are not written, and the others are rows and columns of one array: what the product gives
-        in those rows may be left alone.
+        """Whether complete rows are never written and the others are rows and columns of one array. The kernel may
+        ignore the results in these rows.
         """
         rows = self.filled.any(axis=1)
         if not self.array or rows.all() or not rows.any() or not self.filled[rows].all():
@@ -202,8 +202,8 @@ def find_wrong_register(arrived: ArrivedOperand) -> int:
 
 
 def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
-    """Return where an operand's registers of one ldmatrix are given in another order than it fills them; None if they
-    are in its order. That is in the asm statement of the product, else in the call around it.
+    """Return the place (the asm statement of the product, else the call around it) that passes the registers of one
+    ldmatrix in another order than it fills them; None if the order is right.
     """
     numbers = [register.number for register in arrived.registers]
     if len(arrived.loads) != 1 or numbers == sorted(numbers):

@@ -69,8 +69,8 @@ def _make_sentence(gap: str) -> str:
 
 
 def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[str, tuple[str, ...]]:
-    """Return why products of a kernel's run have no verdict, and what -D takes for it. left: of each operand without
-    one whether its form is followed; reached: whether there is any product.
+    """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). left: of each
+    operand without one whether its form is followed; reached: whether there is any product.
     """
     forms = tuple(left)
     if reached and not forms:
@@ -92,9 +92,7 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
 
 
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
-    """List the kernels of a text that multiply by mma or load by ldmatrix, as its words say it, with the gap of what is
-    never followed.
-    """
+    """List the kernels of a text that contain mma or ldmatrix, with the reason if their fragments are never followed."""
     if is_ptx_module(text):
         if found := _MMA.search(text) or _LDMATRIX.search(text):
             yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)

@@ -14,8 +14,8 @@ Product = tuple[MmaUse, Mapping[str, ArrivedOperand]]
 def is_turned(
     runner: KernelRunner, product: MmaUse, earlier: Sequence[Product], operand: ArrivedOperand, other: ArrivedOperand
 ) -> bool:
-    """Return whether an operand goes on along K to the next product of the same accumulators only if the .trans of its
-    ldmatrix is toggled, by steps of a stride that has a name, while the other operand goes on as it is.
+    """Return whether an operand continues along K to the next product of the same accumulators only if .trans of its
+    ldmatrix is toggled, by steps of a named stride, while the other operand continues as it is.
     """
     if not operand.loads or other.warps is None or operand.instruction.operand(operand.name).container_bits != 16:
         return False
@@ -43,7 +43,7 @@ def _is_next_turn(earlier: Sequence[int], later: Sequence[int]) -> bool:
 
 
 def _count_step(before: Sequence[FragmentOrigin] | None, after: Sequence[FragmentOrigin] | None) -> int | None:
-    """Return by how many whole fragments the first warp's moves along K; None if it moves otherwise or is not known."""
+    """Return how many fragments the first warp's operand moves along K; None if it moves otherwise or is unknown."""
     if not before or not after or not (before[0].separable and after[0].separable):
         return None
     count, width = before[0].count_k(after[0]), after[0].places[0].shape[1]

@@ -31,7 +31,7 @@ def list_assumed_starts(bench: Bench, operand: VerifiedOperand) -> list[Assumpti
 
 
 def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
-    """Return what a verified operand rests on."""
+    """Describe the alignment that a verified operand depends on."""
     pattern = _get_pattern(operand)
     return (
         f"{operand.name.upper()} of {operand.instruction} is right if {start.label} is a multiple of {pattern} bytes,"

@@ -123,7 +123,7 @@ def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredT
 def _find_box_sizes(
     piece: int, tensor_map: TensorMap, choices: Mapping[str, str]
 ) -> tuple[list[int | None], list[Assumption]]:
-    """Return the sizes of a box, and those that have to be given."""
+    """Return (box sizes, requests for the unknown ones)."""
     sizes, missing = list(tensor_map.box), []
     for n, size in enumerate(tensor_map.box):
         key = f"box.{piece}.{n}"

@@ -116,7 +116,7 @@ def _check_bytes(
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
-    """Return every expect-tx and every copy of a kernel; none if one of them could not be parsed or is open."""
+    """Return every expect-tx and every copy of a kernel; nothing if one of them is unknown."""
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
@@ -143,7 +143,7 @@ def _find_brought(
 def _find_stray_copy(
     expected: ExpectedBytes, lacking: int, copies: Sequence[TileCopy], maps: Sequence[TensorMap]
 ) -> TileCopy | None:
-    """Find the one copy beside an expect-tx that brings just the bytes it lacks to another barrier of the array."""
+    """Find the one copy whose bytes an expect-tx lacks and that arrives on another barrier of the same array."""
     array = expected.barrier.split(" ")[0]
     beside = [
         copy
@@ -157,15 +157,15 @@ def _find_stray_copy(
 
 
 def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
-    """Make the finding of a copy that counts at another barrier than its expect-tx, at its barrier's argument."""
+    """Make the finding of a copy on another barrier than its expect-tx, at the barrier argument."""
     at = copy.event.at
     array = copy.barrier.split(" ")[0].rpartition(".")[2]
     arguments = (find_argument_span(blank, at, number) for number in range(_MOST_ARGUMENTS))
     named = [span for span in arguments if span is not None and re.search(rf"\b{array}\b", blank[slice(*span)])]
     return Pitfall(
         "expect_tx_bytes",
-        f"The bytes of this copy are expected at another barrier of {array}: that one's wait never ends, and this one's"
-        " phase may end too early.",
+        f"The bytes of this copy are expected on another barrier of {array}: a wait on that barrier never ends, and"
+        " the phase of this one may complete too early.",
         named[0] if len(named) == 1 else at,
     )
 
@@ -178,7 +178,7 @@ def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
 
 
 def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
-    """Return whether nothing is open in what a kernel copies. open_forms: PTX that leaves it open; by default what
+    """Return whether all copies of a kernel are known. open_forms: PTX that leaves it open; by default what
     counts bytes of, or for, other CTAs.
     """
     return kernel.complete and not any(

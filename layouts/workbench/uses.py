@@ -316,7 +316,7 @@ def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, regist
 def _assign_by_place(n: int, head: str, registers: bool) -> str:
     """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
     place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
-    return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
+    return "A is in registers" if registers else f"it is the {place} descriptor argument of {head}"
 
 
 def _find_argument_place(descriptor: FoundDescriptor, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:

@@ -44,7 +44,7 @@ _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
 class _AsmCode:
-    """One asm statement: the values of its operands, and of its own registers."""
+    """One asm statement: the values of its operands, and of the registers that it declares."""
 
     def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
         self.run, self.assembly, self.scope = run, assembly, scope
@@ -148,7 +148,7 @@ def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
 
 
 def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
-    """Make the outputs of a predicated instruction unknown: it is open which threads execute it."""
+    """Make the outputs of a predicated instruction unknown, since it is not known which threads execute it."""
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:

@@ -1,4 +1,4 @@
-"""Integers with a value per thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
+"""Integers with a value per thread: polynomials in names with unknown values, such as K or blockIdx.x.
 
 A coefficient is an int if it is uniform, else an array [threads]. None is an unknown value.
 """
@@ -71,7 +71,7 @@ def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumbe
 
 
 def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return the value of an open name."""
+    """Return the value of a name that is not known."""
     return ThreadNumber({(name,): 1}, kind)
 
 

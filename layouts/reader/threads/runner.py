@@ -217,8 +217,8 @@ class KernelRunner:
         return left | other
 
     def _run_otherwise(self, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
-        """Handle the branch that an open condition excludes: padding with zeros is ignored, other stores make the tile
-        unknown.
+        """Handle the branch that is not taken for an unknown condition: padding with zeros is ignored, other stores
+        make the tile unknown.
         """
         if _is_padding(self.text[slice(*statement.span)]):
             return

@@ -1,4 +1,4 @@
-"""Find where the text computes an address: the expression behind the names that pass it on."""
+"""Find the expression that computes an address, through the variables that pass it on."""
 
 from __future__ import annotations
 
