@@ -131,7 +131,7 @@ class TextLoads:
 
 
 def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoad]]:
-    """Return the loads in the pipeline iteration that fills the tile's first byte; later iterations fill other stages."""
+    """Keep the loads in the pipeline iteration that fills the tile's first byte; later ones fill other stages."""
     turns = {load.turn for offset, load in loads if not offset}
     return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 

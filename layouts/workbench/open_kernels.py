@@ -1,4 +1,4 @@
-"""Kernel templates that the text does not instantiate: a run-time compiler does, and -D gives their parameters by name."""
+"""Kernel templates that the text does not instantiate: a JIT compiler does, and -D gives their parameters by name."""
 
 from __future__ import annotations
 

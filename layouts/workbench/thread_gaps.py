@@ -92,7 +92,7 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
 
 
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
-    """List the kernels of a text that contain mma or ldmatrix, with the reason if their fragments are never followed."""
+    """List the kernels of a text with mma or ldmatrix, with the reason if their fragments are never followed."""
     if is_ptx_module(text):
         if found := _MMA.search(text) or _LDMATRIX.search(text):
             yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
