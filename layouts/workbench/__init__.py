@@ -17,8 +17,8 @@ The stages of the analysis, module by module:
 4. `slice_order.py`, `statements.py`: the slice of each use: stage, tile of M and N, K step.
 5. `stores.py`, `loads.py`, `exchanged_buffers.py`: the map or layout that holds the operand's tile, with the reason.
 6. `operands.py`: the verdict on one operand. `symbols.py` assumes addresses (`addresses.py`, `alignment.py`),
-   `tiles.py` makes a storage of the map or layout, `verification.py` compares each step with it, `stages.py` finds stages that
-   overlap.
+   `tiles.py` makes a storage of the map or layout, `verification.py` compares each step with it, `stages.py` finds
+   stages that overlap.
 7. `messages.py`: messages; `repairs.py`: verified edits that make wrong steps right; `blame.py`: the place that must
    change. `results.py` has the result classes.
 

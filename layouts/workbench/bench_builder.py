@@ -48,9 +48,9 @@ def build_bench(
     why: bool = True,
     repair: bool | Callable[[Bench], bool] = False,
 ) -> Bench:
-    """Build the bench of a text: what it holds, verified as far as the text says enough.
+    """Return the bench of a text: its contents, verified as far as the text determines them.
 
-    choices: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
+    choices: values that the text does not contain, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
     `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long, `too_deep` if
     it is nested too deeply, and for an invalid value.
     patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
@@ -256,7 +256,7 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """Collect what the text tells about an operand's place in memory."""
+        """Collect the facts in the text about an operand's place in memory."""
         arguments = [use.arguments[name] for use in group if name in use.arguments]
         starts = (argument.address for argument in arguments)
         return Clues(

@@ -1,7 +1,7 @@
-"""Find the mistakes of a source text in its descriptors, tensor maps and instructions, and what it leaves open.
+"""Find the mistakes of a source text in its descriptors, tensor maps and instructions, and what cannot be verified.
 
-The workbench evaluates the text; this module reports only what rests on no guess. If another choice of an assumed value
-removes a mismatch (`guesses.py`), the mismatch is an open point that names what the text would have to state.
+The workbench evaluates the text; this module reports only mistakes that depend on no assumption. If another choice of
+an assumed value removes a mismatch (`guesses.py`), it is an open point that names the missing information.
 """
 
 from __future__ import annotations

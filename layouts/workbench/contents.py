@@ -276,7 +276,7 @@ class TextContents:
             self.pieces.append(pieces.make_instruction_piece(mention, spans))
 
     def name_missing(self) -> None:
-        """Record what is missing if nothing could be verified."""
+        """Record the missing information if nothing could be verified."""
         kinds = {piece.kind for piece in self.pieces}
         if _BLACKWELL.search(self.text):
             self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")

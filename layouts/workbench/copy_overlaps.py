@@ -120,7 +120,7 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, 
 
 
 def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
-    """Return whether descriptors read the first box and boxes behind it, but none that begins `away` bytes later."""
+    """Return whether descriptors read the first box and boxes after it, but none that begins `away` bytes later."""
     if begin is None or begin not in reads or begin + away in reads:
         return False
     return any(begin + count <= read < begin + 8 * count for read in reads)

@@ -50,11 +50,13 @@ _SAME = frozenset(("as_position_independent_swizzle_tensor",))
 
 @dataclass(frozen=True, slots=True)
 class CuteFragment:
-    """A fragment of A or B that CuTe makes. name: of the atom, "" if it is open; layout: of its tensor; gap: what of it
-    is not known, "" if it has a verdict; words: what that depends on; reads: steps that take every element from where
-    the layout has it; swizzled: whether they rest on where the tile begins; in_registers: or in tensor memory, so that
-    it has no descriptor; problem: why CuTe refuses it, None otherwise; assumed_bits: of an element, if the type of the
-    tensor is not known and the atom's is taken, else 0.
+    """A fragment of A or B that CuTe makes.
+
+    name: of the atom, "" if unknown; layout: of its tensor; gap: the unknown part, "" if it has a verdict; words: the
+    expression that the gap depends on; reads: steps that read every element from its place in the layout; swizzled:
+    whether these depend on the alignment of the tile; in_registers: whether it is in registers or tensor memory, and
+    has no descriptor; problem: the reason for which CuTe rejects it; assumed_bits: element bits of the atom, if the
+    tensor's type is unknown, else 0.
     """
 
     span: Span
@@ -90,7 +92,7 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
 
 
 def describe_open_fragment(fragment: CuteFragment) -> str:
-    """Describe in a sentence what a text leaves open about a fragment."""
+    """Describe the unknown part of a fragment in a sentence."""
     what = f"The descriptors that CuTe makes of {fragment.operand.upper()}"
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")

@@ -31,10 +31,11 @@ MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
-    """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
-    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
-    these; barriers: the addresses that it is given besides, of which one is its mbarrier's; order: its place among all
-    that the text runs.
+    """One execution of a call that loads a box.
+
+    to: byte address of the destination; maps: possible names of its map; span: the call; loops: values of the enclosing
+    loop variables if the loop bounds are known; endless: whether other loops enclose it; turn: the iteration of these;
+    barriers: its other address arguments, one of which is the mbarrier; order: its position in execution order.
     """
 
     to: LinearExpression
@@ -49,10 +50,11 @@ class BoxLoad:
 
 @dataclass(frozen=True, slots=True)
 class FilledTile:
-    """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
-    of what they load; open: whether they may fill more than is known; doubtful: where boxes begin that another mbarrier
-    announces than that of the first one, as those of the next stage; apart: whether a box begins at the first byte of
-    every tile of M or N.
+    """The part of one tile that loads fill.
+
+    offsets: byte offsets of boxes from the start of the tile; maps: names of the loaded maps; open: whether unknown
+    loads may fill more; doubtful: offsets of boxes on another mbarrier than the first box, such as those of the next
+    stage; apart: whether a box begins at the first byte of every tile of M or N.
     """
 
     offsets: frozenset[int]

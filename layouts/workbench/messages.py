@@ -1,4 +1,4 @@
-"""Sentences of the workbench: what a text contains, what is wrong, and what a verdict depends on.
+"""Messages of the workbench: contents of a text, mistakes, and assumptions behind a verdict.
 
 `bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
 """
@@ -61,7 +61,7 @@ def build_message(
     assumed: Sequence[Assumption],
     missing: Sequence[str],
 ) -> Message:
-    """Build the headline and its reason: the cause, or what a verdict rests on."""
+    """Return the headline and its reason: the cause, or the assumptions behind a verdict."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if decide_verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _build_match_message(operands)

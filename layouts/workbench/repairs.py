@@ -1,4 +1,4 @@
-"""Find edits of a text that make its wrong reads right: which literal is wrong, and what it must be.
+"""Find edits of a text that make its wrong reads right: the wrong literals and their required values.
 
 `bench_builder.py` calls `find_repairs` on request. A cause (layouts/descriptor/verify.py) names the fields
 that are wrong and their required values; this module finds the places of the text that set such a field. Every edit is

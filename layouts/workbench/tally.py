@@ -75,7 +75,7 @@ def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
 
 
 def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Describe what is assumed about an operand's storage and reader; "" if the text names both."""
+    """Describe the assumptions about an operand's storage and reader; "" if the text names both."""
     if operand.one_of:
         return f"The text has {operand.one_of} instructions, and does not say which of them reads the descriptor."
     assumed = next((assumption.summary for assumption in operand.assumed), "")

@@ -26,10 +26,10 @@ _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTensor:
-    """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
-    the tensor, its layout; bits: of what the pointer counts, None if its type is open.
+    """A tensor in shared memory.
 
-    layout: None if the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
+    begins: address of its first byte, in the symbols of descriptor starts; names: of its buffer, the tensor, its
+    layout; bits: size of the pointer's target, None if unknown; layout: None if unknown, with the reason in `open`.
     """
 
     begins: LinearExpression

@@ -144,7 +144,7 @@ class FragmentOrigin:
         return int(count) if along and count == int(count) else None
 
     def has_rows_within(self, count: int) -> bool:
-        """Return whether other rows lie between its first element and the one `count` elements along K behind it."""
+        """Return whether other rows begin between its first element and the element `count` positions later along K."""
         for row in zip(*self.rows, strict=True):
             ratios = {b / a if a else None for a, b in zip(self.k_step, row, strict=True) if a or b}
             ratio = ratios.pop() if len(ratios) == 1 else None
@@ -303,8 +303,9 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
 
 
 def is_packed_descriptor(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether what a descriptor reads is copied in the order of global memory, in every pattern of the swizzle:
-    memory may hold it as it is read, swizzled by the program that made it.
+    """Return whether the bytes of a descriptor are copied in the order of global memory, in every swizzle pattern.
+
+    Global memory may then contain the tile in the order in which it is read, swizzled by the program that wrote it.
     """
     places = find_described_places(use.word, use.seen)
     swizzled = Descriptor(use.word, use.seen.form).mode.chunks > 1

@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class CheckedKernel:
     """A kernel that multiplies by mma or loads by ldmatrix.
 
-    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts for what is open.
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it.
     """
 
     name: str
@@ -120,8 +120,8 @@ def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
 
 
 def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
-    """Return why a kernel's fragments are never followed, "" if they are; None for a kernel without any. bodies: of the
-    kernel and what it calls; has_atoms: whether the text names an MMA atom of CuTe.
+    """Return why a kernel's fragments are never followed, "" if they are; None without fragments. bodies: of the kernel
+    and of the functions that it calls; has_atoms: whether the text names an MMA atom of CuTe.
     """
 
     def has(pattern: re.Pattern[str]) -> bool:

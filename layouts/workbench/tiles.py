@@ -45,7 +45,7 @@ class StoredTile:
 
 @lru_cache(maxsize=256)
 def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> Storage:
-    """Return the storage of a description; cached, since every step and every varied assumption asks for it."""
+    """Return the storage of a description; cached, since every step and every varied assumption needs it."""
     return storage(dict(spec), bits, major)
 
 
@@ -138,7 +138,7 @@ def _find_box_sizes(
 def _find_swizzle(
     piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
-    """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
+    """Return (swizzle of a tensor map, None if it must be given; assumptions and requests)."""
     key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
     known = request.choices.get(key) or tensor_map.swizzle
     if known is not None:
@@ -247,7 +247,7 @@ def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: st
 
 
 def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
-    """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
+    """Return (dimension along a box's inner side, K or MN; the assumption about it)."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
     named = find_inner_dimension(tensor_map, request.operand) or (
         None if seen.form.allows_elements(seen.bits, "MN") else "K"

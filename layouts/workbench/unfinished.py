@@ -1,4 +1,4 @@
-"""Name what was not evaluated to the end, and the values that would shorten it."""
+"""List code that was not evaluated completely, and the values that would shorten it."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
 
 
 def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
-    """Return by how much the places of boxes advance in each turn; None if they leave gaps or overlap."""
+    """Return by how much boxes advance in each iteration; None if they leave gaps or overlap."""
     counts = {len(places) for places in turns}
     every = sorted(set().union(*turns))
     if len(turns) < 3 or len(counts) != 1:
@@ -208,8 +208,9 @@ def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
 
 
 def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
-    """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
-    last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
+    """Return (K that the steps of an operand cover, last step of the iteration; -1 if it applies to all iterations).
+
+    The first iteration of a loop may differ. cut: variables of loops of which not every iteration was run.
     """
     all_reached = _find_reached(operand, operand.steps, cut)
     turns: dict[str, dict[int | None, list[int]]] = {}
@@ -226,7 +227,7 @@ def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int 
 
 
 def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:
-    """Return the K that steps of an operand reach, one after the other from 0; None if that is open."""
+    """Return the K that consecutive steps of an operand cover from 0; None if unknown."""
     if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
     slices = sorted({(step.k, step.k + step.depth) for step in steps})
@@ -237,7 +238,7 @@ def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: C
 
 
 def _is_whole(operand: VerifiedOperand, depth: int) -> bool:
-    """Return whether a start that other numbers than the tile's address move is moved by whole tiles of this K only.
+    """Return whether other symbols than the tile's address move a start by multiples of a tile of this K only.
 
     Then every thread multiplies the same slices, and their steps are all K steps.
     """

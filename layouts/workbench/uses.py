@@ -342,7 +342,7 @@ def _list_enclosing_calls(descriptor: FoundDescriptor) -> tuple[Span, ...]:
     )
 
 
-# descriptors that nothing takes ---------------------------------------------------------------------------------------
+# descriptors without a reader ---------------------------------------------------------------------------------------
 
 
 def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
@@ -380,7 +380,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
 
 
 def _group_descriptors(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
-    """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
+    """Map each operand, "" if names do not indicate one, to groups of descriptors that are known at least in part."""
     groups: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(evaluation):
         if any(descriptor.value.plain is None or descriptor.value.known is not None for descriptor in group):

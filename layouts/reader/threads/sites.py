@@ -22,7 +22,7 @@ def trace_site(
 ) -> tuple[int, int]:
     """Return the place of the expression that makes an address differ between lanes.
 
-    first: return the first sum behind the names instead, which a loop advances.
+    first: return the first sum that the names lead to instead, which a loop advances.
     """
     if depth > MOST_DEEP:
         return node.span
