@@ -418,7 +418,7 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytes
     assert text[slice(*left.span)] == "heavy" and not left.needs
     bounded = text.replace("(float* out)", "(float* out, int K)").replace("i < 16", "i < K / 64")
     (left,) = check(bounded).open
-    assert left.needs == ("K",) and left.message.endswith("A loop ends earlier with a value of K: give it.")
+    assert left.needs == ("K",) and left.message.endswith("Give K by -D to end its loops earlier.")
 
 
 def test_masks_of_a_source_file_are_no_descriptors() -> None:

@@ -23,6 +23,7 @@ from lanescope.workbench import alignment, exchanged_buffers, messages, repairs,
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.open_names import add_open_names
@@ -32,7 +33,6 @@ from lanescope.workbench.slice_order import find_places
 from lanescope.workbench.stage_counters import split_by_stage_counter
 from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
-from lanescope.workbench.uses import DescriptorUse
 
 LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified

@@ -22,12 +22,13 @@ from lanescope.reader.code.work_words import may_have_work
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
-from lanescope.workbench.uses import DescriptorUse, find_code_uses
+from lanescope.workbench.uses import find_code_uses
 from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]

@@ -14,10 +14,10 @@ from math import prod
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.addresses import list_start_names
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.stores import TileStore
-from lanescope.workbench.uses import DescriptorUse
 
 
 @dataclass(frozen=True, slots=True)

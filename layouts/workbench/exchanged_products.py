@@ -12,10 +12,11 @@ from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Bench, Span
-from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+from lanescope.workbench.uses import find_asm_uses
 
 MOST_PRODUCTS = 64  # of one kernel that are compared
 _ROWS_OF_A = 64  # of every wgmma (PTX ISA 9.1, 9.7.15.2)

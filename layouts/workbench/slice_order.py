@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench import statements
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
 _K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 _FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
 _CHOSEN = (" ? ", "…")  # and that of a value which a condition chooses, of which long ones are shortened

@@ -13,11 +13,12 @@ from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.addresses import evaluate_word
 from lanescope.workbench.blamed_terms import STAGE, narrow_to_term
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Span
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.tcgen05 import make_view
-from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+from lanescope.workbench.uses import find_asm_uses
 
 TITLES = {"stage_distance": "Stages are read at another distance than they are copied at"}
 _WRAP = re.compile(r"== (\d+) \? 0 : ")  # a counter that begins again after so many stages

@@ -12,9 +12,9 @@ import numpy as np
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.slice_order import is_staged
-from lanescope.workbench.uses import DescriptorUse
 
 
 def mark_shared_stages(

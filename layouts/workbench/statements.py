@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.cxx.source_text import find_closing, split_arguments, strip_comments
 from lanescope.workbench.addresses import list_start_names
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them

@@ -22,11 +22,7 @@ def find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         bounds = list_open_bounds(code.text, spent.get(name, ()), code.endless) if code else ()
-        rest = (
-            f" A value of {join_words(list(bounds), 'or')} that ends a loop earlier would help: give it by -D."
-            if bounds
-            else ""
-        )
+        rest = f" Give {join_words(list(bounds), 'or')} by -D to end its loops earlier." if bounds else ""
         yield OpenPoint(f"{what} too long to be evaluated to the end: the rest of it is not checked.{rest}", at, bounds)
     for part in code.unread if code else ():
         yield OpenPoint(_drop_line(part.message), part.span)

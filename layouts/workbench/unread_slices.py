@@ -208,9 +208,10 @@ def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
 
 
 def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
-    """Return (K that the steps of an operand cover, last step of the iteration; -1 if it applies to all iterations).
+    """Return (K that the steps of an operand cover, -1).
 
-    The first iteration of a loop may differ. cut: variables of loops of which not every iteration was run.
+    If every loop iteration except the first covers the same smaller K, return that K and the last step of the loop.
+    cut: variables of loops of which not every iteration was run.
     """
     all_reached = _find_reached(operand, operand.steps, cut)
     turns: dict[str, dict[int | None, list[int]]] = {}

@@ -25,10 +25,10 @@ from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench import stages
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, is_staged
 from lanescope.workbench.tiles import StoredTile
-from lanescope.workbench.uses import DescriptorUse
 
 MOST_STEPS = 64  # of one operand
 MOST_CAUSES = 8  # call chains of one operand whose causes are sought

@@ -9,9 +9,9 @@ from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse, in_registers
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.scan import InstructionMention, PrintedWord
-from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
 def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
