@@ -121,12 +121,12 @@ def list_placement_notices(
     if not steps:
         return ()
     stated_ = [stated for name in names if (stated := find_stated_alignment(name, known))]
-    declared_low = _declared_low(stated_) if by_tma else ""
-    off_pattern = _off_pattern(operand, steps, stored, view, stated_, several)
+    declared_low = _describe_low_alignment(stated_) if by_tma else ""
+    off_pattern = _describe_pattern_offset(operand, steps, stored, view, stated_, several)
     return tuple(filter(None, (declared_low, off_pattern)))
 
 
-def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
+def _describe_low_alignment(declared: Sequence[tuple[str, int]]) -> str:
     """Return a notice if the declaration of a TMA buffer promises too little alignment."""
     low = next((entry for entry in declared if entry[1] < tma.ALIGNED), None)
     if low is None:
@@ -137,7 +137,7 @@ def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
     )
 
 
-def _off_pattern(
+def _describe_pattern_offset(
     operand: str,
     steps: Sequence[OperandStep],
     stored: StoredTile,

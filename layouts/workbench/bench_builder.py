@@ -143,13 +143,13 @@ class _BenchBuilder(TextContents):
         pitfalls = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(pitfall.message for pitfall in pitfalls if not verified or pitfall.code in UNSEEN))
 
-    def _group_uses(self, taken: list[DescriptorUse]) -> list[list[DescriptorUse]]:
+    def _group_uses(self, every_use: list[DescriptorUse]) -> list[list[DescriptorUse]]:
         """Group the uses of one instruction and its tiles in one function; of several groups, the largest first."""
         groups: dict[tuple[str, str], list[DescriptorUse]] = {}
-        by_function = any(len(use.arguments) > 1 for use in taken)
-        for use in taken:
+        by_function = any(len(use.arguments) > 1 for use in every_use)
+        for use in every_use:
             ptx = use.mention.instruction.ptx if use.mention else ""
-            groups.setdefault((ptx, use.of if by_function else ""), []).append(use)
+            groups.setdefault((ptx, use.function if by_function else ""), []).append(use)
         known = [
             part
             for (ptx, _), group in groups.items()
@@ -166,20 +166,20 @@ class _BenchBuilder(TextContents):
             self.assumed["instruction"] = Assumption("instruction", "Instruction", instruction.ptx, "as given", choices)
             return instruction
         mention = group[0].mention
-        others = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
+        instructions = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
         if mention is None:
             return None
-        if len(others) > 1 and not any(use.mention is not None and use.registers is not None for use in group):
-            why = f"the text has {len(others)} instructions"
-            self.assume(Assumption("instruction", "Instruction", mention.instruction.ptx, why, tuple(others)))
+        if len(instructions) > 1 and not any(use.mention is not None and use.registers is not None for use in group):
+            why = f"the text has {len(instructions)} instructions"
+            self.assume(Assumption("instruction", "Instruction", mention.instruction.ptx, why, tuple(instructions)))
         return mention.instruction
 
     def _count_readers(self, group: list[DescriptorUse]) -> int:
         """Count the instructions that may read a group's descriptors; 0 if the text determines the reader."""
-        every = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
-        if len(every) < 2 or "instruction" in self.choices:
+        instructions = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
+        if len(instructions) < 2 or "instruction" in self.choices:
             return 0
-        return 0 if all(use.sure for use in group) else len(every)
+        return 0 if all(use.sure for use in group) else len(instructions)
 
     def _verify_group(self, group: list[DescriptorUse]) -> list[VerifiedOperand]:
         """Verify the operands of one instruction and its tiles."""
@@ -199,7 +199,7 @@ class _BenchBuilder(TextContents):
         verified = []
         for case in self._make_cases(instruction, group, turns, crossed):
             other = crossed.get(case.name)
-            if (operand := self._verify_case(case, other, turns.get(other.of, []) if other else [])) is not None:
+            if (operand := self._verify_case(case, other, turns.get(other.named_for, []) if other else [])) is not None:
                 verified.append(operand)
         if one_of := self._count_readers(group):
             verified = [replace(operand, one_of=one_of) for operand in verified]
@@ -261,11 +261,11 @@ class _BenchBuilder(TextContents):
         starts = (argument.address for argument in arguments)
         return Clues(
             operand=name,
-            buffer=name if crossed is None else crossed.of,
+            buffer=name if crossed is None else crossed.named_for,
             chosen=self.choices.get(f"storage.{name}"),
             addresses=tuple(dict.fromkeys(part for argument in arguments for part in list_start_names(argument.value))),
             start=next((line for line in starts if line is not None), None),
-            function=group[0].of,
+            function=group[0].function,
             loaded=frozenset() if filled is None else filled.maps,
         )
 
@@ -277,13 +277,13 @@ class _BenchBuilder(TextContents):
                 line = turn.argument.address
                 if line is not None:
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
-        every = [line for lines in begins.values() for line in lines.values()]
+        starts = [line for lines in begins.values() for line in lines.values()]
         firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
         same_stage = {  # the tiles of M or N in the first stage
             name: [line for (stage, _), line in lines.items() if stage == next(iter(lines))[0]]
             for name, lines in begins.items()
         }
-        return {name: self.loads.find_filled(first, every, same_stage.get(name, ())) for name, first in firsts.items()}
+        return {name: self.loads.find_filled(first, starts, same_stage.get(name, ())) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

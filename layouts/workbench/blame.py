@@ -143,8 +143,8 @@ class BlameFinder:
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
-        around = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
-        return max(around, default=None)
+        bodies = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
+        return max(bodies, default=None)
 
     def _find_body(self, opening: int) -> Span:
         """Return the span of the loop body that follows a loop head."""
@@ -178,9 +178,9 @@ class BlameFinder:
         amounts = [span for span in origin if self.text[: span[0]].rstrip(" (").endswith("<<")]
         digits = self.text[slice(*amounts[0])].rstrip("uUlLzZ") if len(amounts) == 1 else ""
         away = operand.form.get_field(field).low - int(digits) if digits.isdecimal() else 0
-        had, needed = change
-        right = had << away == needed if away > 0 else had == needed << -away
-        return amounts[0] if away and had and right else None
+        present, needed = change
+        right = present << away == needed if away > 0 else present == needed << -away
+        return amounts[0] if away and present and right else None
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""

@@ -69,7 +69,7 @@ def follow_number(
     """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
     array.
     """
-    around = list(calls)
+    enclosing = list(calls)
     for _ in range(_MOST):
         if item is not None and (inside := _find_item_span(blank, at, item)) is not None:
             at, item = inside, None
@@ -78,7 +78,7 @@ def follow_number(
         match = _NAME.match(blank[slice(*at)])
         if match is None:
             break
-        further = find_given_value(blank, functions, match[1], at, around)
+        further = find_given_value(blank, functions, match[1], at, enclosing)
         if further is None or _is_shared_constant(blank, match[1], further):
             break
         at = further
@@ -96,20 +96,20 @@ def find_given_value(
 
     calls: the enclosing calls, outermost first; the calls that were used are removed.
     """
-    around = calls if calls is not None else []
+    enclosing = calls if calls is not None else []
     function = find_function_at(functions, at[0])
     if function is not None:
         declared = _list_values(blank, name, function.body[0], at[0])
         if declared:
             return declared[0] if len(declared) == 1 else None
         if name in function.parameters:
-            while around and around[-1][0] != function.name:
-                around.pop()
-            return find_argument_span(blank, around.pop()[1], function.parameters.index(name)) if around else None
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return find_argument_span(blank, enclosing.pop()[1], function.parameters.index(name)) if enclosing else None
         if name in function.templates:
-            while around and around[-1][0] != function.name:
-                around.pop()
-            return _find_template_span(blank, around.pop()[1], function.templates.index(name)) if around else None
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return _find_template_span(blank, enclosing.pop()[1], function.templates.index(name)) if enclosing else None
     macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
     if macros:
         return _trim(blank, macros[0].span(1)) if len(macros) == 1 else None

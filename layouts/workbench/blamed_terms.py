@@ -66,11 +66,11 @@ def find_wrong_loop(operand: VerifiedOperand, wrong: OperandStep) -> str:
     several.
     """
     place = {wrong.span, *wrong.around}
-    here = [step for step in operand.steps if {step.span, *step.around} == place]
-    right = [step for step in here if step.verdict == "match"]
-    others = [step for step in here if step.verdict == "mismatch"]
-    names = dict.fromkeys(name for step in others for name in step.loops)
-    telling = [name for name in names if right and _list_values(others, name).isdisjoint(_list_values(right, name))]
+    steps = [step for step in operand.steps if {step.span, *step.around} == place]
+    right = [step for step in steps if step.verdict == "match"]
+    mismatched = [step for step in steps if step.verdict == "mismatch"]
+    names = dict.fromkeys(name for step in mismatched for name in step.loops)
+    telling = [name for name in names if right and _list_values(mismatched, name).isdisjoint(_list_values(right, name))]
     return telling[0] if len(telling) == 1 else ""
 
 

@@ -63,7 +63,7 @@ def _make_call_use(
         why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
         site=(call.term.span, *(span for _, span in call.calls)),
         loops=list_known_loops(call.loops),
-        of=format_call_names(call.calls),
+        function=format_call_names(call.calls),
         order=call.order,
         assumed=len(words) == 1 and named[0] is None and not registers,
         sure=mention is not None and call.term.span[0] <= mention.span[0] < call.term.span[1],

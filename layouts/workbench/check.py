@@ -88,8 +88,8 @@ def _list_refused(text: str) -> list[CheckFinding]:
 def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
     """List doubts about the descriptors of the bench."""
     doubted = {message for piece in bench.pieces for message in piece.doubts}
-    every = (finding for builder in built for finding in builder.doubts)
-    return [_make_pitfall_finding(finding) for finding in every if finding.message in doubted]
+    doubts = (finding for builder in built for finding in builder.doubts)
+    return [_make_pitfall_finding(finding) for finding in doubts if finding.message in doubted]
 
 
 def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, str]]) -> CheckedDescriptor:
@@ -227,9 +227,9 @@ def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:
 
 def _list_cute_points(fragments: Sequence[CuteFragment]) -> list[OpenPoint]:
     """List the open points of CuTe fragments: those without a verdict, then those whose element type is assumed."""
-    without = [OpenPoint(describe_open_fragment(fragment), fragment.span) for fragment in fragments if fragment.gap]
+    unverified = [OpenPoint(describe_open_fragment(fragment), fragment.span) for fragment in fragments if fragment.gap]
     assumed = [fragment for fragment in fragments if fragment.assumed_bits and not fragment.gap]
-    return without + [OpenPoint(describe_assumed_type(fragment), fragment.span) for fragment in assumed]
+    return unverified + [OpenPoint(describe_assumed_type(fragment), fragment.span) for fragment in assumed]
 
 
 def make_choices(choices: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
@@ -263,9 +263,9 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     rows = warpgroup_rows.find_overlapping_rows(text, bench)
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
-    crossed = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    every = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *crossed, *distances, *bounds)
-    return [_make_pitfall_finding(mistake) for mistake in every]
+    exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
+    mistakes = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *exchanged, *distances, *bounds)
+    return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 
 def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool:

@@ -41,8 +41,8 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     switched = len(undecided) == 1 and all(undecided.values()) and merged is None
     late = plain if is_late() and merged is None else None  # a mistake that is not confirmed in time is a note
     other = merged or late or check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
-    here = {(finding.code, finding.span) for finding in plain.findings}
-    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in here)]
+    plain_keys = {(finding.code, finding.span) for finding in plain.findings}
+    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in plain_keys)]
     best = plain if switched or (plain.steps >= other.steps and _count_open(plain) <= _count_open(other)) else other
     report = replace(best, findings=tuple(certain))
     if best is plain:

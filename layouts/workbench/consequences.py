@@ -30,7 +30,7 @@ class _Finding(Protocol):
 Finding = TypeVar("Finding", bound=_Finding)
 
 
-def follows(code: str, known: Collection[str]) -> bool:
+def is_explained(code: str, known: Collection[str]) -> bool:
     """Return whether a known mistake explains a cause of wrong reads. known: codes of mistakes already found."""
     return code in KEPT & set(known) or any(
         code in causes for explained, causes in FOLLOWS.items() if explained in known

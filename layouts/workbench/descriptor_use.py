@@ -21,7 +21,7 @@ class DescriptorUse:
     """One execution of an instruction with its descriptors.
 
     arguments: operand → descriptor; why: how each was identified; site: the instruction's place and the calls around
-    it; loops: (variable, value), outermost first; of: the function it runs in.
+    it; loops: (variable, value), outermost first; function: the function it runs in.
     """
 
     mention: InstructionMention | None
@@ -29,7 +29,7 @@ class DescriptorUse:
     why: Mapping[str, str]
     site: tuple[Any, ...]
     loops: tuple[tuple[str, int], ...]
-    of: str
+    function: str
     order: int
     assumed: bool = False  # whether the operand is assumed
     computed: bool = True  # by code, so that its shifts are known

@@ -32,16 +32,16 @@ def assign_fragment_blame(
     kinds = frozenset.intersection(*(finding.changes for finding in wrong)) if wrong else frozenset()
     if len(kinds) != 1:
         return every
-    ((field, had, needed),) = kinds
+    ((field, present, needed),) = kinds
     first = wrong[0]
     places = _find_places(built, first.span, field)
     if not places:
         return every
-    exact = replace_amounts(blame.text, places, had, needed, field)
+    exact = replace_amounts(blame.text, places, present, needed, field)
     edits = next(
         (
             edits
-            for edits in islice(chain(exact, scale_amounts(blame.text, places, had, needed)), MOST_TRIED)
+            for edits in islice(chain(exact, scale_amounts(blame.text, places, present, needed)), MOST_TRIED)
             if _is_repair(report, recheck(apply_edits(blame.text, edits)))
         ),
         (),
@@ -49,7 +49,7 @@ def assign_fragment_blame(
     if not edits:  # only the place of the read is known
         return every
     unit = 1 if field == "swizzle" else 16
-    message = f"{first.message} {_FIELD_NAMES[field]} is {unit * had:,} and has to be {unit * needed:,}."
+    message = f"{first.message} {_FIELD_NAMES[field]} is {unit * present:,} and has to be {unit * needed:,}."
     reads = sum(finding.reads for finding in wrong)
     found = replace(first, message=message, span=edits[0].span, reads=reads, edits=edits)
     return [found, *(finding for finding in every if finding not in wrong)]

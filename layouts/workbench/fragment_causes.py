@@ -74,13 +74,13 @@ def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...]
     """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
     if warps is None:
         return False
-    way = judge.find_turn_offset(name)
+    offset = judge.find_turn_offset(name)
     for warp in warps:
         if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
             return False
         if not warp.has_even_rows:
             return False
-        if way is not None and (way[0] != warp.names or not warp.follows_along_k(way[1])):
+        if offset is not None and (offset[0] != warp.names or not warp.follows_along_k(offset[1])):
             return False
     return True
 

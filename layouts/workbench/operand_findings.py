@@ -15,7 +15,7 @@ from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, tile_starts
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.check_report import CheckFinding, OpenPoint
-from lanescope.workbench.consequences import find_constant_place, follows
+from lanescope.workbench.consequences import find_constant_place, is_explained
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.pieces import describe_unread
 from lanescope.workbench.results import TextPiece
@@ -40,9 +40,9 @@ def check_operands(
                 continue  # the map is reported instead
             if why := explain_mismatch_doubt(guesses, operand, step):
                 open_.append(OpenPoint(why, step.span))
-            elif not follows(code, known):
+            elif not is_explained(code, known):
                 places.setdefault((code, blame.find_blamed_span(operand, step)), []).append((operand, step))
-    return [_make_mismatch_finding(bench, alike, span) for (_, span), alike in places.items()], open_
+    return [_make_mismatch_finding(bench, mismatches, span) for (_, span), mismatches in places.items()], open_
 
 
 def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
@@ -79,19 +79,23 @@ def explain_mismatch_doubt(guesses: Guesses, operand: VerifiedOperand, step: Ope
     return f"{where}, but {doubt}" if doubt else ""
 
 
-def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, OperandStep]], span: Span) -> CheckFinding:
+def _make_mismatch_finding(
+    bench: Bench, mismatches: list[tuple[VerifiedOperand, OperandStep]], span: Span
+) -> CheckFinding:
     """Make one finding for the wrong operands of one place and cause; the message describes the first."""
-    wrong = alike[0][1]
-    names = {other.name for other, _ in alike}
+    wrong = mismatches[0][1]
+    names = {other.name for other, _ in mismatches}
     assumed = tuple(
         (a.key, a.value) for a in bench.assumed if a.summary and (not a.operands or names & set(a.operands))
     )
-    reads = sum(step.span == wrong.span for other, _ in alike for step in other.wrong)
-    head = _describe_wrong_elements(alike)
-    follows = tuple(list_wrong_reads(bench, alike))
+    reads = sum(step.span == wrong.span for other, _ in mismatches for step in other.wrong)
+    head = _describe_wrong_elements(mismatches)
+    follows = tuple(list_wrong_reads(bench, mismatches))
     if not wrong.causes:
         return CheckFinding("other_bytes", head, span, "", reads, assumed, follows=follows)
-    repaired = next((r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in alike)), None)
+    repaired = next(
+        (r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in mismatches)), None
+    )
     edits = repaired.edits if repaired else ()
     cause = wrong.causes[0]
     moved = any(a.key.startswith("at.") for a in bench.assumed)  # the word would contain an assumed address
@@ -99,16 +103,16 @@ def _make_mismatch_finding(bench: Bench, alike: list[tuple[VerifiedOperand, Oper
     return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits, follows)
 
 
-def _describe_wrong_elements(alike: list[tuple[VerifiedOperand, OperandStep]]) -> str:
+def _describe_wrong_elements(mismatches: list[tuple[VerifiedOperand, OperandStep]]) -> str:
     """Describe how many elements the first operand reads from wrong addresses, and which operands do the same."""
-    operand, wrong = alike[0]
+    operand, wrong = mismatches[0]
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
     where = f"{operand.name.upper()} of {operand.instruction}" + (f" at {turns}" if turns else "")
     lost = wrong.total - wrong.matched
     if not lost:
         return f"{where}."
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
-    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != operand.name)
+    others = dict.fromkeys(other.name.upper() for other, _ in mismatches if other.name != operand.name)
     return f"{head} So are those of {join_words(list(others))}." if others else head
 
 
@@ -118,10 +122,10 @@ def find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFindi
         for step in operand.steps:
             word = Descriptor(step.word, operand.form)
             for name, value in operand.form.constants.items():
-                if step.verdict == "match" and (had := word.get_amount(name)) != value:
+                if step.verdict == "match" and (present := word.get_amount(name)) != value:
                     place = operand.form.format_place(name)
                     message = (
-                        f"{operand.name.upper()} of {operand.instruction}: the {name} in {place} is {had}; it is"
+                        f"{operand.name.upper()} of {operand.instruction}: the {name} in {place} is {present}; it is"
                         f" {value} in every descriptor of {operand.form.reader}."
                     )
                     at = find_constant_place(blame, operand, step, name)

@@ -201,7 +201,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
     for use in uses:
         for name, value in use.loops:
             turns.setdefault(name, set()).add(value)
-    moves = _moves(uses, lines)
+    moves = _find_moved_operands(uses, lines)
     order = list(turns)
     operands = {name for use in uses for name in use.arguments}
     roles: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
     return roles
 
 
-def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
+def _find_moved_operands(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
     """Map each loop variable to the operands whose descriptors it moves while the other loops do not change."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}

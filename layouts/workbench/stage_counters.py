@@ -43,7 +43,7 @@ def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]
     kept: list[list[DescriptorUse]] = []
     alike: Counter[object] = Counter()
     for terms, members in groups.items():
-        reads = tuple((use.of, str(use.site), _list_constants(use)) for use in members)
+        reads = tuple((use.function, str(use.site), _list_constants(use)) for use in members)
         alike[reads] += 1
         if alike[reads] <= MOST_ALIKE or not any(_is_chosen(name) for _, name, _ in terms):
             kept.append(members)
@@ -85,7 +85,7 @@ def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, 
     for members in turns:
         terms = _list_forgotten_terms(members[0])
         for operand in members[0].arguments:
-            factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
+            factors[operand].add(tuple(factor for name, _, factor in terms if name == operand))
     only = {operand: next(iter(found)) for operand, found in factors.items() if len(found) == 1}
     return {operand: of_operand[0] for operand, of_operand in only.items() if len(of_operand) == 1}
 

@@ -111,7 +111,7 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
     spans = [parting for use in rest if (parting := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
-    statement_texts = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
+    statement_texts = [text[slice(*span)] for span in (spans[0][0], *(later for _, later in spans))]
     sums = [tuple(" ".join(call.split()) for call in _SUM.findall(call)) for call in statement_texts]
     if all(sums):
         return len(set(sums)) == 1

@@ -34,7 +34,7 @@ class TileStore:
 
     A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
     pointer counts (`bits`, None if that is open), what its layout depends on where the text leaves it `open`, and
-    the function that makes it (`of`).
+    the function that makes it (`function`).
     """
 
     piece: int
@@ -45,7 +45,7 @@ class TileStore:
     begins: LinearExpression | None = None
     bits: int | None = None
     open: str = ""
-    of: str = ""
+    function: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,19 +196,19 @@ def _assign_in_order(rest: Sequence[TileStore], free: Sequence[str], used: Colle
 
 
 def find_tensors_over(
-    stores: Iterable[TileStore], start: LinearExpression | None, operand: str, of: str = ""
+    stores: Iterable[TileStore], start: LinearExpression | None, operand: str, function: str = ""
 ) -> list[TileStore]:
     """Find the tensors whose buffer a descriptor begins in, one of each layout.
 
     Of several, the last that begins before it. Of several with that start, those of the function that takes the
-    descriptor (`of`), and those that the operand's letter names.
+    descriptor (`function`), and those that the operand's letter names.
     """
     if start is None or not start.terms:
         return []
     begins = [(s.begins.const, s) for s in stores if s.begins is not None and s.begins.terms == start.terms]
     last = max((at for at, _ in begins if at <= start.const), default=None)
     here = [store for at, store in begins if at == last]
-    here = [store for store in here if store.of == of] or here
+    here = [store for store in here if store.function == function] or here
     here = [store for store in here if any(find_operand_letter(name) == operand for name in store.others)] or here
     return list({s.layout.notation if s.layout else "": s for s in reversed(here)}.values())[::-1]
 

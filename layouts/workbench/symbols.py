@@ -41,7 +41,7 @@ def take_symbols(
     field or the distance between two turns depends on must be given by the user.
     """
     symbols = _Symbols(turns, known, aligned)
-    assumptions = (symbols.take(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
+    assumptions = (symbols.assume_symbol(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
     return [assumption for assumption in assumptions if assumption is not None]
 
 
@@ -69,7 +69,7 @@ class _Symbols:
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
+    def assume_symbol(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
         """Return the assumption for a symbol, with value "" if it must be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:

@@ -180,8 +180,8 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         if (*key, "a") not in verdicts.uses:
             verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
-            (key, name, tuple(id(register.load or register.data) for register in of))
-            for name, of in (("a", use.a), ("b", use.b))
+            (key, name, tuple(id(register.load or register.data) for register in registers))
+            for name, registers in (("a", use.a), ("b", use.b))
         }
         count[key] = count.get(key, 0) + (not which <= seen)
         if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:

@@ -301,14 +301,14 @@ def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> 
 
 def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
     """Return the assumed bytes from panel to panel, without a value if they must be given."""
-    key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
-    label = f"Bytes from one panel of {request.name} along {way} to the next"
+    key, dimension = f"panel.{request.operand}", "K" if inner == "K" else request.mn
+    label = f"Bytes from one panel of {request.name} along {dimension} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
     if gap:
         return Assumption(key, label, "", f"{why}; {gap}")
     if key in request.choices:
         return Assumption(key, label, str(stride), "as given")
-    why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
+    why += f": {cover.panels} panels of {width} along {dimension}, {cover.total} lines each"
     return Assumption(key, label, str(stride), why)
 
 

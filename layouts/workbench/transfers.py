@@ -125,17 +125,17 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
 
 
 def _find_brought(
-    expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
+    expected: ExpectedBytes, all_expected: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
 ) -> list[TileCopy]:
     """Return the copies of a barrier in the loops around an expect-tx, except those of a nested expect-tx."""
-    around = expected.event.loops
-    nested = [transfer.event.loops for transfer in every if transfer.barrier == expected.barrier]
-    inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
+    loops_around = expected.event.loops
+    nested = [transfer.event.loops for transfer in all_expected if transfer.barrier == expected.barrier]
+    inner = [loops for loops in nested if len(loops) > len(loops_around)]  # whose copies are their own
     return [
         copy
         for copy in copies
         if copy.barrier == expected.barrier
-        and _is_inside(copy, around)
+        and _is_inside(copy, loops_around)
         and not any(_is_inside(copy, loops) for loops in inner)
     ]
 

@@ -136,8 +136,8 @@ class UnreadSlices:
             depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
             if copy.barrier in ("", "None"):
                 return {}
-            around = copy.event.calls, str(loops[:depth])
-            turn = around, f"{loops[depth]} {copy.barrier}"
+            enclosing = copy.event.calls, str(loops[:depth])
+            turn = enclosing, f"{loops[depth]} {copy.barrier}"
             if firsts.setdefault(turn, at) != at and self._begins_tile(copy):
                 return {}
             turns.setdefault(turn, set()).add(at)
@@ -152,8 +152,8 @@ class UnreadSlices:
         """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
         width = count_inner(tensor_map)
         groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
-        for (around, _), places in self._list_turns(tensor_map).items():
-            groups.setdefault(around, []).append(places)
+        for (enclosing, _), places in self._list_turns(tensor_map).items():
+            groups.setdefault(enclosing, []).append(places)
         found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
         return found.pop() if len(found) == 1 else None
 

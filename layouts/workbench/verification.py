@@ -291,11 +291,11 @@ def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[Op
     The address is a symbol here, and has no such bits.
     """
     cause = Diagnosis(pitfall.code, pitfall.message)
-    marked, is_told = [], False
+    marked, has_cause = [], False
     for step in steps:
         if step.verdict == "match":
-            step = replace(step, verdict="mismatch", matched=0, causes=() if is_told else (cause,))
-            is_told = True
+            step = replace(step, verdict="mismatch", matched=0, causes=() if has_cause else (cause,))
+            has_cause = True
         marked.append(step)
     return marked
 

@@ -32,7 +32,7 @@ def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMe
                 why={letter: why},
                 site=("word", n),
                 loops=(),
-                of="printed",
+                function="printed",
                 order=n,
                 assumed=not name and not registers and not two,
                 computed=False,
