@@ -11,9 +11,9 @@ The stages of the analysis, module by module:
    and printed words become pieces (`pieces.py`, `scan.py`, `tensors.py`), maps and layouts also stores. Missing facts
    are assumed: functions (`helpers.py`), element sizes (`sizes.py`), the instruction named by a call
    (`named_wgmma.py`).
-3. `uses.py`: the descriptors of each instruction by operand, in every iteration: asm statements, calls, bare
-   descriptors; `words.py`: printed words. `descriptor_arguments.py` finds the statement that built a descriptor,
-   `names.py` the operand that a name indicates.
+3. `uses.py`: the descriptors of each instruction by operand, in every iteration: asm statements, calls
+   (`call_uses.py`), bare descriptors; `words.py`: printed words. `descriptor_arguments.py` finds the statement that
+   built a descriptor, `names.py` the operand that a name indicates.
 4. `slice_order.py`, `statements.py`: the slice of each use: stage, tile of M and N, K step.
 5. `stores.py`, `loads.py`, `exchanged_buffers.py`: the map or layout that holds the operand's tile, with the reason.
 6. `operands.py`: the verdict on one operand. `symbols.py` assumes addresses (`addresses.py`, `alignment.py`),

@@ -1,6 +1,7 @@
 """The contents of a text: pieces (maps, layouts, descriptors, instructions) and every use of a descriptor.
 
-`bench_builder.py` builds on TextContents, which evaluates the code once and records what is assumed and missing.
+`bench_builder.py` builds on TextContents, which evaluates the code once and records assumptions and missing
+information.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _evaluate(
 
 
 class TextContents:
-    """One text whose code was evaluated with the choices: pieces, storages, assumptions, and what is missing.
+    """One text whose code was evaluated with the choices: pieces, storages, assumptions, missing information.
 
     source: the text's code as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """

@@ -1,7 +1,7 @@
-"""Find what is wrong with a fragment of an mma: a code of `thread_tiles.TITLES`.
+"""Find the mistake in a fragment of an mma: a code of `thread_tiles.TITLES`.
 
-`thread_tiles.py` asks for each operand of a product. A cause is reported only if correcting it was verified, or if the
-elements cannot belong to a product in any order.
+`thread_tiles.py` calls it for each operand of a product. A cause is reported only if correcting it was verified, or if
+the elements cannot belong to a product in any order.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -
 
 
 def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
-    """Return the code of what is wrong with the elements that the warps of a product hold."""
+    """Return the code of the mistake in the elements that the warps of a product hold."""
     if separable:
         return "k_repeated" if any(warp.repeated_k for warp in warps) else None
     unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in warps)

@@ -1,4 +1,4 @@
-"""Sentences about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
+"""Messages about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MESSAGES = {
 
 
 def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
-    """Describe what is wrong with a fragment."""
+    """Describe the mistake in a fragment."""
     assert arrived.warps is not None
     warp = next((w for w in arrived.warps if not w.separable or w.empty), arrived.warps[0])
     head = f"{arrived.name.upper()} of {arrived.instruction.ptx}: "

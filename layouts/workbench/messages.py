@@ -174,7 +174,7 @@ def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequenc
 
 
 def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
+    """Return (headline, reason) of right operands, and the missing information for those without a verdict."""
     right = [operand for operand in operands if operand.verdict == "match"]
     names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))
     if max(operand.k_steps for operand in right) > 1:

@@ -36,7 +36,7 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
 
 
 def _find_instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
-    """Return the instruction that a function's name denotes, and what was assumed. kinds: element types of the tensor
+    """Return (the instruction that a function's name denotes, the assumption). kinds: element types of the tensor
     maps.
     """
     instructions = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)

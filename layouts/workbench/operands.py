@@ -1,4 +1,4 @@
-"""Verify one operand of one instruction: lay out its tile, verify its steps, name what is missing.
+"""Verify one operand of one instruction: lay out its tile, verify its steps, record missing information.
 
 `bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
 returns.
@@ -131,7 +131,7 @@ class OperandCase:
         return TileRequest(self.name, view, rows, depth, self.contents.choices)
 
     def _lay_stored_tile(self, view: View) -> None:
-        """Lay out the operand's tile, or record what is missing for it."""
+        """Lay out the operand's tile, or record the missing information."""
         name = self.name.upper()
         if self._lay_preset(view):
             return

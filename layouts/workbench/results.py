@@ -35,7 +35,7 @@ class TextPiece:
     """One item that a text contains.
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: a short description; spans: its
-    places; facts: as POST /read has them; notices: rules it breaks and C pitfalls; doubts: what is unusual but may be
+    places; facts: as POST /read has them; notices: rules it breaks and C pitfalls; doubts: unusual code that may be
     right; operands: the operands of the instruction that it belongs to; origins: for a descriptor, field → the places
     of the text that set it; suspects: (code, place) of each doubt.
     """
@@ -171,7 +171,7 @@ class VerifiedOperand:
     why: how the descriptors were assigned to this operand; stored: the storage (as in the HTTP API) that was verified
     against, None if the text has none; stored_why: where the storage comes from; guessed: whether nothing in the text
     assigns that storage to the operand; fits: standard tiles that the first step reads if there is no storage; missing:
-    what is needed for a verdict.
+    information needed for a verdict.
     """
 
     name: str

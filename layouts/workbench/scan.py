@@ -1,6 +1,6 @@
 """Find instructions with their operands, printed descriptor words and CuTe layouts as written in a text.
 
-`contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
+`contents.py` makes pieces of the results; `uses.py` reads the operands of asm statements with it.
 """
 
 from __future__ import annotations

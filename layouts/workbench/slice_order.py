@@ -1,5 +1,5 @@
 """Determine the slice of each execution of an instruction: its loops are classified as K steps, M and N tiles or
-stages, by what they move and how they are named.
+stages, by the addresses that they move and by their names.
 
 `bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another as
 K steps.

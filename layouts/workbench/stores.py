@@ -1,7 +1,7 @@
 """Find which tensor map or CuTe layout of a text holds which operand's tile, and why.
 
 `contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
-storage of what was chosen.
+storage of the chosen one.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def find_tensors_over(
 ) -> list[TileStore]:
     """Find the tensors whose buffer a descriptor begins in, one of each layout.
 
-    Of several, the last that begins before it. Of several with that start, those of the function that takes the
+    Of several, the last that begins at or before it. Of several with that start, those of the function that takes the
     descriptor (`function`), and those that the operand's letter names.
     """
     if start is None or not start.terms:
