@@ -414,11 +414,11 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytes
     body = f"uint64_t desc[1]; {f'{turns} out[i] += j * k + i * j;' * 8}"
     text = f"// head\n__global__ void heavy(float* out) {{ {body} }}\n"
     (left,) = check(text).open
-    assert left.message.startswith("heavy is too long to be evaluated to the end: what comes later")
+    assert left.message.startswith("heavy is too long to be evaluated to the end: the rest of it")
     assert text[slice(*left.span)] == "heavy" and not left.needs
     bounded = text.replace("(float* out)", "(float* out, int K)").replace("i < 16", "i < K / 64")
     (left,) = check(bounded).open
-    assert left.needs == ("K",) and left.message.endswith("A loop ends earlier with a value of K: give it.")
+    assert left.needs == ("K",) and left.message.endswith("Give K by -D to end its loops earlier.")
 
 
 def test_masks_of_a_source_file_are_no_descriptors() -> None:

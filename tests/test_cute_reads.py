@@ -324,7 +324,7 @@ def test_exchanged_majors_are_named(old: str, new: str, said: str) -> None:
 
 
 def test_a_type_that_is_taken_from_the_atom_is_said() -> None:
-    said = "are taken to have 16 bits"
+    said = "are assumed to have 16 bits"
     assert not any(said in point.message for point in check_text(WGMMA_KERNEL).open)
     report = check_text(WGMMA_KERNEL.replace("Atom<half_t>", "Atom<TA>"))
     assert sum(said in point.message for point in report.open) == 2

@@ -1,34 +1,35 @@
-"""The workbench: find out whether the descriptors of a text read what is stored.
+"""The workbench: find out whether the descriptors of a text read the tiles as they are stored.
 
-A text may hold tensor maps, code that builds descriptors (or printed words), instructions and CuTe layouts, in any
-order. Every turn of the loops is verified element for element (layouts/descriptor/verify.py); nothing is filled in
-silently: what a text leaves open is named among `assumed`, and can be given.
+A text may contain tensor maps, code that builds descriptors (or printed words), instructions and CuTe layouts, in any
+order. Every iteration of the loops is verified element for element (layouts/descriptor/verify.py). Every assumption is
+listed in `Bench.assumed`, and the user can replace it.
 
-The path of a text, module by module:
+The stages of the analysis, module by module:
 
-1. `bench_builder.py`: `build_bench` takes the text; all that follows is called from here. 2. `contents.py`: what the
-text holds. Its code is evaluated (layouts/reader/code); tensor maps, layouts, builders and    printed words become
-pieces (`pieces.py`, `scan.py`, `tensors.py`), maps and layouts also stores. What the code    leaves out is taken:
-functions (`helpers.py`), sizes of elements (`sizes.py`), the instruction that a call names    (`named_wgmma.py`). 3.
-`uses.py`: which descriptor is which operand of which instruction, in every turn of the loops: asm statements, calls,
-bare descriptors; `words.py`: printed words. `descriptor_arguments.py` finds where a variable got its descriptor,
-`names.py` what its name says. 4. `slice_order.py`, `statements.py`: which slice each turn is about: stage, tile of M
-and N, K step. 5. `stores.py`, `loads.py`, `exchanged_buffers.py`: which map or layout holds the operand's tile, and
-what says so. 6. `operands.py`: one operand on its way to a verdict. `symbols.py` takes addresses (`addresses.py`,
-`alignment.py`),    `tiles.py` makes a storage of the map or layout, `verification.py` compares what every step reads
-with it,    `stages.py` looks for stages that overlap. 7. `messages.py`: the sentences; `repairs.py`: edits of the text
-that were tried and make wrong steps right; `blame.py`: the place that has to be changed. `results.py` has the classes
-of the answer.
+1. `bench_builder.py`: `build_bench` calls all other stages.
+2. `contents.py`: the contents of the text. The code is evaluated (layouts/reader/code); tensor maps, layouts, builders
+   and printed words become pieces (`pieces.py`, `scan.py`, `tensors.py`), maps and layouts also stores. Missing facts
+   are assumed: functions (`helpers.py`), element sizes (`sizes.py`), the instruction named by a call
+   (`named_wgmma.py`).
+3. `uses.py`: the descriptors of each instruction by operand, in every iteration: asm statements, calls
+   (`call_uses.py`), bare descriptors; `words.py`: printed words. `descriptor_arguments.py` finds the statement that
+   built a descriptor, `names.py` the operand that a name indicates.
+4. `slice_order.py`, `statements.py`: the slice of each use: stage, tile of M and N, K step.
+5. `stores.py`, `loads.py`, `exchanged_buffers.py`: the map or layout that holds the operand's tile, with the reason.
+6. `operands.py`: the verdict on one operand. `symbols.py` assumes addresses (`addresses.py`, `alignment.py`),
+   `tiles.py` makes a storage of the map or layout, `verification.py` compares each step with it, `stages.py` finds
+   stages that overlap.
+7. `messages.py`: messages; `repairs.py`: verified edits that make wrong steps right; `blame.py`: the place that must
+   change. `results.py` has the result classes.
 
-`presets.py` has the common ways to store a tile, for a text that does not say it (the choice `stored.a`).
+`presets.py` has common storages, for a text that does not state how a tile is stored (the choice `stored.a`).
 
-`check.py` is the other way in: findings of a whole source file. With `guesses.py` it runs `build_bench` again with
-other choices of what was assumed, and tells only of mismatches that none of them mends.
+`check.py` checks a complete source file. It runs `build_bench` again with other choices for each assumption
+(`guesses.py`), and reports only mismatches that every choice has.
 
-Why is a descriptor called wrong? Look at `build_bench(text).operands`: the `steps` of each have the address that is
-read and the one expected, `causes` says why (layouts/descriptor/verify.py finds it; `verification.py` puts C's pitfalls
-before it), `stored_why` and `why` which storage and which operand were taken (5 and 3), `assumed` what was taken for
-what the text leaves open (2 and 6).
+To see why a descriptor is wrong, look at `build_bench(text).operands`: `steps` have the address that is read and the
+expected one; `causes` the reason (layouts/descriptor/verify.py; `verification.py` puts C pitfalls first); `stored_why`
+and `why` the reasons for the storage and the operand (5 and 3); `assumed` the assumptions (2 and 6).
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ _CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
 class Accumulator:
     """A variable of a function that a wgmma accumulates into.
 
-    at: where the function's lines pass it on; declared: the end of its declaration; set: whether the declaration sets
-    it; indexed: whether the wgmma writes one of several parts.
+    at: the place in the function that passes it to the wgmma; declared: the end of its declaration; set: whether the
+    declaration initializes it; indexed: whether the wgmma writes one of several parts.
     """
 
     name: str
@@ -65,7 +65,7 @@ def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...
 
 
 def _find_argument(blank: str, call: Span, number: int) -> tuple[str, bool] | None:
-    """Return the variable that a call gives for a parameter, and whether it gives a part of it."""
+    """Return (variable passed for a parameter, whether only a part of it is passed)."""
     text = blank[slice(*call)]
     opening = re.match(r"[\w:]+\s*(?:<[^;{}]*?>\s*)?(?=\()", text)
     if opening is None:
@@ -94,13 +94,13 @@ def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, i
 
 @lru_cache(maxsize=64)
 def _may_macro_write(name: str, blank: str) -> bool:
-    """Return whether a macro names a variable that is none of its parameters."""
+    """Return whether the body of a macro uses a variable that is not one of its parameters."""
     macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
     return any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros)
 
 
 def is_untouched(accumulator: Accumulator, blank: str) -> bool:
-    """Return whether nothing names a variable between its declaration, which does not set it, and its wgmma."""
+    """Return whether a variable is declared without a value and not used before its wgmma."""
     if accumulator.set:
         return False
     between = _UNEVALUATED.sub("", blank[accumulator.declared : accumulator.at[0]])
@@ -127,7 +127,7 @@ def find_access(accumulator: Accumulator, blank: str, between: Span, products: S
 
 
 def _takes_values(blank: str, name: str) -> bool:
-    """Return whether every function of a name takes numbers, and no place that it could pass on."""
+    """Return whether every definition of a function takes its arguments by value."""
     heads = re.findall(rf"\b[A-Za-z_]\w*\s+{name}\s*\(([^(){{}};]*)\)\s*(?:const\b\s*|noexcept\b\s*)*{{", blank)
     return bool(heads) and not any(re.search(r"[&*\[]", head) for head in heads)
 

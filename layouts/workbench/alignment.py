@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def find_declared_alignments(text: str) -> dict[str, int]:
-    """Name → the alignment in bytes that its declaration states, the least where a text has several of a name.
+    """Map each name to the alignment in bytes that its declarations state, the least of several.
 
     >>> text = "__shared__ alignas(128) half sA[64 * 64]; extern __shared__ __align__(1024) uint8_t smem[];"
     >>> find_declared_alignments(text)
@@ -41,22 +41,22 @@ def find_declared_alignments(text: str) -> dict[str, int]:
     alignments: dict[str, int] = {}
     amounts: dict[str, int] = {}
     for match in islice(_STATED.finditer(text), MOST):
-        said = match["amount"]
-        if said not in amounts and len(amounts) < MOST_NAMES:
-            amounts[said] = _parse_amount(text, said)
-        amount = amounts.get(said, 0)
+        amount_text = match["amount"]
+        if amount_text not in amounts and len(amounts) < MOST_NAMES:
+            amounts[amount_text] = _parse_amount(text, amount_text)
+        amount = amounts.get(amount_text, 0)
         if not amount or amount & (amount - 1):
             continue
         begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")
         end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
-        said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
-        for name in _list_declared_names(strip_comments(said)[:2000] + ";"):
+        declaration = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
+        for name in _list_declared_names(strip_comments(declaration)[:2000] + ";"):
             alignments[name] = min(amount, alignments.get(name, amount))
     return _name_variables(text, alignments) | alignments
 
 
 def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
-    """Name the variables, references and pointers of types whose definitions state an alignment."""
+    """Map variables, references and pointers to the alignment that the definition of their type states."""
     found: dict[str, int] = {}
     for name, amount in alignments.items():
         if not re.search(rf"\b(?:struct|class|union)\b[^;{{}}]*\b{name}\s*(?:final\s*)?[{{:]", text):
@@ -68,17 +68,17 @@ def _name_variables(text: str, alignments: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _list_declared_names(said: str) -> list[str]:
+def _list_declared_names(declaration: str) -> list[str]:
     """Return the arrays and variables of a declaration whose alignment is not stated."""
-    arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", said)
-    last = _DECLARED.findall(said)
+    arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", declaration)
+    last = _DECLARED.findall(declaration)
     return arrays or last[-1:]
 
 
-def _parse_amount(text: str, said: str) -> int:
-    if said.isdecimal():
-        return int(said)
-    match = re.search(rf"\b{said}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
+def _parse_amount(text: str, amount_text: str) -> int:
+    if amount_text.isdecimal():
+        return int(amount_text)
+    match = re.search(rf"\b{amount_text}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
     return int(match[1]) if match else 0
 
 
@@ -91,7 +91,7 @@ def find_stated_alignment(name: str, known: Mapping[str, int]) -> tuple[str, int
 
 
 def choose_address(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
-    """Choose (address, reason): a multiple of 1024 bytes, or just what the declaration promises."""
+    """Return (address, reason): a multiple of 1024 bytes, or of the alignment that the declaration states."""
     stated = find_stated_alignment(name, known)
     if stated is None:
         return at, "a free address, taken 1024-byte aligned"
@@ -121,12 +121,12 @@ def list_placement_notices(
     if not steps:
         return ()
     stated_ = [stated for name in names if (stated := find_stated_alignment(name, known))]
-    declared_low = _declared_low(stated_) if by_tma else ""
-    off_pattern = _off_pattern(operand, steps, stored, view, stated_, several)
+    declared_low = _describe_low_alignment(stated_) if by_tma else ""
+    off_pattern = _describe_pattern_offset(operand, steps, stored, view, stated_, several)
     return tuple(filter(None, (declared_low, off_pattern)))
 
 
-def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
+def _describe_low_alignment(declared: Sequence[tuple[str, int]]) -> str:
     """Return a notice if the declaration of a TMA buffer promises too little alignment."""
     low = next((entry for entry in declared if entry[1] < tma.ALIGNED), None)
     if low is None:
@@ -137,7 +137,7 @@ def _declared_low(declared: Sequence[tuple[str, int]]) -> str:
     )
 
 
-def _off_pattern(
+def _describe_pattern_offset(
     operand: str,
     steps: Sequence[OperandStep],
     stored: StoredTile,
@@ -172,7 +172,7 @@ def explain_uneven_start(
 ) -> str:
     """Explain why the reads of other threads stay open: their starts differ by a part of one instruction's tile.
 
-    "" if they read tiles of their own. starts: of an operand's steps; the threads are those of threadIdx and blockIdx.
+    "" if they read tiles of their own. starts: addresses of an operand's steps, in terms of threadIdx and blockIdx.
     """
     mode = stored.make_storage(0, view).mode
     if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):
@@ -191,8 +191,8 @@ def explain_uneven_start(
 
 
 def measure_group_step(starts: Sequence[LinearExpression | None], view: View, stored: StoredTile) -> int:
-    """Return by how many bytes the starts of a warpgroup are behind those of the one before, if these are rows of the
-    same instruction's tile; 0 if not, or if starts differ in it.
+    """Return the bytes from the starts of one warpgroup to those of the next, if they read rows of one instruction's
+    tile; 0 if not, or if the starts within a warpgroup differ.
     """
     mode = stored.make_storage(0, view).mode
     if view.major != "K" or mode.chunks == 1 or any(line is None for line in starts):

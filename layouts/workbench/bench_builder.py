@@ -23,6 +23,7 @@ from lanescope.workbench import alignment, exchanged_buffers, messages, repairs,
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.open_names import add_open_names
@@ -32,7 +33,6 @@ from lanescope.workbench.slice_order import find_places
 from lanescope.workbench.stage_counters import split_by_stage_counter
 from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
-from lanescope.workbench.uses import DescriptorUse
 
 LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified
@@ -48,9 +48,9 @@ def build_bench(
     why: bool = True,
     repair: bool | Callable[[Bench], bool] = False,
 ) -> Bench:
-    """Build the bench of a text: what it holds, verified as far as the text says enough.
+    """Return the bench of a text: its contents, verified as far as the text determines them.
 
-    choices: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
+    choices: values that the text does not contain, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
     `major.b`, `instruction` …). Other keys are ignored. LayoutError `bad_text` if the text is too long, `too_deep` if
     it is nested too deeply, and for an invalid value.
     patience: multiple of the steps that a server grants code; copied: whether to skip quotes, diffs, entities and the
@@ -143,13 +143,13 @@ class _BenchBuilder(TextContents):
         pitfalls = self.doubtful.get(piece, ())
         return tuple(dict.fromkeys(pitfall.message for pitfall in pitfalls if not verified or pitfall.code in UNSEEN))
 
-    def _group_uses(self, taken: list[DescriptorUse]) -> list[list[DescriptorUse]]:
+    def _group_uses(self, every_use: list[DescriptorUse]) -> list[list[DescriptorUse]]:
         """Group the uses of one instruction and its tiles in one function; of several groups, the largest first."""
         groups: dict[tuple[str, str], list[DescriptorUse]] = {}
-        by_function = any(len(use.arguments) > 1 for use in taken)
-        for use in taken:
+        by_function = any(len(use.arguments) > 1 for use in every_use)
+        for use in every_use:
             ptx = use.mention.instruction.ptx if use.mention else ""
-            groups.setdefault((ptx, use.of if by_function else ""), []).append(use)
+            groups.setdefault((ptx, use.function if by_function else ""), []).append(use)
         known = [
             part
             for (ptx, _), group in groups.items()
@@ -166,20 +166,20 @@ class _BenchBuilder(TextContents):
             self.assumed["instruction"] = Assumption("instruction", "Instruction", instruction.ptx, "as given", choices)
             return instruction
         mention = group[0].mention
-        others = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
+        instructions = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
         if mention is None:
             return None
-        if len(others) > 1 and not any(use.mention is not None and use.registers is not None for use in group):
-            why = f"the text has {len(others)} instructions"
-            self.assume(Assumption("instruction", "Instruction", mention.instruction.ptx, why, tuple(others)))
+        if len(instructions) > 1 and not any(use.mention is not None and use.registers is not None for use in group):
+            why = f"the text has {len(instructions)} instructions"
+            self.assume(Assumption("instruction", "Instruction", mention.instruction.ptx, why, tuple(instructions)))
         return mention.instruction
 
     def _count_readers(self, group: list[DescriptorUse]) -> int:
         """Count the instructions that may read a group's descriptors; 0 if the text determines the reader."""
-        every = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
-        if len(every) < 2 or "instruction" in self.choices:
+        instructions = {m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor}
+        if len(instructions) < 2 or "instruction" in self.choices:
             return 0
-        return 0 if all(use.sure for use in group) else len(every)
+        return 0 if all(use.sure for use in group) else len(instructions)
 
     def _verify_group(self, group: list[DescriptorUse]) -> list[VerifiedOperand]:
         """Verify the operands of one instruction and its tiles."""
@@ -199,7 +199,7 @@ class _BenchBuilder(TextContents):
         verified = []
         for case in self._make_cases(instruction, group, turns, crossed):
             other = crossed.get(case.name)
-            if (operand := self._verify_case(case, other, turns.get(other.of, []) if other else [])) is not None:
+            if (operand := self._verify_case(case, other, turns.get(other.named_for, []) if other else [])) is not None:
                 verified.append(operand)
         if one_of := self._count_readers(group):
             verified = [replace(operand, one_of=one_of) for operand in verified]
@@ -256,16 +256,16 @@ class _BenchBuilder(TextContents):
         crossed: exchanged_buffers.FollowedBuffer | None,
         filled: FilledTile | None,
     ) -> Clues:
-        """Collect what the text tells about an operand's place in memory."""
+        """Collect the facts in the text about an operand's place in memory."""
         arguments = [use.arguments[name] for use in group if name in use.arguments]
         starts = (argument.address for argument in arguments)
         return Clues(
             operand=name,
-            buffer=name if crossed is None else crossed.of,
+            buffer=name if crossed is None else crossed.named_for,
             chosen=self.choices.get(f"storage.{name}"),
             addresses=tuple(dict.fromkeys(part for argument in arguments for part in list_start_names(argument.value))),
             start=next((line for line in starts if line is not None), None),
-            function=group[0].of,
+            function=group[0].function,
             loaded=frozenset() if filled is None else filled.maps,
         )
 
@@ -277,13 +277,13 @@ class _BenchBuilder(TextContents):
                 line = turn.argument.address
                 if line is not None:
                     begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
-        every = [line for lines in begins.values() for line in lines.values()]
+        starts = [line for lines in begins.values() for line in lines.values()]
         firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
-        own = {  # the tiles of M or N in the first stage
+        same_stage = {  # the tiles of M or N in the first stage
             name: [line for (stage, _), line in lines.items() if stage == next(iter(lines))[0]]
             for name, lines in begins.items()
         }
-        return {name: self.loads.find_filled(first, every, own.get(name, ())) for name, first in firsts.items()}
+        return {name: self.loads.find_filled(first, starts, same_stage.get(name, ())) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

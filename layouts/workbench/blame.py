@@ -110,11 +110,11 @@ class BlameFinder:
         if builder is None or len(changed) != 1:
             return wrong.span
         origins = builder.origins.get(next(iter(changed)), ())
-        given = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
-        return (given.pop() if len(given) == 1 else None) or wrong.span
+        arguments = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
+        return (arguments.pop() if len(arguments) == 1 else None) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
-        """Find what gives a wrong start: a term of an argument, or the step of the loop if every operand is wrong."""
+        """Find the expression behind a wrong start: a term of an argument, or of the loop if all operands are wrong."""
         variable = find_wrong_loop(operand, wrong).rstrip("'")
         at = self._find_turned_span(wrong)
         at = narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, re.escape(variable))
@@ -143,8 +143,8 @@ class BlameFinder:
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
-        around = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
-        return max(around, default=None)
+        bodies = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
+        return max(bodies, default=None)
 
     def _find_body(self, opening: int) -> Span:
         """Return the span of the loop body that follows a loop head."""
@@ -174,13 +174,13 @@ class BlameFinder:
     def _find_wrong_shift(
         self, operand: VerifiedOperand, field: str, origin: tuple[Span, ...], change: tuple[int, int]
     ) -> Span | None:
-        """Find the amount of the one shift that puts a right value at a wrong bit. change: what it has and needs."""
+        """Find the amount of the one shift that puts a right value at a wrong bit. change: old and required value."""
         amounts = [span for span in origin if self.text[: span[0]].rstrip(" (").endswith("<<")]
         digits = self.text[slice(*amounts[0])].rstrip("uUlLzZ") if len(amounts) == 1 else ""
         away = operand.form.get_field(field).low - int(digits) if digits.isdecimal() else 0
-        had, needed = change
-        right = had << away == needed if away > 0 else had == needed << -away
-        return amounts[0] if away and had and right else None
+        present, needed = change
+        right = present << away == needed if away > 0 else present == needed << -away
+        return amounts[0] if away and present and right else None
 
     def _find_giving_place(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
         """Find the place of a field's wrong number, else the place that puts it into the descriptor."""
@@ -228,6 +228,6 @@ def _list_chain(step: OperandStep) -> list[Span]:
 
 
 def _is_turned(step: OperandStep, variable: str, body: Span) -> bool:
-    """Return whether a step is of a loop over a variable, by its name and its body."""
+    """Return whether a step runs in a loop over a variable, by the name and the body of the loop."""
     inside = any(body[0] <= span[0] < body[1] for span in (step.span, *step.around))
     return inside and any(name.rstrip("'") == variable for name in step.loops)

@@ -39,9 +39,9 @@ def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
     return _trim(blank, (at, at + len(parts[number])))
 
 
-def _is_shared_constant(blank: str, name: str, given: Span) -> bool:
+def _is_shared_constant(blank: str, name: str, value_span: Span) -> bool:
     """Return whether a constant is used elsewhere, too, where it is right."""
-    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*given)])
+    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*value_span)])
     return literal is not None and len(re.findall(rf"\b{name}\b", blank)) > _MOST_NAMED
 
 
@@ -70,7 +70,7 @@ def follow_number(
     """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
     array.
     """
-    around = list(calls)
+    enclosing = list(calls)
     for _ in range(_MOST):
         if item is not None and (inside := _find_item_span(blank, at, item)) is not None:
             at, item = inside, None
@@ -79,7 +79,7 @@ def follow_number(
         match = _NAME.match(blank[slice(*at)])
         if match is None:
             break
-        further = find_given_value(blank, functions, match[1], at, around)
+        further = find_given_value(blank, functions, match[1], at, enclosing)
         if further is None or _is_shared_constant(blank, match[1], further):
             break
         at = further
@@ -97,20 +97,20 @@ def find_given_value(
 
     calls: the enclosing calls, outermost first; the calls that were used are removed.
     """
-    around = calls if calls is not None else []
+    enclosing = calls if calls is not None else []
     function = find_function_at(functions, at[0])
     if function is not None:
         declared = list_local_values(blank, function, name, at)
         if declared:
             return declared[0] if len(declared) == 1 else None
         if name in function.parameters:
-            while around and around[-1][0] != function.name:
-                around.pop()
-            return find_argument_span(blank, around.pop()[1], function.parameters.index(name)) if around else None
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return find_argument_span(blank, enclosing.pop()[1], function.parameters.index(name)) if enclosing else None
         if name in function.templates:
-            while around and around[-1][0] != function.name:
-                around.pop()
-            return _find_template_span(blank, around.pop()[1], function.templates.index(name)) if around else None
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return _find_template_span(blank, enclosing.pop()[1], function.templates.index(name)) if enclosing else None
     return _find_constant(blank, functions, name)
 
 

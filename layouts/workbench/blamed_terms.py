@@ -1,4 +1,4 @@
-"""Narrow a call that gives a wrong start to the argument, and to the term of its sum, that has to change."""
+"""Narrow the span of a wrong start from a call to the argument, and the term of its sum, that must change."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INDEX = re.compile(r"\[")
 def narrow_to_term(
     blank: str, functions: tuple[FunctionText, ...], chain: Sequence[Span], at: Span, variable: str
 ) -> Span:
-    """Narrow the span of a call to what gives the start: its argument, and the term that names the loop's variable.
+    """Return the span within a call that determines the start: an argument, or its term with the loop variable.
 
     chain: the descriptor's expression and the calls around it, innermost first; at: one of these; variable: a pattern
-    of its name, "" if the start is wrong in every turn. The span itself where it is not certain which argument it is.
+    of its name, "" if the start is wrong in every iteration. Return `at` unchanged if the argument is not certain.
     """
     if at not in chain or chain.index(at) == 0:
         return at
@@ -31,16 +31,16 @@ def narrow_to_term(
     for call in chain[1 : chain.index(at) + 1]:
         if call[0] <= argument[0] < call[1]:
             continue  # a parameter was followed to the call already
-        given = find_given_argument(blank, functions, argument, call)
-        if given is None:
+        enclosing_argument = find_given_argument(blank, functions, argument, call)
+        if enclosing_argument is None:
             return at
-        argument = given
+        argument = enclosing_argument
     return _find_term(blank, functions, argument, variable) or argument
 
 
 def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
-    """Follow an array of pointers, one for each stage, to the term that sets their distance: the place itself if it
-    names none, or several.
+    """Return the term that sets the distance of an array of stage pointers; the place itself if it names no such array,
+    or several.
 
     For `smem_b[s] + k * 32` that is `i * BYTES` of `smem_b[i] = buffer + i * BYTES;`.
     """
@@ -62,20 +62,20 @@ def _skip_call(blank: str, at: Span) -> Span:
 
 
 def find_wrong_loop(operand: VerifiedOperand, wrong: OperandStep) -> str:
-    """Return the loop variable whose value alone tells the wrong steps of a step's place from the right ones there, ""
-    if there is none or several.
+    """Return the one loop variable whose value separates the wrong steps of a place from the right ones; "" for none or
+    several.
     """
     place = {wrong.span, *wrong.around}
-    here = [step for step in operand.steps if {step.span, *step.around} == place]
-    right = [step for step in here if step.verdict == "match"]
-    others = [step for step in here if step.verdict == "mismatch"]
-    names = dict.fromkeys(name for step in others for name in step.loops)
-    telling = [name for name in names if right and _list_values(others, name).isdisjoint(_list_values(right, name))]
+    steps = [step for step in operand.steps if {step.span, *step.around} == place]
+    right = [step for step in steps if step.verdict == "match"]
+    mismatched = [step for step in steps if step.verdict == "mismatch"]
+    names = dict.fromkeys(name for step in mismatched for name in step.loops)
+    telling = [name for name in names if right and _list_values(mismatched, name).isdisjoint(_list_values(right, name))]
     return telling[0] if len(telling) == 1 else ""
 
 
 def find_loop_step(blank: str, term: Span, variable: str) -> Span | None:
-    """Find the step of the loop over a variable that is itself a term: `k += 32`; None if it does not say how far."""
+    """Find the increment of the loop over a variable that is itself a term: `k += 32`; None without `+=` or `=`."""
     if not variable or blank[slice(*term)] != variable:
         return None
     step = re.compile(rf"\bfor\s*\([^;{{}}]*;[^;{{}}]*;\s*({re.escape(variable)}\s*(?:\+=|=)[^;{{}}]*?)\s*\)\s*[{{\w#]")
@@ -88,17 +88,17 @@ def _list_values(steps: Sequence[OperandStep], name: str) -> set[int | None]:
 
 
 def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: Span, call: Span) -> Span | None:
-    """Find the argument of a call that an expression in the called function is made of; None if that is not one."""
+    """Find the one argument of a call that an expression in the called function depends on; else None."""
     function = find_function_at(functions, inner[0])
     named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
     if function is None or named is None:
         return None
-    given = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
-    return find_argument_span(blank, (named.start(), call[1]), given[0]) if len(given) == 1 else None
+    numbers = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
+    return find_argument_span(blank, (named.start(), call[1]), numbers[0]) if len(numbers) == 1 else None
 
 
 def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
-    """Return the names in an expression, and in what the local variables among them were set to."""
+    """Return the names in an expression and, for local variables among them, in the expressions that set them."""
     words: set[str] = set()
     expressions = [at]
     while expressions:
@@ -114,7 +114,7 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
 
 
 def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
-    """Find the term of an argument that names a variable, or names what was set from it; without one the index."""
+    """Find the term of an argument that contains a variable, or a name set from it; else the index."""
     index = next(_INDEX.finditer(blank, *argument), None)
     inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
     terms = list(_list_terms(blank, inside)) if variable else []

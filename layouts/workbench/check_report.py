@@ -49,7 +49,7 @@ class OpenPoint:
 class CheckReport:
     """The result of checking one text.
 
-    doubts: what is unusual but may be right; descriptors, maps: how many the text has; steps: reads that take every
+    doubts: unusual code that may be right; descriptors, maps: how many the text has; steps: reads that take every
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
     are right only if their tiles begin at multiples of the swizzle's pattern.

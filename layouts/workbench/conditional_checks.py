@@ -1,8 +1,8 @@
-"""Check a text whose directives test macros that nothing defines: as nvcc compiles it, without them.
+"""Check a text whose #if directives test undefined macros, as nvcc compiles it: without them.
 
-What is verified there is verified "with DEBUG undefined". A mistake counts only if it is one in every variant: the
-variant with the macro defined is checked, too, and with several macros all variants together. So is code that stands
-only where a macro is defined.
+Reads verified there are reported as verified "with DEBUG undefined". A mistake is a finding only if every variant has
+it: the variant with the macro defined is checked as well, with several macros all variants together. The same holds for
+code that is compiled only if a macro is defined.
 """
 
 from __future__ import annotations
@@ -41,18 +41,24 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     switched = len(undecided) == 1 and all(undecided.values()) and merged is None
     late = plain if is_late() and merged is None else None  # a mistake that is not confirmed in time is a note
     other = merged or late or check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
-    here = {(finding.code, finding.span) for finding in plain.findings}
-    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in here)]
+    plain_keys = {(finding.code, finding.span) for finding in plain.findings}
+    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in plain_keys)]
     best = plain if switched or (plain.steps >= other.steps and _count_open(plain) <= _count_open(other)) else other
     report = replace(best, findings=tuple(certain))
     if best is plain:
         report = _note_condition(text, report, undecided)
-    told = {(finding.code, finding.span) for finding in certain}
-    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in told]
+    known = {(finding.code, finding.span) for finding in certain}
+    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in known]
     names = join_words(list(undecided))
-    points = (OpenPoint(f"With {names} undefined: {one.message}", one.span, tuple(undecided)) for one in rest)
-    places = [place for one in rest if one.reads for place in (one.span, *(read.span for read in one.follows))]
-    checked = tuple(_open_descriptor(one, places, f"depends on {', '.join(undecided)}") for one in report.checked)
+    points = (
+        OpenPoint(f"With {names} undefined: {finding.message}", finding.span, tuple(undecided)) for finding in rest
+    )
+    places = [
+        place for finding in rest if finding.reads for place in (finding.span, *(read.span for read in finding.follows))
+    ]
+    checked = tuple(
+        _open_descriptor(descriptor, places, f"depends on {', '.join(undecided)}") for descriptor in report.checked
+    )
     return replace(report, open=(*report.open, *points), checked=checked)
 
 
@@ -68,31 +74,31 @@ def _define(choices: Mapping[str, str], macros: Mapping[str, str]) -> dict[str, 
 
 
 def _depends_on(report: CheckReport, names: Iterable[str]) -> bool:
-    """Return whether a descriptor or a kernel has no verdict for want of one of some macros."""
-    gaps = (*(one.gap for one in report.checked), *(one.gap for one in report.kernels))
+    """Return whether a descriptor or a kernel has no verdict because one of these macros is undefined."""
+    gaps = (*(item.gap for item in report.checked), *(item.gap for item in report.kernels))
     words = {word for gap in gaps for word in re.findall(r"[A-Za-z_]\w*", gap)}
-    return not words.isdisjoint(names) or any("#if" in one.gap for one in report.kernels)
+    return not words.isdisjoint(names) or any("#if" in kernel.gap for kernel in report.kernels)
 
 
 def _count_open(report: CheckReport) -> int:
-    return sum(bool(one.gap) for one in report.checked) + len(report.unverified)
+    return sum(bool(descriptor.gap) for descriptor in report.checked) + len(report.unverified)
 
 
 def _open_descriptor(descriptor: CheckedDescriptor, places: Collection[Span], gap: str) -> CheckedDescriptor:
-    """Return a descriptor without a verdict if one of the places is in it."""
+    """Clear the verdict of a descriptor that contains one of these places."""
     within = any(span[0] < place[1] and place[0] < span[1] for span in descriptor.spans for place in places)
     return replace(descriptor, gap=descriptor.gap or gap) if within else descriptor
 
 
 def _note_condition(text: str, report: CheckReport, undecided: Mapping[str, bool]) -> CheckReport:
-    """Return a report with the note that its reads are verified with the macros undefined."""
+    """Add the note that reads are verified with the macros undefined."""
     if not report.steps:
         return report
     names = tuple(undecided)
     match = re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{names[0]}\b", text, re.M)
     span = match.span() if match is not None else (0, 0)
-    given = " ".join(f"-D {name}" for name in names[:2])
+    options = " ".join(f"-D {name}" for name in names[:2])
     message = (
-        f"Verified as nvcc compiles the text, with {join_words(list(names))} undefined; {given} checks it otherwise."
+        f"Verified as nvcc compiles the text, with {join_words(list(names))} undefined; {options} checks it otherwise."
     )
     return replace(report, open=(*report.open, OpenPoint(message, span, names)))

@@ -1,4 +1,4 @@
-"""Drop findings that repeat another one about the same number; the one that names the number is kept."""
+"""Drop findings that follow from another finding about the same number."""
 
 from __future__ import annotations
 
@@ -30,27 +30,31 @@ class _Finding(Protocol):
 Finding = TypeVar("Finding", bound=_Finding)
 
 
-def follows(code: str, known: Collection[str]) -> bool:
-    """Return whether a mistake of the code that was already found explains a cause of wrong reads."""
-    return code in KEPT & set(known) or any(code in causes for own, causes in FOLLOWS.items() if own in known)
+def is_explained(code: str, known: Collection[str]) -> bool:
+    """Return whether a known mistake explains a cause of wrong reads. known: codes of mistakes already found."""
+    return code in KEPT & set(known) or any(
+        code in causes for explained, causes in FOLLOWS.items() if explained in known
+    )
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
     stages by the overlap that was proved at the same place.
     """
-    told = list(findings)
-    codes = {finding.code for finding in told}
+    remaining = list(findings)
+    codes = {finding.code for finding in remaining}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
-    shared = {finding.span for finding in told if finding.code == "stages_overlap"}
-    told = [finding for finding in told if finding.code not in _DISTANCES or finding.span not in shared]
-    return [finding for finding in told if finding.code != "reserved_bits" or not _is_within(finding.message, mask)]
+    shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
+    remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
+    return [
+        finding for finding in remaining if finding.code != "reserved_bits" or not _is_within(finding.message, mask)
+    ]
 
 
 def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
-    """Yield the doubts about numbers that no finding is about."""
+    """Yield the doubts about numbers without a finding."""
     for doubt in doubts:
         first, past = doubt.span
         if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
@@ -63,9 +67,7 @@ def _is_within(message: str, mask: int) -> bool:
 
 
 def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
-    """Return where the code puts a constant field into a descriptor: its number, else the swizzle mode's number, next
-    to which it is missing.
-    """
+    """Return the place that sets a constant field of a descriptor; if it is missing, that of the swizzle mode."""
     builder = blame.find_builder(operand, step)
     origins = builder.origins if builder is not None else {}
     origin = origins.get(field) or origins.get("swizzle") or ()

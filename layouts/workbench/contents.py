@@ -1,6 +1,7 @@
 """The contents of a text: pieces (maps, layouts, descriptors, instructions) and every use of a descriptor.
 
-`bench_builder.py` builds on TextContents, which evaluates the code once and records what is assumed and missing.
+`bench_builder.py` builds on TextContents, which evaluates the code once and records assumptions and missing
+information.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from lanescope.reader.code.work_words import may_have_work
 from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, sizes, verification
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
 from lanescope.workbench.tensors import find_named_layouts, find_shared_tensors
-from lanescope.workbench.uses import DescriptorUse, find_code_uses
+from lanescope.workbench.uses import find_code_uses
 from lanescope.workbench.words import find_word_uses
 
 Pairs = tuple[tuple[str, str], ...]
@@ -80,7 +82,7 @@ def _evaluate(
 
 
 class TextContents:
-    """One text whose code was evaluated with the choices: pieces, storages, assumptions, and what is missing.
+    """One text whose code was evaluated with the choices: pieces, storages, assumptions, missing information.
 
     source: the text's code as excerpt.extract_code returns it; `find_uses` fills the pieces.
     """
@@ -105,9 +107,9 @@ class TextContents:
         self.sizes: list[Assumption] = []
         self.size_values: dict[str, int] = {}
         if self.code:
-            taken = sizes.assume_sizes(self.code, self._find_reader(), self.choices)
-            self.sizes = [assumption for _, assumption in taken]
-            self.size_values = {size: int(assumption.value) for size, assumption in taken}
+            assumed_sizes = sizes.assume_sizes(self.code, self._find_reader(), self.choices)
+            self.sizes = [assumption for _, assumption in assumed_sizes]
+            self.size_values = {size: int(assumption.value) for size, assumption in assumed_sizes}
             self.code = sizes.substitute_sizes(self.code, self.size_values)
 
     def _evaluate_code(self, patience: int) -> Evaluation | None:
@@ -170,13 +172,13 @@ class TextContents:
         self._add_maps()
         reads = self._find_reader()
         open_bits = reads.operand("a").element.bits if reads else None
-        taken = self._find_code_uses()
-        self._add_layouts(taken, open_bits)
+        uses = self._find_code_uses()
+        self._add_layouts(uses, open_bits)
         self._add_builders()
         self._add_unknown_builders()
         printed = self._add_words()
         self._add_instructions()
-        return find_word_uses(printed, self.mentions) if printed and not taken else taken
+        return find_word_uses(printed, self.mentions) if printed and not uses else uses
 
     def _add_maps(self) -> None:
         encoded = tensor_maps.find_named_maps(self.code) if self.code else ()
@@ -186,14 +188,14 @@ class TextContents:
             self.stores.append(TileStore(len(self.pieces), map=tensor_map))
             self.pieces.append(pieces.make_map_piece(tensor_map))
 
-    def _add_layouts(self, taken: list[DescriptorUse], open_bits: int | None) -> None:
+    def _add_layouts(self, uses: list[DescriptorUse], open_bits: int | None) -> None:
         """Add the tensors of shared memory, then the other layouts. open_bits: bits of an element of open type."""
         # a layout in a comment of a header is an example, not a tile of this text
         inside = [*(piece.spans[0] for piece in self.pieces), *parse_headers(self.choices)]
         spelled = [
             layout
             for layout in (*scan.find_layouts(self.text), *scan.find_tiled_layouts(self.source, open_bits))
-            if not _within(layout.span, inside)
+            if not _begins_within(layout.span, inside)
         ]
         known = {layout.span[0] for layout in spelled}
         for name, span, laid in find_named_layouts(self.code, open_bits) if self.code else ():
@@ -201,22 +203,22 @@ class TextContents:
             if layout is not None and len(spelled) < scan.MOST:
                 spelled.append(layout)
                 known.add(span[0])
-        for layout in self._add_tensors(taken, open_bits, spelled):
+        for layout in self._add_tensors(uses, open_bits, spelled):
             self.stores.append(TileStore(len(self.pieces), layout=layout, name=layout.label))
             self.pieces.append(pieces.make_layout_piece(layout, (layout.span,)))
 
     def _add_tensors(
-        self, taken: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
+        self, uses: list[DescriptorUse], bits: int | None, spelled: list[scan.PrintedLayout]
     ) -> list[scan.PrintedLayout]:
         """Add the tensors that code makes in shared memory; return the other layouts."""
-        starts = [line for use in taken for g in use.arguments.values() if (line := g.address) is not None]
+        starts = [line for use in uses for g in use.arguments.values() if (line := g.address) is not None]
         for tensor in find_shared_tensors(self.code, bits, starts) if self.code else ():
             layout = (
                 scan.make_printed_layout(tensor.layout, tensor.names[-1], tensor.span)
                 if tensor.layout is not None
                 else None
             )
-            alike = [s for s in spelled if s.span == tensor.span or (layout and s.whole == layout.whole)]
+            alike = [s for s in spelled if s.span == tensor.span or (layout and s.notation == layout.notation)]
             spelled = [s for s in spelled if s not in alike]
             names = tuple(dict.fromkeys((*tensor.names[1:], *(s.label for s in alike if s.label))))
             store = TileStore(
@@ -227,7 +229,7 @@ class TextContents:
                 begins=sizes.substitute_in_line(tensor.begins, self.size_values),
                 bits=tensor.bits,
                 open=tensor.open or ("" if layout else "has not two modes, or three with the stages"),
-                of=tensor.of,
+                function=tensor.function,
             )
             self.stores.append(store)
             spans = tuple(dict.fromkeys((*(s.span for s in alike), tensor.span)))
@@ -258,7 +260,7 @@ class TextContents:
             for _, builder in self.built
             for span in (builder.span, *(s for o in builder.origins.values() for s in o))
         ]
-        printed = [word for word in scan.find_words(self.text) if not _within(word.span, covered)]
+        printed = [word for word in scan.find_words(self.text) if not _begins_within(word.span, covered)]
         labels: dict[str, list[scan.PrintedWord]] = {}
         for word in printed:
             labels.setdefault(scan.strip_label_number(word.label), []).append(word)
@@ -276,7 +278,7 @@ class TextContents:
             self.pieces.append(pieces.make_instruction_piece(mention, spans))
 
     def name_missing(self) -> None:
-        """Record what is missing if nothing could be verified."""
+        """Record the missing information if nothing could be verified."""
         kinds = {piece.kind for piece in self.pieces}
         if _BLACKWELL.search(self.text):
             self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")
@@ -325,12 +327,12 @@ class TextContents:
         line = argument.address
         start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def unlike(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
+        def rank_difference(judged: tuple[int, DescriptorBuilder]) -> tuple[bool, bool, bool]:
             begins, terms = self._list_starts(judged[1])
             return start not in begins, names.isdisjoint(terms), judged[1].name != argument.name
 
         alike = [judged for judged in self.built if judged[1].known >> 16 == upper]
-        return min(alike or self.built, key=unlike)[0]
+        return min(alike or self.built, key=rank_difference)[0]
 
     def _list_starts(self, builder: DescriptorBuilder) -> tuple[set[str], frozenset[str]]:
         """Return the starts of a builder, and the terms of its first."""
@@ -349,6 +351,6 @@ class TextContents:
             self.assumed[assumption.key] = replace(old, operands=(*old.operands, operand) if operand else ())
 
 
-def _within(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+def _begins_within(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
     """Return whether a span begins inside one of the others."""
     return any(first <= span[0] < past for first, past in others)

@@ -16,7 +16,7 @@ TITLES = {"copy_past_array": "A copy goes beyond its array"}
 
 
 def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
-    """Find arrays that end before the last byte which TMA copies into them; each array once."""
+    """Find arrays that are too short for the TMA copies into them; each array once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -33,7 +33,7 @@ def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
 
 
 def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
-    """Return (buffer, the byte behind the last one that a copy writes) of the last stage, None if it is open."""
+    """Return (buffer, end of the bytes that a copy writes) for the last stage; None if unknown."""
     stages = split_address(copy.to)
     if stages is not None:
         return (stages.buffer, copy.to.const + (stages.count - 1) * stages.step + copy.count) if stages.count else None
@@ -42,7 +42,7 @@ def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
 
 
 def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> Iterator[Pitfall]:
-    """Yield the array of a buffer if it is shorter.
+    """Yield a finding if the array of a buffer ends before `end`.
 
     The first member of a structure may stand for the whole of it, unless another member is filled by copies, too.
     """
@@ -57,8 +57,8 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
         at = declared[0].span(3)
         yield Pitfall(
             "copy_past_array",
-            f"{name} has {size:,} bytes, and the copies of its stages write up to byte {end:,}: what lies behind it is"
-            " overwritten.",
+            f"{name} has {size:,} bytes, and the copies of its stages write up to byte {end:,}: the memory after it"
+            " is overwritten.",
             (at[0], at[0] + len(declared[0][3].rstrip())),
         )
 

@@ -1,4 +1,4 @@
-"""Find TMA copies of one operand that stay where they are in the loop in which the other operand's move along K."""
+"""Find TMA copies with a fixed K coordinate in a loop in which the copies of the other operand advance along K."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _LoopCopies:
         return len(places) == 1 and len(self.turns) >= _LEAST_TURNS and not any(None in c.at for c in self.copies)
 
     def advances(self, tensor_map: TensorMap) -> bool:
-        """Return whether every turn copies the slices along K that follow those of the turn before."""
+        """Return whether every iteration copies the next slices along K."""
         width = count_inner(tensor_map)
         places = [{find_inner_place(c, tensor_map) for c in turn} for turn in self.turns.values()]
         known = [{at for at in turn if at is not None} for turn in places]
@@ -80,7 +80,7 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
     other = "B" if name == "a" else "A"
     return Pitfall(
         "k_coordinate_fixed",
-        f"Every turn of the loop copies the next slice along K of {other}, and the same place of {name.upper()}: its K"
-        " coordinate has to move, too.",
+        f"Every turn of the loop copies the next slice along K of {other}, but the same slice of {name.upper()}:"
+        " its K coordinate must advance, too.",
         at,
     )

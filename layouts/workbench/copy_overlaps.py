@@ -1,7 +1,7 @@
 """Find TMA copies that fill the same bytes: of two operands, or of two stages of one operand.
 
 Only starts at a known distance are compared, and only boxes of known size. Copies that wait for one another may share
-bytes: two copies of different calls must follow one another without a wait in between.
+bytes: two copies of different calls are compared only if no wait is between them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PlacedCopy:
         return self.copy.event
 
     def find_distance(self, other: PlacedCopy) -> int | None:
-        """Return how many bytes later another copy begins, None if that is open or they share no byte."""
+        """Return the bytes from this copy's start to another's; None if unknown or if they do not overlap."""
         if not self.to.terms or self.to.terms != other.to.terms:
             return None
         away = other.to.const - self.to.const
@@ -56,7 +56,7 @@ class PlacedCopy:
 
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find copies that write into the box of another; each place once."""
+    """Find copies that overwrite part of another copy's box; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -74,7 +74,7 @@ def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedC
 
 
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
-    """Yield copies that follow one another, of different calls."""
+    """Yield overlaps of consecutive copies of different calls."""
     records: tuple[AsmRun | BodilessCall | SkippedCode, ...] = (
         *text.code.assembled,
         *text.code.made,
@@ -100,28 +100,28 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, 
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
     firsts: dict[object, PlacedCopy] = {}
-    for one in list_placed(text, events):
-        first = firsts.setdefault((one.event.at, one.event.calls, one.copy.maps), one)
-        if not _is_next_turn(first.event, one.event):
+    for later in list_placed(text, events):
+        first = firsts.setdefault((later.event.at, later.event.calls, later.copy.maps), later)
+        if not _is_next_turn(first.event, later.event):
             continue
-        staged = _have_other_barriers(first.copy, one.copy)  # of a pipeline: neither waits until the other is read
-        for other in list(firsts.values()) if staged and not near and first.to != one.to else ():
-            away = other.find_distance(one) if _is_of_stage(other, first) else None
-            if away is not None and not _is_awaited(text, other, one):
+        staged = _have_other_barriers(first.copy, later.copy)  # of a pipeline: neither waits until the other is read
+        for other in list(firsts.values()) if staged and not near and first.to != later.to else ():
+            away = other.find_distance(later) if _is_of_stage(other, first) else None
+            if away is not None and not _is_awaited(text, other, later):
                 yield _make_pitfall(
-                    other, one, away, "what another call fills in the stage before, a box", one.argument
+                    other, later, away, "what another call fills in the stage before, a box", later.argument
                 )
-        away = first.find_distance(one)
+        away = first.find_distance(later)
         if not away:
             continue
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
             what = "the box that the same call fills in an earlier turn,"
-            at = one.argument and follow_stage_item(text.blank, text.functions, one.argument)
-            yield _make_pitfall(first, one, away, what, at)
+            at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
+            yield _make_pitfall(first, later, away, what, at)
 
 
 def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
-    """Return whether descriptors read the first box and boxes behind it, but none that begins `away` bytes later."""
+    """Return whether descriptors read the first box and boxes after it, but none that begins `away` bytes later."""
     if begin is None or begin not in reads or begin + away in reads:
         return False
     return any(begin + count <= read < begin + 8 * count for read in reads)
@@ -129,8 +129,13 @@ def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, co
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
     """Return whether two copies are announced by different barriers of one array."""
-    one, two = first.barrier, later.barrier
-    return "None" not in (one, two) and "" not in (one, two) and one != two and one.split(" ")[0] == two.split(" ")[0]
+    first_barrier, later_barrier = first.barrier, later.barrier
+    return (
+        "None" not in (first_barrier, later_barrier)
+        and "" not in (first_barrier, later_barrier)
+        and first_barrier != later_barrier
+        and first_barrier.split(" ")[0] == later_barrier.split(" ")[0]
+    )
 
 
 def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
@@ -144,10 +149,10 @@ def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
     return copy.copy.barrier in values or any(skipped.order in between for skipped in text.code.skipped)
 
 
-def _is_of_stage(one: PlacedCopy, other: PlacedCopy) -> bool:
+def _is_of_stage(copy: PlacedCopy, other: PlacedCopy) -> bool:
     """Return whether copies of two calls fill the same stage: one barrier announces both."""
-    same = one.event.loops == other.event.loops and one.event.arms == other.event.arms
-    return same and one.event.at != other.event.at and one.copy.barrier == other.copy.barrier
+    same = copy.event.loops == other.event.loops and copy.event.arms == other.event.arms
+    return same and copy.event.at != other.event.at and copy.copy.barrier == other.copy.barrier
 
 
 def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
@@ -160,26 +165,26 @@ def _is_next_turn(first: KernelEvent, later: KernelEvent) -> bool:
 
 def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, span: Span | None) -> Pitfall:
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
-    side = f"{abs(away):,} bytes {'behind' if away > 0 else 'before'} the start of" if away else "at the start of"
+    side = f"{abs(away):,} bytes {'after' if away > 0 else 'before'} the start of" if away else "at the start of"
     message = (
-        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes belong to both,"
-        " and the one overwrites the other."
+        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes overlap,"
+        " so one copy overwrites data of the other."
     )
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)
 
 
-def _find_base(text: KernelText, one: PlacedCopy) -> Span | None:
-    """Find where the buffer of a copy is set to a place behind another; its destination where that is not found."""
-    if one.argument is None:
+def _find_base(text: KernelText, copy: PlacedCopy) -> Span | None:
+    """Find the sum that places the buffer of a copy after another buffer; else the destination of the copy."""
+    if copy.argument is None:
         return None
-    said = text.blank[slice(*one.argument)]
+    destination = text.blank[slice(*copy.argument)]
     match = re.match(
         r"(?:\(\s*(?:u?int\d*_t|unsigned|int)\s*\)|static_cast\s*<\w+>|__cvta_generic_to_shared|\w*smem\w*|[(&\s])*",
-        said,
+        destination,
     )
-    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", said[match.end() if match else 0 :])
-    given = name and find_given_value(text.blank, text.functions, name[1], one.argument, list(one.event.calls))
-    return given if given and "+" in text.blank[slice(*given)] else one.argument
+    name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", destination[match.end() if match else 0 :])
+    value_span = name and find_given_value(text.blank, text.functions, name[1], copy.argument, list(copy.event.calls))
+    return value_span if value_span and "+" in text.blank[slice(*value_span)] else copy.argument
 
 
 def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
@@ -206,7 +211,7 @@ def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
 
 
 def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:
-    """Find where the destination of a copy in PTX is written, in the kernel's own lines; None if that is not found."""
+    """Find the expression of a PTX copy's destination in the kernel; None if not found."""
     assert isinstance(event.run, AsmRun)
     at = next((span for _, value, span in event.run.inputs if value is not None and value.plain == copy.to), None)
     for called, call in reversed(event.calls):
@@ -222,7 +227,7 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
 
 
 def _find_buffer(value: object) -> LinearExpression | None:
-    """Return the address that an argument gives, None if it is open, or of a barrier or a thread."""
+    """Return the address of an argument; None if it is unknown, of a barrier, or different between threads."""
     address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
     line = address.plain if address is not None else None
     names = {name for name, _ in line.terms} if line is not None else set()
@@ -230,8 +235,8 @@ def _find_buffer(value: object) -> LinearExpression | None:
 
 
 def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> tuple[TileCopy | None, Span | None]:
-    """Read a call without a body whose name and arguments are those of a copy: its map, one place in shared memory, and
-    as coordinates its numbers, in their order.
+    """Return the copy that a call of a bodiless function makes, by its name and arguments: a tensor map, one shared
+    address, and integers as coordinates in order.
     """
     values = list(call.term.arguments)
     maps = {name for value in values for name in list_map_names(value)}
@@ -241,11 +246,13 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
         line = _find_buffer(value)
         if line is None:
             continue
-        own = frozenset(maps - {name for name, _ in line.terms})
-        if n and not any(name.lstrip("&") in own for tensor_map in text.maps for name in tensor_map.names):
+        copied_maps = frozenset(maps - {name for name, _ in line.terms})
+        if n and not any(name.lstrip("&") in copied_maps for tensor_map in text.maps for name in tensor_map.names):
             return None, None
-        at = tuple(one for one in values if isinstance(one, SymbolicInt) and one is not value)
-        return TileCopy(event, line, "", own, at), find_argument_span(text.blank, call.term.span, n)
+        at = tuple(
+            coordinate for coordinate in values if isinstance(coordinate, SymbolicInt) and coordinate is not value
+        )
+        return TileCopy(event, line, "", copied_maps, at), find_argument_span(text.blank, call.term.span, n)
     return None, None
 
 

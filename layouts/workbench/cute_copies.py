@@ -42,29 +42,31 @@ def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
 
 
 def _compare_layouts(copy: Any, tensor: Any, text: str) -> Iterator[Pitfall]:
-    made = _find_maker(copy)
-    if made is None:
+    map_call = _find_maker(copy)
+    if map_call is None:
         return
     try:
-        stored, filled = _find_map_layout(made, text), _find_tensor_layout(tensor, text)
+        stored, filled = _find_map_layout(map_call, text), _find_tensor_layout(tensor, text)
     except (OpenCuteValueError, LayoutError):
         return
     if stored.unit_bits != filled.unit_bits or stored.offset or filled.offset:
         return
     modes = min(stored.rank, filled.rank)
-    one, other = (_take_modes(layout, modes) for layout in (stored, filled))
-    if one.size == other.size and (one.swizzle != other.swizzle or _find_difference(one, other)):
+    map_layout, tensor_layout = (_take_modes(layout, modes) for layout in (stored, filled))
+    if map_layout.size == tensor_layout.size and (
+        map_layout.swizzle != tensor_layout.swizzle or _find_difference(map_layout, tensor_layout)
+    ):
         message = (
-            f"The tensor map is made for {one}, and the tensor that the copy fills has {other}: what reads the tensor"
-            " gets other elements. Give both the same layout."
+            f"The tensor map is made for {map_layout}, but the tensor that the copy fills has {tensor_layout}: readers"
+            " of the tensor get other elements. Give both the same layout."
         )
-        yield Pitfall("cute_copy_layout", message, made.span)
+        yield Pitfall("cute_copy_layout", message, map_call.span)
 
 
-def _find_difference(one: CuteLayout, other: CuteLayout) -> bool:
+def _find_difference(left: CuteLayout, right: CuteLayout) -> bool:
     """Return whether two layouts of one shape differ before their swizzle."""
-    first, second = (strip_swizzle(layout).list_indices() for layout in (one, other))
-    return one.shape == other.shape and bool((first != second).any())
+    first, second = (strip_swizzle(layout).list_indices() for layout in (left, right))
+    return left.shape == right.shape and bool((first != second).any())
 
 
 def _take_modes(layout: CuteLayout, count: int) -> CuteLayout:

@@ -30,7 +30,7 @@ from lanescope.workbench.function_texts import blank_text, find_function_at, fin
 from lanescope.workbench.gaps import find_multiplier
 
 TITLES = {
-    "cute_not_canonical": "CuTe makes no descriptor of the tile's layout",
+    "cute_not_canonical": "CuTe cannot make a descriptor for the layout of the tile",
     "cute_tile_indivisible": "The atoms of a TiledMMA do not divide the tile",
 }
 OPEN_MMA, OPEN_LAYOUT = "of CuTe, whose TiledMMA is open", "of CuTe, whose layout is open"
@@ -50,11 +50,13 @@ _SAME = frozenset(("as_position_independent_swizzle_tensor",))
 
 @dataclass(frozen=True, slots=True)
 class CuteFragment:
-    """A fragment of A or B that CuTe makes. name: of the atom, "" if it is open; layout: of its tensor; gap: what of it
-    is not known, "" if it has a verdict; words: what that depends on; reads: steps that take every element from where
-    the layout has it; swizzled: whether they rest on where the tile begins; in_registers: or in tensor memory, so that
-    it has no descriptor; problem: why CuTe refuses it, None otherwise; assumed_bits: of an element, if the type of the
-    tensor is not known and the atom's is taken, else 0.
+    """A fragment of A or B that CuTe makes.
+
+    name: of the atom, "" if unknown; layout: of its tensor; gap: the unknown part, "" if it has a verdict; words: the
+    expression that the gap depends on; reads: steps that read every element from its place in the layout; swizzled:
+    whether these depend on the alignment of the tile; in_registers: whether it is in registers or tensor memory, and
+    has no descriptor; problem: the reason for which CuTe rejects it; assumed_bits: element bits of the atom, if the
+    tensor's type is unknown, else 0.
     """
 
     span: Span
@@ -78,18 +80,19 @@ def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
             fragment = _read_fragment(call.term, code.text)
             found.setdefault(fragment, fragment)
     known = {
-        one.span for one in found.values() if not one.gap
+        fragment.span for fragment in found.values() if not fragment.gap
     }  # evaluated from a launch: the kernel alone gives no more
     descriptors = bool(find_multiplier(code.text))  # else an open TiledMMA is one of mma.sync
     return tuple(
-        one
-        for one in found.values()
-        if not one.in_registers and (not one.gap or (one.span not in known and (one.name or descriptors)))
+        fragment
+        for fragment in found.values()
+        if not fragment.in_registers
+        and (not fragment.gap or (fragment.span not in known and (fragment.name or descriptors)))
     )
 
 
 def describe_open_fragment(fragment: CuteFragment) -> str:
-    """Describe in a sentence what a text leaves open about a fragment."""
+    """Describe the unknown part of a fragment in a sentence."""
     what = f"The descriptors that CuTe makes of {fragment.operand.upper()}"
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
@@ -99,25 +102,28 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")
 
 
-def name_open_parameters(fragment: CuteFragment, text: str, given: Collection[str]) -> CuteFragment:
-    """Return a fragment without a verdict whose gap names the template parameters that it depends on.
+def name_open_parameters(fragment: CuteFragment, text: str, known_names: Collection[str]) -> CuteFragment:
+    """Add the template parameters that a fragment without a verdict depends on to its gap.
 
-    text: the code; given: names that have a value. Unchanged if the text makes an instance, or nothing is to be named.
+    text: the code; known_names: names that have a value. Unchanged if the text instantiates the template, or the gap
+    depends on no parameter.
     """
     blank = blank_text(text)
     is_open = fragment.gap in (OPEN_MMA, OPEN_LAYOUT)
     function = find_function_at(find_functions(blank), fragment.span[0]) if is_open else None
     if function is None or re.search(rf"\b{function.name}\s*<", blank):
         return fragment
-    made = " ".join(_MAKES_MMA.findall(blank[slice(*function.body)])) if fragment.gap == OPEN_MMA else fragment.words
-    names = [name for name in function.templates if name not in given and re.search(rf"\b{name}\b", made)]
+    definition = (
+        " ".join(_MAKES_MMA.findall(blank[slice(*function.body)])) if fragment.gap == OPEN_MMA else fragment.words
+    )
+    names = [name for name in function.templates if name not in known_names and re.search(rf"\b{name}\b", definition)]
     return replace(fragment, gap=f"depends on {', '.join(names)}") if names else fragment
 
 
 def describe_assumed_type(fragment: CuteFragment) -> str:
     """State that a fragment's element type is assumed to be the atom's."""
     return (
-        f"The elements of {fragment.operand.upper()} are taken to have {fragment.assumed_bits} bits, as those of"
+        f"The elements of {fragment.operand.upper()} are assumed to have {fragment.assumed_bits} bits, as those of"
         f" {fragment.name}: their type is not known."
     )
 
@@ -132,21 +138,21 @@ def _read_fragment(term: OpaqueValue, text: str) -> CuteFragment:
         return CuteFragment(term.span, operand, "", gap=OPEN_MMA, words=getattr(error, "words", ""))
     if mma.atom.form is None or (operand == "a" and not mma.atom.a_shared):
         return CuteFragment(term.span, operand, mma.atom.name, in_registers=True)
-    made = CuteFragment(term.span, operand, mma.atom.name)
+    fragment = CuteFragment(term.span, operand, mma.atom.name)
     try:
         tile = _Values(text, mma.atom.bits).find_tile(term.arguments[0], mma, operand, not partitioned)
         assumed_bits = 0 if _has_type(term, text, mma, operand, not partitioned) else mma.atom.bits
-        return _verify_fragment(replace(made, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
+        return _verify_fragment(replace(fragment, layout=str(tile.layout), assumed_bits=assumed_bits), tile, mma)
     except OpenCuteValueError as error:
-        return replace(made, gap=OPEN_LAYOUT, words=error.words)
+        return replace(fragment, gap=OPEN_LAYOUT, words=error.words)
     except LayoutError as error:
-        return replace(made, gap=OPEN_LAYOUT, words=error.message)
+        return replace(fragment, gap=OPEN_LAYOUT, words=error.message)
 
 
-def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, whole: bool) -> bool:
-    """Return whether the text gives the type of the elements of a fragment's tensor."""
+def _has_type(term: OpaqueValue, text: str, mma: CuteMma, operand: str, divided: bool) -> bool:
+    """Return whether the element type of a fragment's tensor is known."""
     try:
-        _Values(text, None).find_tile(term.arguments[0], mma, operand, whole)
+        _Values(text, None).find_tile(term.arguments[0], mma, operand, divided)
     except (OpenCuteValueError, LayoutError):
         return False
     return True
@@ -170,8 +176,8 @@ class _Values:
     def evaluate(self, value: Any) -> Any:
         return CuteEvaluator(self.text, self.bits).evaluate_value(value)
 
-    def find_tile(self, value: Any, mma: CuteMma, operand: str, whole: bool, depth: int = 0) -> _Tile:
-        """Find the tile of a tensor. whole: whether a plain tensor counts as divided already."""
+    def find_tile(self, value: Any, mma: CuteMma, operand: str, divided: bool, depth: int = 0) -> _Tile:
+        """Find the tile of a tensor. divided: whether a plain tensor is tiled already."""
         if not isinstance(value, OpaqueValue) or depth > _DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         named = dict(value.named)
@@ -182,20 +188,20 @@ class _Values:
         if value.head == "make_tensor":
             if "smem" not in self.text[slice(*value.span)] and "__shared__" not in self.text:
                 raise OpenCuteValueError(value.text)
-            return _Tile(make_tensor_layout(value, self.text, self.bits), whole)
+            return _Tile(make_tensor_layout(value, self.text, self.bits), divided)
         if CALLED in named:
-            inner = self.find_tile(named[CALLED], mma, operand, whole, depth + 1)
+            inner = self.find_tile(named[CALLED], mma, operand, divided, depth + 1)
             return replace(inner, layout=self._slice_operand(inner.layout, value))
         if value.head in _SAME and value.arguments:
-            return self.find_tile(value.arguments[0], mma, operand, whole, depth + 1)
+            return self.find_tile(value.arguments[0], mma, operand, divided, depth + 1)
         raise OpenCuteValueError(value.text)
 
     def _slice_operand(self, layout: CuteLayout, call: OpaqueValue) -> CuteLayout:
         """Return tensor(_, _, 0): an open index is taken as 0."""
         modes = []
-        for given in call.arguments:
+        for argument in call.arguments:
             try:
-                modes.append(self.evaluate(given))
+                modes.append(self.evaluate(argument))
             except OpenCuteValueError:
                 modes.append(0)
         sliced, _ = algebra.slice_and_offset(algebra.strip_swizzle(layout), tuple(modes))
@@ -217,10 +223,10 @@ def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteF
         if len(counts) < 2 or any(size % part for size, part in zip(counts, expected, strict=True)):
             return _refuse_tile(fragment, counts, expected)
         plain = algebra.tiled_divide(plain, expected)
-    one, *rest = plain.modes
-    if one.rank != 2 or tuple(mode.size for mode in one.modes) != expected:
-        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {one}")
-    first = CuteLayout(one.shape, one.stride, layout.swizzle, layout.unit_bits)
+    tile_mode, *rest = plain.modes
+    if tile_mode.rank != 2 or tuple(mode.size for mode in tile_mode.modes) != expected:
+        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {tile_mode}")
+    first = CuteLayout(tile_mode.shape, tile_mode.stride, layout.swizzle, layout.unit_bits)
     try:
         word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
     except LayoutError as error:
@@ -237,9 +243,9 @@ def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteF
 
 def _refuse_tile(fragment: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:
     side = "M" if fragment.operand == "a" else "N"
-    said = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
+    size = "×".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)
     message = (
-        f"{fragment.operand.upper()} of {fragment.name}: the tile has {said} elements ({side}×K), which the atom's"
+        f"{fragment.operand.upper()} of {fragment.name}: the tile has {size} elements ({side}×K), which the atom's"
         f" {expected[0]}×{expected[1]} do not divide. Give a multiple of these."
     )
     return replace(fragment, problem=Pitfall("cute_tile_indivisible", message, fragment.span))

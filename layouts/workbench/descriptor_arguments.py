@@ -1,6 +1,6 @@
 """Trace a descriptor argument to the statement that gave the variable its value.
 
-`uses.py` puts every descriptor of a variable to the statement that built it: there a mistake is shown.
+`uses.py` assigns every descriptor of a variable to the statement that built it, where a mistake is reported.
 """
 
 from __future__ import annotations

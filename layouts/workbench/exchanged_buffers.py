@@ -1,7 +1,7 @@
 """Find operands that read each other's buffer, by the names of the buffers.
 
-`bench_builder.py` asks `find_exchanged_buffers` before stores are paired, and lets `mark_wrong_steps` turn the steps of
-such an operand into mismatches.
+`bench_builder.py` calls `find_exchanged_buffers` before stores are paired, and `mark_wrong_steps` to make the steps of
+such an operand mismatches.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from math import prod
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.addresses import list_start_names
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.stores import TileStore
-from lanescope.workbench.uses import DescriptorUse
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedBuffer:
-    """The buffer that an operand's descriptors point to. name: its own; of: the operand that it is named for;
+    """The buffer that an operand's descriptors point to. name: its name; named_for: the operand in its name;
     deliberate: the sizes of the maps say that the product is meant to be the transposed one.
     """
 
     name: str
-    of: str
+    named_for: str
     deliberate: bool = False
 
 
@@ -57,10 +57,10 @@ def find_exchanged_buffers(
                 first = called.get((argument.value.const, argument.value.pieces), "")
                 names = (first,) if find_operand_letter(first) else tuple(_WORD.findall(text[slice(*argument.span)]))
             seen.setdefault(operand, set()).update(names)
-    of = {operand: find_operand_letter(*sorted(letter)) for operand, letter in seen.items()}
-    named = {*of.values(), *(store.operand for store in stores)}
+    letters = {operand: find_operand_letter(*sorted(letter)) for operand, letter in seen.items()}
+    named = {*letters.values(), *(store.operand for store in stores)}
     buffers: dict[str, FollowedBuffer] = {}
-    for operand, letter in of.items():
+    for operand, letter in letters.items():
         if letter is None or letter == operand or operand not in named:
             continue
         buffer = next(name for name in sorted(seen[operand]) if find_operand_letter(name) == letter)
@@ -79,8 +79,8 @@ def _fits_only_exchanged(stores: Sequence[TileStore], rows: Mapping[str, int]) -
 def format_exchange_note(operand: str, buffer: FollowedBuffer) -> str:
     """Return the note that the operands are exchanged deliberately."""
     return (
-        f"{operand.upper()} is read from {buffer.name}, {buffer.of.upper()}’s buffer by its name; the boxes fit only"
-        " that way, so D is taken to be the transposed product."
+        f"{operand.upper()} is read from {buffer.name}, {buffer.named_for.upper()}’s buffer by its name; the boxes fit"
+        " only that way, so D is taken to be the transposed product."
     )
 
 
@@ -93,9 +93,9 @@ def mark_wrong_steps(
     """
     handed = buffer.name if "desc" in buffer.name.lower() else f"the descriptor of {buffer.name}"
     message = (
-        f"{operand.upper()} of the instruction is given {handed}, which is {buffer.of.upper()}’s by"
-        " its name. Exchange the two descriptors in the call; if D is meant to be the transposed product, name the"
-        " buffers so."
+        f"{operand.upper()} of the instruction is given {handed}, which is named as"
+        f" {buffer.named_for.upper()}’s. Exchange the two descriptors in the call; if the transposed product is meant,"
+        " rename the buffers."
     )
     first = steps[0].read if steps else 0
     return [

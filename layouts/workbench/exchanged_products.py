@@ -1,7 +1,7 @@
-"""Find products that are given A's descriptor as B and B's as A, where only the other order fits the tiles.
+"""Find products with the descriptors of A and B exchanged, if only the other order fits the tiles.
 
-Names alone do not say so: a product may be meant to be the transposed one. Here the starts must agree: what is read as
-B moves by the 64 rows of A from tile to tile, so that its N columns overlap.
+Names alone do not prove it, since the transposed product may be intended. The starts must agree as well: the operand
+read as B advances by the 64 rows of A from tile to tile, so that its N columns overlap.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Bench, Span
-from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+from lanescope.workbench.uses import find_asm_uses
 
 MOST_PRODUCTS = 64  # of one kernel that are compared
 _ROWS_OF_A = 64  # of every wgmma (PTX ISA 9.1, 9.7.15.2)
@@ -53,9 +54,9 @@ def _check_run(text: KernelText, run: KernelRun, pitch: int) -> Iterator[Pitfall
     event, use = products[0]
     yield Pitfall(
         "operands_exchanged",
-        f"{use.arguments['a'].name} is given as A and {use.arguments['b'].name} as B, which are the other operand's by"
-        f" their names. What is read as B moves by {moved_b // pitch} rows from tile to tile, and the instruction reads"
-        f" {n}: exchange the two descriptors.",
+        f"{use.arguments['a'].name} is passed as A and {use.arguments['b'].name} as B, but each is named after the"
+        f" other operand. The start of B moves by {moved_b // pitch} rows from tile to tile, but the instruction reads"
+        f" {n} rows: exchange the two descriptors.",
         _find_place(text, event, use),
     )
 
@@ -72,7 +73,7 @@ def _is_crossed(use: DescriptorUse) -> bool:
 
 
 def _find_least_move(uses: Sequence[DescriptorUse], name: str, least: int) -> int | None:
-    """Return the least distance of whole row groups between the starts of an operand, None if it does not move."""
+    """Return the least distance between the starts of an operand, in whole row groups; None if it does not move."""
     starts: dict[object, set[int]] = {}
     moves: set[int] = set()
     for use in uses:

@@ -62,16 +62,20 @@ class _FillFinder:
                 yield from self._list_unread().find_mistakes()
             return
         others = list(self._find_others())
-        whole = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
-        parts = list(self._find_parts()) if whole and not others else []
+        all_known = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
+        parts = list(self._find_parts()) if all_known and not others else []
         if parts and self._is_product_exchanged():
-            message = f"{self._name_reader()} reads B's tile as A and A's as B, and they do not fit. Exchange the two"
+            message = (
+                f"{self._name_reader()} reads B's tile as A and A's as B, but the tiles do not fit. Exchange the two"
+            )
             message += " descriptors."
             parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
         yield from others or parts
         if not parts and not others:
             yield from self._list_unread().find_mistakes()
-            maps = {o.name: one for o in self.bench.operands if (one := self._find_operand_map(o)) is not None}
+            maps = {
+                o.name: tensor_map for o in self.bench.operands if (tensor_map := self._find_operand_map(o)) is not None
+            }
             yield from find_fixed_coordinates(self.text, self.copies, self._list_unread().list_multiplied(), maps)
 
     def _list_unread(self) -> UnreadSlices:
@@ -96,7 +100,7 @@ class _FillFinder:
         return "wgmma" if "wgmma" in kinds else "tcgen05.mma"
 
     def _multiplies_alone(self, kernel: KernelRun) -> bool:
-        """Return whether no call without code is given the accumulators, which are registers: it adds to none."""
+        """Return whether no bodiless call takes the accumulators, so that none can add to them."""
         products = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
         holders = [find_accumulator(run, self.blank, self.functions) for run in products]
         names = {holder.name for holder in holders if holder is not None}
@@ -110,20 +114,22 @@ class _FillFinder:
         )
 
     def _list_called_copies(self) -> Iterator[TileCopy]:
-        """Yield the copies of calls without code, with the number first that the loop moves."""
+        """Yield the copies of bodiless calls, with the coordinate that varies with the loop."""
         for event in (event for run in self.kernels for event in run.events if event.kind == "unknown"):
             copy = read_call_copy(self.text, event, event.run)[0] if isinstance(event.run, BodilessCall) else None
             if copy is not None:
-                known = [one for one in copy.at if one is not None and one.known is not None]
+                known = [
+                    coordinate for coordinate in copy.at if coordinate is not None and coordinate.known is not None
+                ]
                 yield replace(copy, at=tuple(known) if len(known) == 1 else ())
 
     # filled in part -------------------------------------------------------------------------------------------------
 
     def _find_parts(self) -> Iterator[Pitfall]:
-        """Yield boxes that are smaller than the tile, where one copy fills it; else the copies that are too few."""
+        """Yield boxes that are smaller than the tile that one copy fills; else tiles with too few copies."""
         maps = {operand.name: self._find_operand_map(operand) for operand in self.bench.operands}
         small = [maps[operand.name] for operand in self.bench.operands if self._find_lost(operand) is not None]
-        alike = len(maps) > 1 and all(one is not None and one in small for one in maps.values())
+        alike = len(maps) > 1 and all(tensor_map is not None and tensor_map in small for tensor_map in maps.values())
         for operand in self.bench.operands:
             lost = self._find_lost(operand)
             tensor_map = maps[operand.name]
@@ -139,7 +145,7 @@ class _FillFinder:
             )
             if at is not None:
                 name = operand.name.upper()
-                message = f"The copies do not fill {name}'s tile: {lost.why}. The rest holds what was there before."
+                message = f"The copies do not fill {name}'s tile: {lost.why}. The rest keeps its previous contents."
                 yield Pitfall("tma_tile_part", message, at)
 
     def _find_lost(self, operand: VerifiedOperand) -> Assumption | None:
@@ -155,8 +161,10 @@ class _FillFinder:
         return self.maps[number] if number < len(self.maps) else None
 
     def _find_box(self, tensor_map: TensorMap, alike: bool, item: int) -> Span | None:
-        """Find a number of a box, as the text gives it to cuTensorMapEncodeTiled. alike: whether the boxes of both
-        operands are too small: then the number of a function that makes both is at fault, not its arguments.
+        """Find the argument of cuTensorMapEncodeTiled that sets a box dimension.
+
+        alike: whether the boxes of both operands are too small: then the function that makes both is to blame, not its
+        arguments.
         """
         at = find_argument_span(self.blank, tensor_map.span, 6)
         if at is None or "ncode" not in tensor_map.source:
@@ -167,7 +175,7 @@ class _FillFinder:
     # the other operand's map ----------------------------------------------------------------------------------------
 
     def _find_others(self) -> Iterator[Pitfall]:
-        """Yield copies of one operand's map into the tile that is named for, and read as, the other's."""
+        """Yield copies of one operand's map into the tile that is named after, and read as, the other operand."""
         for copy in self.copies:
             named = self._find_letters(copy)
             if named is not None and named[0] != named[1] == named[2]:
@@ -179,7 +187,7 @@ class _FillFinder:
                 )
 
     def _is_product_exchanged(self) -> bool:
-        """Return whether copies fill the tiles that their maps are named for, and wgmma reads A's as B and B's as A."""
+        """Return whether copies fill the tiles that their maps are named after, but wgmma exchanges them."""
         letters = {named for copy in self.copies if (named := self._find_letters(copy)) is not None}
         return letters == {("a", "b", "a"), ("b", "a", "b")}
 
@@ -219,7 +227,7 @@ class _FillFinder:
 
 
 def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:
-    """Return the runs of kernels without those that are not known to the end, where another run of the kernel is."""
+    """Drop incomplete runs of kernels that have a complete run."""
     known = {run.name for run in runs if is_known(run, _GATHERED)}
     return [run for run in runs if run.name not in known or is_known(run, _GATHERED)]
 

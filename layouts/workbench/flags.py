@@ -14,8 +14,9 @@ _OTHER = {"0": "1", "1": "0", "false": "true", "true": "false"}
 
 
 def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
-    """Yield the edits of one flag in the template arguments of the calls of the function around a place: of one call,
-    then of all of them. A flag is 0, 1, false or true, or a constant that is one of these.
+    """Yield edits that flip one template flag in calls of the function around a place: in one call, then in all calls.
+
+    A flag is 0, 1, false or true, or a constant with such a value.
     """
     blank = blank_text(text)
     function = find_function_at(find_functions(blank), at)
@@ -25,11 +26,13 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     edits = [
         {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
     ]
-    numbers = sorted({n for own in edits for n in own}, reverse=True)  # transposes are the last template arguments
+    numbers = sorted(
+        {n for call_edits in edits for n in call_edits}, reverse=True
+    )  # transposes are the last template arguments
     for number in numbers:
-        yield from ((own[number],) for own in edits if number in own)
+        yield from ((call_edits[number],) for call_edits in edits if number in call_edits)
     for number in numbers:
-        every = dict.fromkeys(own[number] for own in edits if number in own)
+        every = dict.fromkeys(call_edits[number] for call_edits in edits if number in call_edits)
         if len(every) > 1:
             yield tuple(every)
 

@@ -1,7 +1,7 @@
-"""Where a wrong read of a tile that threads fill is reported: at the number of the descriptor's field that is wrong.
+"""Report a wrong read of a tile that threads fill at the number that sets the wrong descriptor field.
 
-`thread_descriptors.py` says which one field would make each read right; here is the place that gives it. An edit is
-offered where it was tried: with it the kernel's threads are run again.
+`thread_descriptors.py` finds the field that would make each read right; this module finds the number that sets it. An
+edit is offered only if the threads of the kernel, run again with it, read the right elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lanescope.workbench.thread_descriptors import FragmentFinding, Span
 from lanescope.workbench.thread_tiles import FragmentReport
 
 MOST_TRIED = 4
-_SAID = {"lbo": "LBO", "sbo": "SBO", "swizzle": "The swizzle mode"}
+_FIELD_NAMES = {"lbo": "LBO", "sbo": "SBO", "swizzle": "The swizzle mode"}
 _CODES = ("fragment_mismatch", "rows_repeated")
 Recheck = Callable[[str], FragmentReport]
 
@@ -28,20 +28,20 @@ def assign_fragment_blame(
 ) -> list[FragmentFinding]:
     """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
     every = list(report.findings)
-    wrong = [one for one in every if one.code in _CODES]
-    kinds = frozenset.intersection(*(one.changes for one in wrong)) if wrong else frozenset()
+    wrong = [finding for finding in every if finding.code in _CODES]
+    kinds = frozenset.intersection(*(finding.changes for finding in wrong)) if wrong else frozenset()
     if len(kinds) != 1:
         return every
-    ((field, had, needed),) = kinds
+    ((field, present, needed),) = kinds
     first = wrong[0]
     places = _find_places(built, first.span, field)
     if not places:
         return every
-    exact = replace_amounts(blame.text, places, had, needed, field)
+    exact = replace_amounts(blame.text, places, present, needed, field)
     edits = next(
         (
             edits
-            for edits in islice(chain(exact, scale_amounts(blame.text, places, had, needed)), MOST_TRIED)
+            for edits in islice(chain(exact, scale_amounts(blame.text, places, present, needed)), MOST_TRIED)
             if _is_repair(report, recheck(apply_edits(blame.text, edits)))
         ),
         (),
@@ -49,14 +49,14 @@ def assign_fragment_blame(
     if not edits:  # only the place of the read is known
         return every
     unit = 1 if field == "swizzle" else 16
-    message = f"{first.message} {_SAID[field]} is {unit * had:,} and has to be {unit * needed:,}."
-    reads = sum(one.reads for one in wrong)
+    message = f"{first.message} {_FIELD_NAMES[field]} is {unit * present:,} and has to be {unit * needed:,}."
+    reads = sum(finding.reads for finding in wrong)
     found = replace(first, message=message, span=edits[0].span, reads=reads, edits=edits)
-    return [found, *(one for one in every if one not in wrong)]
+    return [found, *(finding for finding in every if finding not in wrong)]
 
 
 def _find_places(built: Sequence[DescriptorBuilder], read: Span, field: str) -> tuple[Span, ...]:
-    """Return the places that give a field of the descriptors built at a read, else of any."""
+    """Return the places that set a field of the descriptors built at a read, else of all descriptors."""
     near = [b for b in built if b.span[0] < read[1] and read[0] < b.span[1]] or list(built)
     return tuple(dict.fromkeys(span for builder in near for span in builder.origins.get(field, ())))
 

@@ -1,10 +1,10 @@
-"""Sentences about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
+"""Messages about wrong fragments of an mma, by code; `thread_tiles.py` finds them."""
 
 from __future__ import annotations
 
 from lanescope.workbench.thread_fragments import ArrivedOperand
 
-_SAYS = {
+_MESSAGES = {
     "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other"
     " operand, which moves by the K of one instruction.",
     "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
@@ -16,21 +16,21 @@ _SAYS = {
     " 2 are exchanged: in the addresses of the lanes, or in the registers that mma takes.",
     "matrices_exchanged": "matrices 1 and 2 of ldmatrix are exchanged: lanes 8–15 give the rows that lanes 16–23"
     " should.",
-    "rows_repeated": "rows come twice, and part of the tile is never read: lanes of ldmatrix give the addresses of"
-    " others, as lanes 8–15 those of lanes 0–7.",
-    "rows_misaligned": "rows of ldmatrix are not multiples of 16 bytes apart, and it traps: change the pitch.",
-    "k_repeated": "positions along K come twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of .x2"
-    " those of lanes 0–7.",
+    "rows_repeated": "rows are loaded twice, and part of the tile is never read: some lanes of ldmatrix give the"
+    " addresses of other lanes, such as lanes 8–15 those of lanes 0–7.",
+    "rows_misaligned": "rows of ldmatrix are not 16-byte aligned, so that it traps: change the pitch.",
+    "k_repeated": "positions along K are loaded twice: lanes 16–31 give the addresses of lanes 0–15, or lanes 8–15 of"
+    " .x2 those of lanes 0–7.",
 }
 
 
 def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
-    """Describe what is wrong with a fragment."""
+    """Describe the mistake in a fragment."""
     assert arrived.warps is not None
     warp = next((w for w in arrived.warps if not w.separable or w.empty), arrived.warps[0])
     head = f"{arrived.name.upper()} of {arrived.instruction.ptx}: "
-    if code in _SAYS:
-        return head + _SAYS[code]
+    if code in _MESSAGES:
+        return head + _MESSAGES[code]
     if code == "tile_not_filled":
         return head + f"{warp.empty} of {warp.total} elements are read from bytes that no thread stores."
     if not warp.array:

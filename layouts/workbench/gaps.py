@@ -1,6 +1,6 @@
 """List which descriptors of a source text have a verdict, and briefly why the others have none.
 
-`check.py` tells it at the end of every file: a report in which nothing was verified does not look like a good one.
+`check.py` reports it for every file, so that a report without verified reads is not mistaken for a pass.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
 
 
 def _is_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> bool:
-    """Return whether a wrong step is no finding: another choice of what is assumed would mend it."""
+    """Return whether a wrong step is not a finding because another choice of an assumption would make it right."""
     crossed = any(cause.code == "operands_exchanged" for cause in step.causes)
     return crossed or bool(guesses.find_guess(operand, step))
 
@@ -132,7 +132,7 @@ def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
 
 
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
-    """Return why a descriptor that belongs to no operand is not verified."""
+    """Return why a descriptor without an operand is not verified."""
     if match := _NO_CODE.match(piece.title):
         return f"built by {match[1]}, whose code is not in the text"
     return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER

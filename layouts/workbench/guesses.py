@@ -1,6 +1,6 @@
 """Decide whether a mismatch depends on an assumption, by trying other choices.
 
-`check.py` asks for every wrong step, and calls one open that another choice mends.
+`check.py` calls it for every wrong step; a step that another choice makes right is an open point.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ APART = 4096  # bytes that an assumed address or stride is moved by, to see whet
 class Guesses:
     """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
-    def __init__(self, text: str, bench: Bench, given: Mapping[str, str]) -> None:
+    def __init__(self, text: str, bench: Bench, choices: Mapping[str, str]) -> None:
         self.text = text
         self.bench = bench
-        self.given = given
-        code = evaluate_with_choices(extract_code(text, text), PATIENCE, given)
+        self.choices = choices
+        code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 
@@ -69,7 +69,7 @@ class Guesses:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = build_bench(self.text, {**self.given, **chosen}, PATIENCE, copied=False, why=False)
+                self.tried[key] = build_bench(self.text, {**self.choices, **chosen}, PATIENCE, copied=False, why=False)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]
@@ -90,7 +90,7 @@ def _is_repaired(guesses: Guesses, chosen: dict[str, str], operand: VerifiedOper
 def _find_remaining_wrong(same: VerifiedOperand, operand: VerifiedOperand, wrong: OperandStep) -> OperandStep | None:
     """Find a step that is still wrong in the operand of another bench: of the same place, or right before.
 
-    None if the other choices mend the place and break nothing.
+    None if the other choices make the place right and no other step wrong.
     """
     if len(same.steps) != len(operand.steps):
         return same.first_wrong
@@ -108,10 +108,10 @@ def _find_same_operand(bench: Bench, again: Bench, operand: VerifiedOperand) -> 
 
 
 def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
+    """Yield (key, another value, description) for every assumed value that a mismatch may depend on."""
     for assumed in guesses.bench.assumed:
         about = assumed.key.partition(".")[2]
-        if assumed.key in guesses.given:
+        if assumed.key in guesses.choices:
             continue  # given by the user, hence not an assumption
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != operand.name:
             continue
@@ -124,7 +124,7 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
 
 
 def _list_assumed_stores(bench: Bench, operand: VerifiedOperand) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, another value, what is assumed) of the store of an operand, if nothing in the text names it."""
+    """Yield (key, another value, description) for the store of an operand, if nothing in the text names it."""
     if operand.guessed:
         for n, piece in enumerate(bench.pieces):
             if piece.kind in ("tensor_map", "layout") and n != operand.storage:

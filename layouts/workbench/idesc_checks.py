@@ -77,12 +77,12 @@ def check_tensor_code(text: str, asm_runs: Sequence[AsmRun], bench: Bench, targe
     if "tcgen05." not in text:
         return []
     uses = list(_find_words(asm_runs, target))
-    found = [one for use in uses for one in _check_word(text, use)]
+    found = [mistake for use in uses for mistake in _check_word(text, use)]
     plain = [use for use in uses if not any(_check_terms(text, use))]
     found += _check_operands(text, plain, bench)
     found += _check_columns(asm_runs, uses, target)
-    unique = {(one.code, one.span): one for one in reversed(found)}
-    return sorted(unique.values(), key=lambda one: one.span)
+    unique = {(mistake.code, mistake.span): mistake for mistake in reversed(found)}
+    return sorted(unique.values(), key=lambda mistake: mistake.span)
 
 
 def _find_words(asm_runs: Iterable[AsmRun], target: str) -> Iterator[_MmaWord]:
@@ -191,7 +191,7 @@ def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterat
 
 
 def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
-    """Return the rows of the box that a right operand fills; None if it is MN-major, or no tensor map stores it."""
+    """Return the box rows of a verified operand; None if it is MN-major, or no tensor map stores it."""
     stored = operand.stored or {}
     if operand.verdict != "match" or stored.get("kind") != "atoms" or stored.get("inner") != "K":
         return None
@@ -201,8 +201,8 @@ def _count_box_rows(bench: Bench, operand: VerifiedOperand) -> int | None:
 
 
 def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand) -> Iterator[Pitfall]:
-    """Yield an M or N that is less than the rows of the box that its operand fills, where no other instruction of the
-    text could read the rest.
+    """Yield an M or N that is less than the rows of the operand's box, if no other instruction of the text could read
+    the rest.
     """
     rows = _count_box_rows(bench, operand)
     if rows is None or len(_OPCODE_OF_MMA.findall(text)) != 1:
@@ -212,7 +212,7 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
     if read < rows and all(step.mn == 0 for step in same):
         name = "M" if operand.name == "a" else "N"
         size = use.word.m if operand.name == "a" else use.word.n
-        message = f"{name} is {size}: {read} of the {rows} rows of {operand.name.upper()}'s box are read, no other is."
+        message = f"{name} is {size}: only {read} of the {rows} rows of {operand.name.upper()}'s box are read."
         yield Pitfall("idesc_size", message, use.find_place(text, name.lower()))
 
 
@@ -261,9 +261,15 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
     run, count, span = allocation
     need = 0
     for use in uses:
-        whole = (use.form, use.word.m) in ((FORMS[0], 128), (FORMS[1], 256))
+        full_rows = (use.form, use.word.m) in ((FORMS[0], 128), (FORMS[1], 256))
         same = run.calls[:1] == use.run.calls[:1]
-        if whole and same and use.word.types["d"] in ("f32", "s32") and use.d is not None and len(use.d.pieces) <= 1:
+        if (
+            full_rows
+            and same
+            and use.word.types["d"] in ("f32", "s32")
+            and use.d is not None
+            and len(use.d.pieces) <= 1
+        ):
             first = use.d.const if 0 <= use.d.const < COLUMNS else 0
             need = max(need, first + use.word.n)
     if need > count:

@@ -1,7 +1,7 @@
 """The events of a kernel in execution order: fences, products, groups, waits and copies of the async proxy.
 
-`order.py` and `transfers.py` judge it. Calls of which it is not known what they do are events, too: nothing that they
-could do is called missing.
+`order.py` and `transfers.py` check them. Calls with unknown effects are events as well: an operation that they may
+perform is never reported as missing.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class KernelEvent:
         return self.run.loops if isinstance(self.run, AsmRun | BodilessCall) else ()
 
     def leads_to(self, later: KernelEvent) -> bool:
-        """Return whether every path to a later event goes through this one, unless it left on the way."""
+        """Return whether every path to a later event that does not leave the kernel passes through this event."""
         return later.arms[: len(self.arms)] == self.arms
 
 
@@ -136,9 +136,9 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
-    whole = [run for run in code.assembled if not run.part]
-    records = [*code.made, *whole, *code.skipped, *code.stored]
-    for record in sorted(records, key=lambda one: one.order):
+    complete_runs = [run for run in code.assembled if not run.part]
+    records = [*code.made, *complete_runs, *code.skipped, *code.stored]
+    for record in sorted(records, key=lambda record: record.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]
@@ -154,7 +154,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
 def _is_complete(
     code: Evaluation, calls: tuple[tuple[str, Span], ...], events: Sequence[KernelEvent], reached: int
 ) -> bool:
-    """Return whether every event of a kernel but its stores is known. reached: the order of its last record."""
+    """Return whether all events of a kernel except its stores are known. reached: the order of its last record."""
     unfinished = {name for name, _ in code.unfinished}
     if code.unread or unfinished & {name for name, _ in calls}:
         return False
@@ -194,7 +194,7 @@ def _list_events(
 
 
 def _find_wait_count(run: AsmRun, rest: str) -> int | None:
-    """Return the number of a wait. rest: the PTX behind its opcode."""
+    """Return the number of groups that a wait leaves pending. rest: the PTX after its opcode."""
     match = re.match(r"[.\w]*\s+(%\w+|%\[\w+\]|\d+)", rest)
     return find_operand_number(run, match[1]) if match else None
 

@@ -1,7 +1,7 @@
 """Tensor maps that a kernel uses and the text does not encode: parameters, or members of parameters.
 
-What such a map fills is open: -D gives its box and its swizzle, by names made of the map's (`map.box_0`, innermost
-first, and `map.swizzle`). `contents.py` makes stores of them where the text encodes no map.
+The box and the swizzle of such a map are unknown; -D gives them, by names derived from the map's (`map.box_0`,
+innermost first, and `map.swizzle`). `contents.py` makes stores of these maps if the text encodes none.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class _LoadedMap:
 
 
 def find_loaded_maps(code: Evaluation, choices: Mapping[str, str]) -> list[TensorMap]:
-    """Find the maps of the TMA loads of a text, each once. choices: values by name, as -D gives them; LayoutError for
-    one that is wrong.
+    """List the tensor maps of a text's TMA loads, each once.
+
+    choices: values by name, as -D gives them; LayoutError for an invalid value.
     """
     found: dict[str, _LoadedMap] = {}
     for loaded in _list_loaded(code):
@@ -66,7 +67,7 @@ def _find_rank(run: BodilessCall | AsmRun) -> int:
 
 
 def _find_map_name(value: object) -> str:
-    """Return the name of an argument whose type is that of a tensor map; "" of another."""
+    """Return the name of an argument of tensor-map type; "" for other arguments."""
     if isinstance(value, Address) and isinstance(value.place, Cell):
         cell = value.place
         inner = cell.value if isinstance(cell.value, OpaqueValue) else None
@@ -106,7 +107,7 @@ def _make_map(loaded: _LoadedMap, choices: Mapping[str, str]) -> TensorMap:
 
 
 def parse_swizzle(text: str) -> str | None:
-    """Parse a swizzle as CUtensorMapSwizzle, its code, a width in bytes or a mode's name; None for other text.
+    """Parse a swizzle: a CUtensorMapSwizzle name or code, a width in bytes, or a mode; None for other text.
 
     >>> parse_swizzle("CU_TENSOR_MAP_SWIZZLE_128B"), parse_swizzle("128"), parse_swizzle("64B"), parse_swizzle("0")
     ('128B', '128B', '64B', 'none')

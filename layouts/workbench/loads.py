@@ -1,6 +1,6 @@
 """Find which parts of a tile the TMA loads of a text fill.
 
-`bench_builder.py` asks for each operand; `stores.py` takes the map that is loaded from, `tiles.py` where its boxes are.
+`bench_builder.py` calls it for each operand; `stores.py` uses the loaded map, `tiles.py` the places of its boxes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True, slots=True)
 class BoxLoad:
-    """One run of a call that loads a box. to: byte address of its destination; maps: what its map may be called; span:
-    the call; loops: the turn of the loops around it whose ends are known; endless: whether there are others; turn: of
-    these; barriers: the addresses that it is given besides, of which one is its mbarrier's; order: its place among all
-    that the text runs.
+    """One execution of a call that loads a box.
+
+    to: byte address of the destination; maps: possible names of its map; span: the call; loops: values of the enclosing
+    loop variables if the loop bounds are known; endless: whether other loops enclose it; turn: the iteration of these;
+    barriers: its other address arguments, one of which is the mbarrier; order: its position in execution order.
     """
 
     to: LinearExpression
@@ -49,10 +50,11 @@ class BoxLoad:
 
 @dataclass(frozen=True, slots=True)
 class FilledTile:
-    """What the loads fill of one tile. offsets: where boxes begin, in bytes from the tile's first one; maps: the names
-    of what they load; open: whether they may fill more than is known; doubtful: where boxes begin that another mbarrier
-    announces than that of the first one, as those of the next stage; apart: whether a box begins at the first byte of
-    every tile of M or N.
+    """The part of one tile that loads fill.
+
+    offsets: byte offsets of boxes from the start of the tile; maps: names of the loaded maps; open: whether unknown
+    loads may fill more; doubtful: offsets of boxes on another mbarrier than the first box, such as those of the next
+    stage; apart: whether a box begins at the first byte of every tile of M or N.
     """
 
     offsets: frozenset[int]
@@ -82,9 +84,12 @@ class TextLoads:
         self.stores = list(list_thread_stores(code)) if code else []
 
     def find_filled(
-        self, base: LinearExpression | None, others: Iterable[LinearExpression], own: Collection[LinearExpression] = ()
+        self,
+        base: LinearExpression | None,
+        others: Iterable[LinearExpression],
+        operand_starts: Collection[LinearExpression] = (),
     ) -> FilledTile | None:
-        """Find what the loads fill of the tile that begins at `base`; None if no call is seen to fill it.
+        """Find the part of the tile at `base` that loads fill; None if no known call fills it.
 
         others: where other tiles and stages begin; own: those of the same operand.
         """
@@ -104,7 +109,7 @@ class TextLoads:
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         doubtful = frozenset(off for off, _ in own_map) - offsets
-        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(own))
+        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
@@ -128,16 +133,14 @@ class TextLoads:
 
 
 def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoad]]:
-    """Return the loads in the turn of a pipeline's loop that fills the tile's first byte: the next fills another
-    stage.
-    """
+    """Keep the loads in the pipeline iteration that fills the tile's first byte; later ones fill other stages."""
     turns = {load.turn for offset, load in loads if not offset}
     return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 
 
 def _drop_threads(start: LinearExpression) -> LinearExpression:
-    """Return where the first thread's descriptor begins in the first stage: warpgroups read parts of the tile that is
-    loaded whole, and stages are filled alike.
+    """Return the first thread's descriptor start in the first stage. Warpgroups read parts of one tile that is loaded
+    as a unit, and all stages are filled in the same way.
     """
     terms = tuple(term for term in start.terms if "threadIdx" not in term[0])
     if any(factor == 1 and not is_counter(name) for name, factor in terms):
@@ -146,7 +149,7 @@ def _drop_threads(start: LinearExpression) -> LinearExpression:
 
 
 def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
-    """Return whether an address has more terms than a tile's first byte, so that each warp or block fills a part.
+    """Return whether an address has terms that the tile's start lacks, so that each warp or block fills a part.
 
     end: bytes to the next tile; multiples of it are other stages.
     """
@@ -194,7 +197,7 @@ def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
 
 
 def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:
-    """Yield the loads of a call without a body: any of its addresses may be the destination, only one is in a tile."""
+    """Yield the loads of a bodiless call: any address argument may be the destination; only one is in a tile."""
     maps = {name for value in call.term.arguments for name in list_map_names(value)}
     for value in call.term.arguments:
         address = get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None
@@ -205,7 +208,7 @@ def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[B
 
 
 def _list_other_addresses(call: BodilessCall, to: LinearExpression) -> Iterator[str]:
-    """Yield the addresses and objects that a call is given besides its destination, in this turn of its loops."""
+    """Yield the address and object arguments of a call except the destination, in this iteration of its loops."""
     for value in call.term.arguments:
         if isinstance(value, OpaqueValue):
             turn = (f"{name} = {n.known}" for name, n in call.loops if re.search(rf"\b{re.escape(name)}\b", value.text))

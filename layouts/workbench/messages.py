@@ -1,4 +1,4 @@
-"""Sentences of the workbench: what a text contains, what is wrong, and what a verdict depends on.
+"""Messages of the workbench: contents of a text, mistakes, and assumptions behind a verdict.
 
 `bench_builder.py` calls `build_message` when all operands are judged; the page of a paste calls `describe_contents`.
 """
@@ -61,7 +61,7 @@ def build_message(
     assumed: Sequence[Assumption],
     missing: Sequence[str],
 ) -> Message:
-    """Build the headline and its reason: the cause, or what a verdict rests on."""
+    """Return the headline and its reason: the cause, or the assumptions behind a verdict."""
     line, why = render_headline(operands, pieces, missing)
     caution = () if decide_verdict(operands, pieces) == "mismatch" else list_cautions(operands, assumed)
     right = _build_match_message(operands)
@@ -158,7 +158,7 @@ def _describe_wrong_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, s
 
 
 def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequence[VerifiedOperand]) -> str:
-    """Return the wrong steps of an operand, and of those whose same steps are wrong for the same cause."""
+    """Describe the wrong steps of an operand and of operands with the same wrong steps and cause."""
     which, same = format_wrong_steps(operand), []
     for other in operands:
         step, name = other.first_wrong, other.name.upper()
@@ -174,7 +174,7 @@ def _describe_wrong_steps(operand: VerifiedOperand, code: str, operands: Sequenc
 
 
 def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, str]:
-    """Return (headline, reason) of right operands, with what is missing for those without a verdict."""
+    """Return (headline, reason) of right operands, and the missing information for those without a verdict."""
     right = [operand for operand in operands if operand.verdict == "match"]
     names = join_words(list(dict.fromkeys(operand.name.upper() for operand in right)))
     if max(operand.k_steps for operand in right) > 1:
@@ -189,7 +189,7 @@ def _describe_right_operand(operands: Sequence[VerifiedOperand]) -> tuple[str, s
 
 
 def list_cautions(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> tuple[str, ...]:
-    """Return what may cast doubt on right operands: reserved bits of their words, assumptions."""
+    """List reservations about right operands: reserved bits of their words, assumptions."""
     right = [operand for operand in operands if operand.verdict == "match"]
     bits: dict[str, list[str]] = {}
     for operand in right:
@@ -224,7 +224,9 @@ def _list_assumed_operands(assumption: Assumption) -> set[str]:
 
 
 def describe_first_bytes(operands: Sequence[VerifiedOperand], assumed: Sequence[Assumption]) -> str:
-    """Return a headline's remark on tiles that are assumed to start where the word does: it cannot confirm the word."""
+    """Return the headline's remark that tiles are assumed to start at the word's address, which therefore is not
+    verified.
+    """
     right = {operand.name for operand in operands if operand.verdict == "match"}
     bases = [
         assumption
@@ -257,13 +259,13 @@ def list_grounds(assumed: Sequence[Assumption]) -> list[str]:
 
 
 def describe_assumed_alignment(assumed: Sequence[Assumption]) -> str:
-    """Describe the addresses that are assumed to be aligned; "" if the text promises it of all."""
+    """Describe the addresses that are assumed to be aligned; "" if the text guarantees all alignments."""
     names = [assumption.label for assumption in assumed if assumption.placed]
     return f"Taken 1024-byte aligned: {join_words(names)}." if names else ""
 
 
 def describe_contents(pieces: Sequence[TextPiece], operands: Sequence[VerifiedOperand]) -> str:
-    """Describe what the text holds: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
+    """Describe the contents of the text: One tensor map, one descriptor and one instruction, in a K loop of 8 steps."""
     counts = {kind: sum(piece.kind == kind for piece in pieces) for kind in _KINDS}
     counted = [f"{_spell_count(n)} {_KINDS[kind][n > 1]}" for kind, n in counts.items() if n]
     if not counted:

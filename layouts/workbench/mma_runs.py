@@ -20,7 +20,7 @@ _PLACE = re.compile(r"%(\d+|\[\w+\])")
 
 @dataclass(frozen=True, slots=True)
 class TensorInstruction:
-    """An instruction of tcgen05 as an asm statement spells it. code: of the whole statement."""
+    """A tcgen05 instruction as spelled in an asm statement. code: PTX of the complete statement."""
 
     qualifiers: str
     operands: tuple[str, ...]

@@ -15,7 +15,7 @@ _OWNER = "::"
 
 
 def find_atom_mention(call: BodilessCall) -> InstructionMention | None:
-    """Return the instruction of a call of an atom's fma, with the majors that its type states; None of others."""
+    """Return the instruction of a call of an atom's fma, with the majors that its type states; None for other calls."""
     owner = dict(call.term.named).get(_OWNER)
     if call.term.head != "fma" or not isinstance(owner, ResolvedType):
         return None

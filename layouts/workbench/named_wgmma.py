@@ -1,6 +1,5 @@
-"""The wgmma that a call names whose code is not in the text: wgmma_m64n128k16(acc, desc_a, desc_b) says its shape, its
-name or the tensor map the type. It is an assumption, for only the name says so; `contents.py` asks for it where a text
-has no instruction.
+"""Derive the wgmma from the name of a bodiless call: wgmma_m64n128k16(acc, desc_a, desc_b) states the shape; the name
+or the tensor map states the type. This is an assumption; `contents.py` makes it only for a text without instructions.
 """
 
 from __future__ import annotations
@@ -37,28 +36,28 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
 
 
 def _find_instruction(head: str, shape: re.Match[str], kinds: Collection[str]) -> tuple[Instruction, Assumption] | None:
-    """Return the instruction that a function's name denotes, and what was assumed. kinds: element types of the tensor
+    """Return (the instruction that a function's name denotes, the assumption). kinds: element types of the tensor
     maps.
     """
-    every = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
-    types = _parse_type_names(head, shape.span(), every)
-    fitting = [i for i in every if _has_types(i, types)]
+    instructions = find_products({}, {dim: int(shape[dim]) for dim in "mnk"}, warpgroup=True)
+    types = _parse_type_names(head, shape.span(), instructions)
+    fitting = [i for i in instructions if _has_types(i, types)]
     likely = [i for i in fitting if i.types["a"] in kinds] or fitting
     if not likely:
         return None
     chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
     typed = "; the tensor map holds that type" if not types and chosen.types["a"] in kinds else ""
     why = f"{head} has no code in the text: taken as its name says{typed}"
-    choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
+    choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in instructions)]))[:MOST]
     return chosen, Assumption("instruction", "Instruction", chosen.ptx, why, choices)
 
 
-def _parse_type_names(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:
+def _parse_type_names(head: str, shape: tuple[int, int], instructions: list[Instruction]) -> dict[str, str]:
     """Parse the types in a name, by operand: of D, A and B, of D and both others, of both, or of D alone."""
     types = _TYPES.findall((head[: shape[0]] + " " + head[shape[1] :]).lower())
     if len(types) >= 3:
         return dict(zip("dab", types, strict=False))
-    inputs = {i.types["a"] for i in every}
+    inputs = {i.types["a"] for i in instructions}
     if len(types) == 2:
         return {"d": types[0], "a": types[1], "b": types[1]} if types[1] in inputs else {"a": types[0], "d": types[1]}
     if len(types) == 1:

@@ -1,6 +1,6 @@
 """Split names into words, and find the operand that a name denotes.
 
-`stores.py`, `uses.py`, `exchanged_buffers.py` and `tiles.py` tell by them whose buffer, tensor map or descriptor it is.
+`stores.py`, `uses.py`, `exchanged_buffers.py` and `tiles.py` use it to assign buffers, tensor maps and descriptors.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ def split_name(name: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def find_operand_letter(*names: str) -> str | None:
-    """Return a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None if they
-    do not, or say both.
+    """Return "a" or "b" if names indicate an operand: sA, desc_b, tma_map_A, smem.B; None for neither or both.
 
     >>> (find_operand_letter("tma_map_A"), find_operand_letter("smem_b"), find_operand_letter("sA", "sB"),
     ... find_operand_letter("barrier"))

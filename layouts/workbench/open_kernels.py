@@ -1,6 +1,4 @@
-"""Kernel templates of a text of which nothing names an instance: a run-time compiler makes it, and -D gives the same
-parameters by their names.
-"""
+"""Kernel templates that the text does not instantiate: a JIT compiler does, and -D gives their parameters by name."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _PARAMETER = re.compile(r"(\w+)\s*(=.*)?$", re.S)
 
 
 def find_open_parameters(text: str, given_names: Collection[str]) -> tuple[str, ...]:
-    """Find the parameters, without a default and not among those that are given, of the kernel templates of a text that
-    nothing instantiates.
-    """
+    """List the template parameters without a value, of kernel templates that the text does not instantiate."""
     names = dict.fromkeys(name for name in _list_parameters(text) if name not in given_names)
     return tuple(names)[:MOST]
 

@@ -1,4 +1,4 @@
-"""Names within open values: `-D` takes them, and the page has a field for each."""
+"""Names within unknown values: `-D` sets them, and the page has a field for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_THREADS = re.compile(r"(?:threadIdx|blockIdx|clusterIdx)(?:\.[xyz])?|laneid|
 
 
 def list_names(term: str, functions: bool = True) -> tuple[str, ...]:
-    """List the names that a term is made of, each once, without types, words of the language and names that are cut.
+    """List the names in a term, each once, without types, keywords and truncated names.
 
     functions: whether names of called functions are among them.
 
@@ -33,7 +33,7 @@ def list_names(term: str, functions: bool = True) -> tuple[str, ...]:
 
 
 def can_be_given(name: str) -> bool:
-    """Return whether one value of a name holds for a whole launch, so that -D can give it.
+    """Return whether a name has one value for a complete launch, so that -D can set it.
 
     >>> can_be_given("BK"), can_be_given("threadIdx.x"), can_be_given("…")
     (True, False, False)
@@ -42,7 +42,7 @@ def can_be_given(name: str) -> bool:
 
 
 def describe_open_value(label: str) -> str:
-    """Return what makes an open value known: the names in it, or that it differs from thread to thread.
+    """Describe what an unknown value depends on: names, or a variable that differs from thread to thread.
 
     >>> describe_open_value("BK")
     'depends on BK: give its value'
@@ -52,9 +52,9 @@ def describe_open_value(label: str) -> str:
     if NAME.fullmatch(label):
         return f"depends on {label}: give its value"
     names = list_names(label)
-    given = [name for name in names if can_be_given(name)]
-    if given:
-        return f"depends on {join_words(given)}: give {'its value' if len(given) == 1 else 'their values'}"
+    settable = [name for name in names if can_be_given(name)]
+    if settable:
+        return f"depends on {join_words(settable)}: give {'its value' if len(settable) == 1 else 'their values'}"
     if names:
         return f"depends on {join_words(names)}, which differs from thread to thread"
     return "depends on a value that has no name"
@@ -62,7 +62,7 @@ def describe_open_value(label: str) -> str:
 
 def add_open_names(assumed: dict[str, Assumption]) -> None:
     """Add the names within each open value that is a term; each can be given by -D."""
-    for assumption in [one for one in assumed.values() if one.missing]:
+    for assumption in [assumption for assumption in assumed.values() if assumption.missing]:
         term = assumption.label if assumption.key.startswith("at.") else find_open_name(assumption)
         if "…" in term or "another value" in term:  # not the whole term
             continue
@@ -74,6 +74,6 @@ def add_open_names(assumed: dict[str, Assumption]) -> None:
 
 
 def find_open_name(assumption: Assumption) -> str:
-    """Return the text's own words for a value that it leaves open; "" if it has none."""
+    """Return the source expression of an unknown value; "" if it has none."""
     match = re.search(rf"(?:{SAID_AS}|{GIVEN_AS}) (\S.*)$", assumption.why)
     return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""Verify one operand of one instruction: lay out its tile, verify its steps, name what is missing.
+"""Verify one operand of one instruction: lay out its tile, verify its steps, record missing information.
 
 `bench_builder.py` makes one OperandCase for each operand of a group of uses and keeps the VerifiedOperand that it
 returns.
@@ -131,7 +131,7 @@ class OperandCase:
         return TileRequest(self.name, view, rows, depth, self.contents.choices)
 
     def _lay_stored_tile(self, view: View) -> None:
-        """Lay out the operand's tile, or record what is missing for it."""
+        """Lay out the operand's tile, or record the missing information."""
         name = self.name.upper()
         if self._lay_preset(view):
             return
@@ -152,7 +152,7 @@ class OperandCase:
             self._request_values(layout, self.store)
 
     def _lay_preset(self, view: View) -> bool:
-        """Use the standard storage that was given for the operand; return whether one was."""
+        """Use the preset storage that was chosen for the operand; return whether one was chosen."""
         chosen = self.contents.choices.get(f"stored.{self.name}")
         words = (evaluate_word(turn.argument.value, self.contents.symbols) for turn in self.turns)
         word = next((word for word in words if word is not None), None)
@@ -294,14 +294,14 @@ class OperandCase:
             )
 
     def _list_warnings(self, turn: OperandTurn) -> list[Pitfall]:
-        """Return C's pitfalls in what a turn's descriptor is made of."""
+        """Return the C pitfalls in the expression of a descriptor."""
         piece = self.contents.find_piece([turn])
         return [warning for n, builder in self.contents.built if n == piece for warning in builder.warnings]
 
     # what is told -----------------------------------------------------------------------------------------------------
 
     def _name_gaps(self, view: View, steps: list[OperandStep]) -> None:
-        """Say which steps have no verdict though their tile is known, and which threads were not followed."""
+        """Record which steps have no verdict although their tile is known, and which threads were not followed."""
         tile = self.tile
         if tile is None:
             return
@@ -373,7 +373,7 @@ class OperandCase:
         return {**self.tile.spec, "base": base}, f"{self.tile.why} ({why})" if why else self.tile.why
 
     def _list_storage_assumptions(self) -> tuple[Assumption, ...]:
-        """Return what the operand's storage rests on and the text does not say."""
+        """List the assumptions about the operand's storage."""
         base = self.contents.assumed.get(f"base.{self.name}")
         assumptions = [*(self.tile.assumed if self.tile is not None else ()), *([base] if base else [])]
         return tuple(assumption for assumption in assumptions if assumption.of_storage)

@@ -1,7 +1,7 @@
 """Find missing fences, groups and waits in kernels with wgmma or bulk copies, and registers that nothing sets.
 
-Only what holds on every path is told: anything between two events that could be what is missing, also a call of which
-the code is not there, makes it open. Rules: PTX ISA 9.1, 9.7.15.4 and 9.7.15.7.
+Only mistakes on every path are reported. If code between two events may contain the missing operation, such as a call
+of a bodiless function, nothing is reported. Rules: PTX ISA 9.1, 9.7.15.4 and 9.7.15.7.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _KernelOrder:
                 )
 
     def _is_named_later(self, holder: Accumulator, products: Sequence[KernelEvent]) -> bool:
-        """Return whether code behind a wgmma names its accumulators, beside other wgmma."""
+        """Return whether code after a wgmma uses its accumulators, other than in wgmma."""
         spans = [event.at for event in products]
         named = re.compile(rf"\b{holder.name}\b").finditer(self.blank, holder.at[1], holder.function.body[1])
         return any(not any(first <= match.start() < past for first, past in spans) for match in named)
@@ -111,12 +111,12 @@ class _KernelOrder:
     # groups ---------------------------------------------------------------------------------------------------------
 
     def _check_groups(self) -> Iterator[Pitfall]:
-        """Yield groups that nothing waits for before their accumulators are used."""
+        """Yield wgmma groups whose accumulators are used without a wait."""
         loose: list[KernelEvent] = []
         groups: list[list[KernelEvent]] = []
         waits: list[KernelEvent] = []
         for event in self.kernel.events:
-            pending = [*loose, *(one for group in groups for one in group)]
+            pending = [*loose, *(product for group in groups for product in group)]
             if event.kind == "wgmma":
                 loose.append(event)
             elif event.kind == "commit":
@@ -132,7 +132,7 @@ class _KernelOrder:
                     yield from self._check_left_out(loose, event)
                 groups = groups[-event.count :] if event.count else []
                 waits.append(event)
-        yield from self._check_end(loose, [one for group in groups for one in group], waits)
+        yield from self._check_end(loose, [product for group in groups for product in group], waits)
 
     def _check_used(self, pending: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
         """Yield accumulators that are used between a wgmma and the wait for it."""
@@ -277,7 +277,7 @@ def _is_name(name: str) -> bool:
 
 
 def _find_scale(run: object) -> int | None:
-    """Return the scale-d of a wgmma, None if it is open."""
+    """Return the scale-d of a wgmma, None if unknown."""
     if not isinstance(run, AsmRun):
         return None
     mention: InstructionMention | None = next(

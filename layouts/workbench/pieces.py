@@ -46,8 +46,10 @@ def make_layout_piece(
     """Return the piece of a CuTe layout. If its value is unknown (None), its source text is the title."""
     if layout is None:
         return TextPiece("layout", _shorten_title(" ".join(text[slice(*spans[0])].split())), spans)
-    facts = {"cute": layout.whole, "label": layout.label}
-    return TextPiece("layout", _shorten_title(layout.whole), spans, facts, (layout.overlap,) if layout.overlap else ())
+    facts = {"cute": layout.notation, "label": layout.label}
+    return TextPiece(
+        "layout", _shorten_title(layout.notation), spans, facts, (layout.overlap,) if layout.overlap else ()
+    )
 
 
 def _shorten_title(title: str) -> str:
@@ -97,7 +99,7 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
 
 
 def _format_open(term: str) -> str:
-    """Return a term as a title shows it: OPEN for one that is cut, or what a loop has left of a value."""
+    """Return a term as titles show it: OPEN if it is truncated or unknown after a loop."""
     return OPEN if not term or _UNREADABLE.search(term) or len(term) > MOST_TERM else term
 
 
@@ -117,7 +119,7 @@ def describe_unread(piece: TextPiece) -> tuple[str, Span, tuple[str, ...]]:
 
 
 def make_word_piece(label: str, words: list[scan.PrintedWord]) -> TextPiece:
-    """Return the piece of descriptors that are written as numbers; label: what the text calls them."""
+    """Return the piece of descriptors that are written as numbers; label: their name in the text."""
     shown = ", ".join(format_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
     facts = {"words": [format_word(word.word) for word in words], "name": label}
     return TextPiece("descriptor", f"{label}: {shown}" if label else shown, tuple(word.span for word in words), facts)

@@ -1,7 +1,7 @@
 """C mistakes in expressions that make a descriptor, and edits that remove them: a shift amount, or a cast before it.
 
-`check.py` asks for each. As in `repairs.py`, nothing is offered that was not tried: the edited text is evaluated, and
-an edit counts only where that mistake is gone and no other has come.
+`check.py` calls it for each mistake. As in `repairs.py`, every edit is verified: the edited text is evaluated, and the
+edit is offered only if the mistake is gone and no other mistake appears.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _extend_to_lines(text: str, span: Span) -> Span:
 
 
 def find_pitfall_edits(text: str, pitfall: Pitfall, find_codes: Callable[[str], Counter[str]]) -> Edits:
-    """Find the edits that remove a mistake, () if none is known. find_codes: how often a text makes each mistake."""
+    """Find the edits that remove a mistake, () if none is known. find_codes: counts each mistake of a text."""
     if len(text) > MOST_CHARACTERS:
         return ()
     for edits in _list_edits(text, pitfall):

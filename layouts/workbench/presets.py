@@ -1,4 +1,4 @@
-"""Common storages of a tile, for a text that does not give an operand's; the user chooses one by name.
+"""Common storages of a tile, for texts that do not state how an operand is stored; the user chooses one by name.
 
 Sizes and order are those of CUTLASS's sm90 collectives (lanescope.shared.tiling.DEFAULT_ORDER); the swizzle is the
 word's, and the tile begins where the operand's first step does.

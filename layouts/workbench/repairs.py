@@ -1,9 +1,9 @@
-"""Find edits of a text that make its wrong reads right: which literal is wrong, and what it must be.
+"""Find edits of a text that make its wrong reads right: the wrong literals and their required values.
 
-`bench_builder.py` calls `find_repairs` where it is asked to. A cause (layouts/descriptor/verify.py) names the fields
-that are wrong and what they need; here are the places of the text that such a field came from. Nothing is offered that
-was not tried: the text is changed, evaluated and verified again, and an edit counts only where every step of the
-operand is then right, the same steps as before, and nothing else got worse.
+`bench_builder.py` calls `find_repairs` on request. A cause (layouts/descriptor/verify.py) names the fields
+that are wrong and their required values; this module finds the places of the text that set such a field. Every edit is
+verified: the edited text is evaluated again, and the edit is offered only if every step of the operand is right, the
+steps are the same as before, and no other result is worse.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def combine_edits(choices: Iterable[Iterable[Edits]]) -> Iterator[Edits]:
 
 
 def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: OperandStep, field: str) -> tuple[Span, ...]:
-    """Find the places of the text that may give a field: where its value came from, and the macros that are there."""
+    """Find the places of the text that may set a field: the origins of its value, and the macros used there."""
     spans = [span for builder in builders for span in builder.origins.get(field, ())]
     if field == "start_address":
         spans += [wrong.span, *wrong.around]
@@ -203,7 +203,7 @@ def _find_defines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int]]:
-    """Yield the whole numbers that are in these places, each once, but no amounts of shifts."""
+    """Yield the integer literals in these places, each once, without shift amounts."""
     seen: set[Span] = set()
     for first, past in places:
         for match in _NUMBER.finditer(text, first, past):
@@ -252,7 +252,7 @@ def scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) 
 
 
 def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
-    """Yield edits of factors of a K step that give this step's required start."""
+    """Yield edits of factors of a K step that produce the required start of this step."""
     first = next((s for s in operand.steps if (s.stage, s.mn) == (wrong.stage, wrong.mn)), wrong)
     fix = wrong.causes[0].fix
     if fix is None or first is wrong:
@@ -269,8 +269,8 @@ def _shift_start(text: str, code: str, places: Sequence[Span]) -> Iterator[Edits
     if code not in ("bytes_not_shifted", "not_shifted"):
         return
     for first, past in sorted(places, key=lambda span: span[0] - span[1]):
-        said = text[first:past]
-        assigned = re.search(r"(?<![=<>!|&^+*/-])=(?!=)\s*", said)
+        statement = text[first:past]
+        assigned = re.search(r"(?<![=<>!|&^+*/-])=(?!=)\s*", statement)
         begin = first + (assigned.end() if assigned else 0)
         value = text[begin:past].rstrip()
         if value and "\n" not in value:
@@ -296,7 +296,7 @@ def _move_mode(text: str, code: str, places: Iterable[Span]) -> Iterator[Edits]:
 
 
 def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:
-    """Yield the edits that store the tile with the swizzle that the word has."""
+    """Yield the edits that store the tile with the swizzle of the descriptor."""
     if operand.storage is None:
         return
     named = Descriptor(wrong.word, operand.form).mode.name.upper()

@@ -35,7 +35,7 @@ class TextPiece:
     """One item that a text contains.
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: a short description; spans: its
-    places; facts: as POST /read has them; notices: rules it breaks and C pitfalls; doubts: what is unusual but may be
+    places; facts: as POST /read has them; notices: rules it breaks and C pitfalls; doubts: unusual code that may be
     right; operands: the operands of the instruction that it belongs to; origins: for a descriptor, field → the places
     of the text that set it; suspects: (code, place) of each doubt.
     """
@@ -72,7 +72,7 @@ class Assumption:
 
     @property
     def of_storage(self) -> bool:
-        """Whether it decides where an operand is stored although the text does not give that."""
+        """Whether it determines where an operand is stored, which the text does not state."""
         return bool(self.value) and self.why != "as given" and self.key.partition(".")[0] in _STORAGE_KEYS
 
     @property
@@ -171,7 +171,7 @@ class VerifiedOperand:
     why: how the descriptors were assigned to this operand; stored: the storage (as in the HTTP API) that was verified
     against, None if the text has none; stored_why: where the storage comes from; guessed: whether nothing in the text
     assigns that storage to the operand; fits: standard tiles that the first step reads if there is no storage; missing:
-    what is needed for a verdict.
+    information needed for a verdict.
     """
 
     name: str
@@ -229,7 +229,7 @@ class VerifiedOperand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a text contains, and whether its descriptors read what is stored.
+    """The contents of a text, and whether its descriptors read the tiles as stored.
 
     verdict: mismatch if any step reads other bytes or a rule is broken; match if every operand with a descriptor was
     verified and is right; else unknown. headline: one sentence; detail: why, and where; missing: sentences that name

@@ -1,6 +1,6 @@
 """Find instructions with their operands, printed descriptor words and CuTe layouts as written in a text.
 
-`contents.py` makes pieces of what is found here; `uses.py` reads the operands of asm statements with it.
+`contents.py` makes pieces of the results; `uses.py` reads the operands of asm statements with it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PrintedLayout:
     unit_bits: int | None
     start: int | None = None
     stages: int = 1
-    whole: str = ""
+    notation: str = ""
     stage_stride: int | None = None
     overlap: str = ""
 
@@ -183,7 +183,7 @@ def find_words(text: str) -> tuple[PrintedWord, ...]:
 
 
 def find_layouts(text: str) -> Iterator[PrintedLayout]:
-    """Find the CuTe layouts of a text that have two modes, or two and stages."""
+    """Find the CuTe layouts of a text with two modes, or with two modes and stages."""
     count = 0
     for match in _CUTE.finditer(text):
         spelled = _balance_parentheses(match[0])
@@ -218,12 +218,12 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
 
 
 def make_printed_layout(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:
-    """Return a layout made by code; None unless it has two modes, or two and stages."""
+    """Return a layout made by code; None unless it has two modes, or two modes and stages."""
     return _make_layout(layout, str(layout), label, span) if _is_tile(layout) else None
 
 
 def _is_tile(layout: cute.CuteLayout) -> bool:
-    """Return whether a layout has two modes, or two and stages."""
+    """Return whether a layout has two modes, or two modes and stages."""
     return isinstance(layout.shape, tuple) and len(layout.shape) in (2, 3)
 
 
@@ -247,7 +247,7 @@ def _make_layout(layout: cute.CuteLayout, spelled: str, label: str, span: Span) 
         unit_bits=layout.unit_bits,
         start=start,
         stages=stages,
-        whole=spelled,
+        notation=spelled,
         stage_stride=distance,
         overlap=over,
     )

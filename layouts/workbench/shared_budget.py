@@ -58,7 +58,7 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
-    """Find kernels and launches that exceed a target's shared memory; "" for any target."""
+    """Find kernels and launches that exceed the shared memory of a target ("" for any)."""
     if text.code.python or "__global__" not in text.code.text:
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
@@ -96,8 +96,8 @@ def count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re
     known, bits = find_size(name), find_element_bits(name)
     size = known.bytes if known is not None else bits // 8 if bits and bits % 8 == 0 else None
     counts = [
-        compute_number(blank, functions, (match.start(3) + one.start(1), match.start(3) + one.end(1)))
-        for one in re.finditer(r"\[([^\]]*)\]", match[3])
+        compute_number(blank, functions, (match.start(3) + dimension.start(1), match.start(3) + dimension.end(1)))
+        for dimension in re.finditer(r"\[([^\]]*)\]", match[3])
     ]
     sure = [count for count in counts if count is not None]
     return prod(sure) * size if size and len(sure) == len(counts) else None
@@ -132,7 +132,7 @@ def _check_limits(
 
 
 def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
-    """Yield launches that request more than 48 KB for a kernel that nothing else names."""
+    """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
     if _RAISED.search(blank):
         return
     for match in _LAUNCH.finditer(blank):
@@ -144,7 +144,7 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
             or not any(function.kernel and function.name == match[1] for function in functions)
         ):
             continue
-        at = match.start(2) + sum(len(one) + 1 for one in arguments[:2])
+        at = match.start(2) + sum(len(argument) + 1 for argument in arguments[:2])
         span = at + len(arguments[2]) - len(arguments[2].lstrip()), at + len(arguments[2].rstrip())
         count = compute_number(blank, functions, span)
         if count is not None and count > STATIC_SHARED_MEMORY:
@@ -173,6 +173,6 @@ def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, de
             return None
         known[name] = str(value)
     try:
-        return evaluate_constant(re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda one: known.get(one[0], one[0]), text)).word
+        return evaluate_constant(re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda name: known.get(name[0], name[0]), text)).word
     except LayoutError:
         return None

@@ -1,6 +1,6 @@
 """Element sizes that a text leaves open: of an undeclared pointer's target, or of a template type.
 
-`contents.py` takes them once, and puts them into the evaluated code before anything else is read from it.
+`contents.py` assumes them once and substitutes them in the evaluated code before it is used.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def find_open_sizes(evaluation: Evaluation) -> dict[str, str]:
             for name, _ in piece.source.terms:
                 match = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
                 if match:
-                    of = match[1] if match.re is _SIZE else match[3]
-                    if _names_elements(of):
-                        sizes.setdefault(f"sizeof({of})", of)
+                    pointer_or_type = match[1] if match.re is _SIZE else match[3]
+                    if _names_elements(pointer_or_type):
+                        sizes.setdefault(f"sizeof({pointer_or_type})", pointer_or_type)
     return dict(list(sizes.items())[:MOST])
 
 
-def _names_elements(of: str) -> bool:
+def _names_elements(pointer_or_type: str) -> bool:
     """Return whether, by its name, a pointer (*sA) or a type (T) may be that of an operand's elements."""
-    if of.startswith("*"):
-        return _OTHER_POINTER.search(of) is None
-    return _ELEMENT.search(of) is not None and _OTHER.search(of) is None
+    if pointer_or_type.startswith("*"):
+        return _OTHER_POINTER.search(pointer_or_type) is None
+    return _ELEMENT.search(pointer_or_type) is not None and _OTHER.search(pointer_or_type) is None
 
 
 def assume_sizes(
@@ -63,15 +63,14 @@ def assume_sizes(
 ) -> list[tuple[str, Assumption]]:
     """Return (symbol, assumption) of every open size; without a clue the size stays open.
 
-    An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
-    taken in bytes.
+    A pointer into an operand's tile points to its elements; memory whose pointer is cast to another type counts bytes.
     """
     assumptions: list[tuple[str, Assumption]] = []
-    for size, of in find_open_sizes(evaluation).items():
-        name = of.removeprefix("*")
+    for size, pointer_or_type in find_open_sizes(evaluation).items():
+        name = pointer_or_type.removeprefix("*")
         key = f"size.{name}"
-        label = f"Bytes that {name} counts in" if of.startswith("*") else f"Bytes of {of}"
-        known = "is not declared" if of.startswith("*") else "is not defined"
+        label = f"Bytes that {name} counts in" if pointer_or_type.startswith("*") else f"Bytes of {pointer_or_type}"
+        known = "is not declared" if pointer_or_type.startswith("*") else "is not defined"
         if key in choices:
             assumptions.append(
                 (size, Assumption(key, label, str(read(choices[key], key, 1, 256)), "as given", CHOICES))

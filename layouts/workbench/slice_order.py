@@ -1,5 +1,5 @@
 """Determine the slice of each execution of an instruction: its loops are classified as K steps, M and N tiles or
-stages, by what they move and how they are named.
+stages, by the addresses that they move and by their names.
 
 `bench_builder.py` calls `find_places` once for each instruction; `statements.py` says which calls follow one another as
 K steps.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench import statements
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
 _K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)
@@ -196,12 +196,12 @@ def is_staged(use: DescriptorUse) -> bool:
 
 
 def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:
-    """Map each loop variable to k, m, n, stage, or "" if it moves nothing."""
+    """Map each loop variable to k, m, n or stage; "" if no descriptor depends on it."""
     turns: dict[str, set[int]] = {}
     for use in uses:
         for name, value in use.loops:
             turns.setdefault(name, set()).add(value)
-    moves = _moves(uses, lines)
+    moves = _find_moved_operands(uses, lines)
     order = list(turns)
     operands = {name for use in uses for name in use.arguments}
     roles: dict[str, str] = {}
@@ -216,7 +216,7 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
     return roles
 
 
-def _moves(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
+def _find_moved_operands(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:
     """Map each loop variable to the operands whose descriptors it moves while the other loops do not change."""
     moves: dict[str, set[str]] = {}
     first: dict[tuple[object, ...], tuple[int, Lines]] = {}

@@ -27,7 +27,9 @@ class SourceObjects:
 def find_source_objects(
     text: str, choices: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
 ) -> SourceObjects:
-    """Find what a source text makes; the arguments are those of check_text, which finds the text evaluated then."""
+    """Find the descriptors and tensor maps of a text; takes the arguments of check_text, and caches the evaluation for
+    it.
+    """
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(choices, headers, target))
     if code is None:
         return SourceObjects()

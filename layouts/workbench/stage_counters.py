@@ -1,11 +1,11 @@
-"""Stage counters that go on from tile to tile, so that their value is unknown after the first tile."""
+"""Stage counters that continue from tile to tile, so that their value is unknown after the first tile."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 _FORGOTTEN = "'"  # marks the name of a variable whose value a loop has left unknown: stage'2
 _CHOSEN = (" ? ", "…")  # and that of a value which a condition chooses, of which long ones are shortened
@@ -17,11 +17,11 @@ CounterTerm = tuple[str, str, int]
 def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
     """Split the uses of one tile by the stage counters in their start addresses.
 
-    A persistent kernel goes on with the stage at which the tile before ended. Its counter is known for the first tile
-    only; after it, it moves every K step of a turn by the same number of stages. A name counts as such a counter if all
-    uses of a turn have it with the same factor, and if turns with a known stage are apart by just that factor. Where
-    the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all turns must have
-    one such name, with the same factor.
+    A persistent kernel continues with the stage after that of the previous tile. Its counter is known for the first
+    tile only; later it offsets every K step of an iteration by the same number of stages. A name counts as such a
+    counter if all uses of a turn have it with the same factor, and if turns with a known stage are apart by just that
+    factor. Where the stage is unknown from the first tile on, since a warpgroup begins in the middle of the ring, all
+    turns must have one such name, with the same factor.
     """
     turns = _split_into_turns(uses)
     distances = _measure_stages(turns)
@@ -39,11 +39,11 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
 
 
 def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]) -> list[list[DescriptorUse]]:
-    """Return the groups, of those whose stage a condition chooses only MOST_ALIKE that read alike."""
+    """Return the groups; of those whose stage depends on a condition, at most MOST_ALIKE with equal reads."""
     kept: list[list[DescriptorUse]] = []
     alike: Counter[object] = Counter()
     for terms, members in groups.items():
-        reads = tuple((use.of, str(use.site), _list_constants(use)) for use in members)
+        reads = tuple((use.function, str(use.site), _list_constants(use)) for use in members)
         alike[reads] += 1
         if alike[reads] <= MOST_ALIKE or not any(_is_chosen(name) for _, name, _ in terms):
             kept.append(members)
@@ -73,7 +73,10 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
         for operand, argument in members[0].arguments.items():
             if argument.address is not None and not _list_forgotten_terms(members[0]):
                 starts[operand].append(argument.address.const)
-    return {operand: {two - one for one in found for two in found if two > one} for operand, found in starts.items()}
+    return {
+        operand: {later - earlier for earlier in found for later in found if later > earlier}
+        for operand, found in starts.items()
+    }
 
 
 def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:
@@ -82,7 +85,7 @@ def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, 
     for members in turns:
         terms = _list_forgotten_terms(members[0])
         for operand in members[0].arguments:
-            factors[operand].add(tuple(factor for of, _, factor in terms if of == operand))
+            factors[operand].add(tuple(factor for name, _, factor in terms if name == operand))
     only = {operand: next(iter(found)) for operand, found in factors.items() if len(found) == 1}
     return {operand: of_operand[0] for operand, of_operand in only.items() if len(of_operand) == 1}
 

@@ -1,4 +1,4 @@
-"""Find stages that are read at another distance than they are copied at."""
+"""Find stages whose distance in reads differs from their distance in copies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.addresses import evaluate_word
 from lanescope.workbench.blamed_terms import STAGE, narrow_to_term
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Span
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.tcgen05 import make_view
-from lanescope.workbench.uses import DescriptorUse, find_asm_uses
+from lanescope.workbench.uses import find_asm_uses
 
 TITLES = {"stage_distance": "Stages are read at another distance than they are copied at"}
 _WRAP = re.compile(r"== (\d+) \? 0 : ")  # a counter that begins again after so many stages
@@ -54,7 +55,7 @@ class _StagedRead:
 
 
 def find_stage_distances(text: KernelText) -> list[Pitfall]:
-    """Find reads whose stage counter moves them by other bytes than the copies' moves these; each place once."""
+    """Find reads whose bytes per stage differ from those of the copies; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
     found: dict[Span, Pitfall] = {}
@@ -71,16 +72,16 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         if stages is not None:
             copied[stages.buffer].append((stages, copy))
     sites: dict[tuple[Span, str], list[_StagedRead]] = defaultdict(list)
-    for one in _list_reads(run) if copied else ():
-        sites[one.event.at, one.operand].append(one)
+    for read in _list_reads(run) if copied else ():
+        sites[read.event.at, read.operand].append(read)
     for of_site in sites.values():
         read = of_site[0]
         copies = copied.get(read.stages.buffer, [])
         distances = {stages.step for stages, _ in copies}
-        same = len({(one.step, one.stages.buffer) for one in of_site}) == len(distances) == 1
+        same = len({(read.step, read.stages.buffer) for read in of_site}) == len(distances) == 1
         if not same or read.step in distances:
             continue
-        counts = [{one.count for one in every if one.count} for every in _list_stages(of_site, copies)]
+        counts = [{stages.count for stages in every if stages.count} for every in _list_stages(of_site, copies)]
         ring = counts[0].pop() if counts[0] == counts[1] and len(counts[0]) == 1 else 0
         distance = distances.pop()
         if ring > 1 or _is_wrong(read, distance):
@@ -90,11 +91,11 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
 def _list_stages(
     of_site: Sequence[_StagedRead], copies: Sequence[tuple[Stages, PlacedCopy]]
 ) -> tuple[list[Stages], list[Stages]]:
-    return [one.stages for one in of_site], [stages for stages, _ in copies]
+    return [read.stages for read in of_site], [stages for stages, _ in copies]
 
 
 def _is_wrong(read: _StagedRead, distance: int) -> bool:
-    """Return whether no numbering of the stages lets reads at one distance take copies at another."""
+    """Return whether no assignment of stages matches reads at one distance to copies at another."""
     if read.step > distance:
         return bool(read.step % distance)
     return read.step < _measure_extent(read)  # two turns read some of the same bytes
@@ -135,8 +136,8 @@ def split_address(line: LinearExpression) -> Stages | None:
 
 def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: PlacedCopy) -> Pitfall:
     message = (
-        f"{read.operand.upper()} of wgmma begins {read.step:,} bytes further in each stage, and the copies into"
-        f" {read.stages.buffer} {distance:,}: after the first stage it does not read what was copied."
+        f"{read.operand.upper()} of wgmma advances by {read.step:,} bytes from stage to stage, but the copies into"
+        f" {read.stages.buffer} by {distance:,}: from the second stage on it does not read the copied data."
     )
     if read.step == copy.count != distance and copy.argument is not None:
         return Pitfall("stage_distance", message, copy.argument)

@@ -12,9 +12,9 @@ import numpy as np
 
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.slice_order import is_staged
-from lanescope.workbench.uses import DescriptorUse
 
 
 def mark_shared_stages(
@@ -53,7 +53,7 @@ def _list_chunks(
 
 
 def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
-    """Describe the bytes that a stage shares with the first one; "" if none, or if it is the same stage."""
+    """Describe the bytes that a stage shares with the first one; "" if none or if both are one stage."""
     earlier, later = chunks_of[first], chunks_of[stage]
     shared = len(earlier & later)
     again = min(earlier) == min(later) and later <= earlier  # of the last some steps may be left out

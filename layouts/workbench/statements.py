@@ -1,6 +1,6 @@
 """Consecutive calls, each of which is one K step of both operands.
 
-`slice_order.py` asks `find_k_runs` before it places the uses of an instruction by their loops and addresses.
+`slice_order.py` calls `find_k_runs` before it places the uses of an instruction by their loops and addresses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.cxx.source_text import find_closing, split_arguments, strip_comments
 from lanescope.workbench.addresses import list_start_names
-from lanescope.workbench.uses import DescriptorUse
+from lanescope.workbench.descriptor_use import DescriptorUse
 
 Span = tuple[int, int]
 Run = tuple[object, ...]  # which calls belong together: the loops' turn, the calls around, and the first of them
@@ -52,21 +52,21 @@ def _find_runs(uses: Sequence[DescriptorUse], text: str) -> Iterator[list[int]]:
         yield run
 
 
-def _is_next(use: DescriptorUse, two: DescriptorUse, text: str) -> bool:
-    if use.loops != two.loops or not use.computed or not two.computed or set(use.arguments) != set(two.arguments):
+def _is_next(use: DescriptorUse, other: DescriptorUse, text: str) -> bool:
+    if use.loops != other.loops or not use.computed or not other.computed or set(use.arguments) != set(other.arguments):
         return False
-    parting = _find_parting_statements(use, two)
+    parting = _find_parting_statements(use, other)
     if parting is None:
         return False
     (_, end), (first, _) = parting
     return end <= first and not _BREAKS.search(strip_comments(text[end:first]))
 
 
-def _find_parting_statements(use: DescriptorUse, two: DescriptorUse) -> tuple[Span, Span] | None:
+def _find_parting_statements(use: DescriptorUse, other: DescriptorUse) -> tuple[Span, Span] | None:
     """Find the statements at which the paths to two uses diverge; None if they do not, or at different depths."""
-    if len(use.site) != len(two.site):
+    if len(use.site) != len(other.site):
         return None
-    ways = (*use.site[1:], use.site[0]), (*two.site[1:], two.site[0])  # outermost first
+    ways = (*use.site[1:], use.site[0]), (*other.site[1:], other.site[0])  # outermost first
     for left, right in zip(*ways, strict=True):
         if left != right:
             return (left, right) if isinstance(left, tuple) and isinstance(right, tuple) else None
@@ -111,11 +111,11 @@ def _is_given_same_accumulator(run: Sequence[DescriptorUse], text: str) -> bool 
     spans = [parting for use in rest if (parting := _find_parting_statements(first, use)) is not None]
     if len(spans) < len(rest):
         return None
-    said = [text[slice(*span)] for span in (spans[0][0], *(two for _, two in spans))]
-    sums = [tuple(" ".join(call.split()) for call in _SUM.findall(call)) for call in said]
+    statement_texts = [text[slice(*span)] for span in (spans[0][0], *(later for _, later in spans))]
+    sums = [tuple(" ".join(call.split()) for call in _SUM.findall(call)) for call in statement_texts]
     if all(sums):
         return len(set(sums)) == 1
-    arguments = [_split_arguments(call) for call in said]
+    arguments = [_split_arguments(call) for call in statement_texts]
     if len({len(call) for call in arguments}) != 1:
         return None
     columns = [texts for texts in zip(*arguments, strict=True) if not _has_no_sums(texts, run, text)]

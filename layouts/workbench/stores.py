@@ -1,7 +1,7 @@
 """Find which tensor map or CuTe layout of a text holds which operand's tile, and why.
 
 `contents.py` collects the stores, `bench_builder.py` calls `pair_stores` once for each instruction; `tiles.py` makes a
-storage of what was chosen.
+storage of the chosen one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TileStore:
 
     A tensor of shared memory has more names, its first byte in the names of descriptors' starts (`begins`), what its
     pointer counts (`bits`, None if that is open), what its layout depends on where the text leaves it `open`, and
-    the function that makes it (`of`).
+    the function that makes it (`function`).
     """
 
     piece: int
@@ -45,7 +45,7 @@ class TileStore:
     begins: LinearExpression | None = None
     bits: int | None = None
     open: str = ""
-    of: str = ""
+    function: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class TileStore:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What a text says of where one operand's tile is.
+    """Facts from the text about where one operand's tile is stored.
 
     buffer: the operand whose buffer it is given, itself unless the names say otherwise; chosen: the number of a store
     that was given; addresses: names that its descriptors are made of; start: the first start of its descriptors;
@@ -134,7 +134,7 @@ def pair_stores(stores: Sequence[TileStore], clues: Sequence[Clues], used: Colle
         if store.operand is None
         and store.begins is None
         and not (store.map is not None and store.map.source == LOADED)  # only its loads determine its operand
-        and not any(store is one for one in assigned)
+        and not any(store is other for other in assigned)
     ]
     return {**chosen, **_assign_in_order(rest, free, used)}
 
@@ -196,21 +196,21 @@ def _assign_in_order(rest: Sequence[TileStore], free: Sequence[str], used: Colle
 
 
 def find_tensors_over(
-    stores: Iterable[TileStore], start: LinearExpression | None, operand: str, of: str = ""
+    stores: Iterable[TileStore], start: LinearExpression | None, operand: str, function: str = ""
 ) -> list[TileStore]:
     """Find the tensors whose buffer a descriptor begins in, one of each layout.
 
-    Of several, the last that begins before it. Of several with that start, those of the function that takes the
-    descriptor (`of`), and those that the operand's letter names.
+    Of several, the last that begins at or before it. Of several with that start, those of the function that takes the
+    descriptor (`function`), and those that the operand's letter names.
     """
     if start is None or not start.terms:
         return []
     begins = [(s.begins.const, s) for s in stores if s.begins is not None and s.begins.terms == start.terms]
     last = max((at for at, _ in begins if at <= start.const), default=None)
     here = [store for at, store in begins if at == last]
-    here = [store for store in here if store.of == of] or here
+    here = [store for store in here if store.function == function] or here
     here = [store for store in here if any(find_operand_letter(name) == operand for name in store.others)] or here
-    return list({s.layout.whole if s.layout else "": s for s in reversed(here)}.values())[::-1]
+    return list({s.layout.notation if s.layout else "": s for s in reversed(here)}.values())[::-1]
 
 
 def _is_output_store(store: TileStore) -> bool:
@@ -230,7 +230,7 @@ def _describe_several_maps(loaded: Iterable[TileStore]) -> str:
 
 
 def _describe_several(tensors: Iterable[TileStore]) -> str:
-    layouts = " and ".join(tensor.layout.whole if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
+    layouts = " and ".join(tensor.layout.notation if tensor.layout else f"one that {tensor.open}" for tensor in tensors)
     return f"the text lays several tensors over its buffer: {layouts}"
 
 

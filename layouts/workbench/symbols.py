@@ -34,14 +34,14 @@ def take_symbols(
     view: View,
     aligned: Mapping[str, int],
 ) -> list[Assumption]:
-    """Return what was taken for the symbols of the turns' descriptors, or is missing; the values are put into `known`.
+    """Return the assumptions about the symbols of the turns' descriptors; add their values to `known`.
 
-    A symbol that every turn's start has in the same way only moves the whole tile: an address is taken where its
-    declaration lets it be (`aligned`), 1024-aligned without one, another symbol as 0. One that a field or the distance
-    of two turns depends on has to be given.
+    A symbol with one factor in every start only moves the complete tile. An address is assumed as aligned as its
+    declaration states (`aligned`), else 1024-byte aligned; any other such symbol is assumed to be 0. A symbol that a
+    field or the distance between two turns depends on must be given by the user.
     """
     symbols = _Symbols(turns, known, aligned)
-    assumptions = (symbols.take(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
+    assumptions = (symbols.assume_symbol(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))
     return [assumption for assumption in assumptions if assumption is not None]
 
 
@@ -69,7 +69,7 @@ class _Symbols:
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
-    def take(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
+    def assume_symbol(self, name: str, choices: Mapping[str, str], view: View) -> Assumption | None:
         """Return the assumption for a symbol, with value "" if it must be given; None if it is known."""
         key = f"at.{name}"
         if key in choices:
@@ -94,7 +94,7 @@ class _Symbols:
         return Assumption(key, name, hex(self.known[name]), why)
 
     def _take_move(self, key: str, name: str) -> Assumption:
-        """Assume 0 for what moves the whole tile, or the least number that leaves no start below 0."""
+        """Assume 0 for a symbol that moves the complete tile, or the least value that keeps all starts non-negative."""
         at, factor = 0, self.shared[name]
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
             at = -(self.least // factor)

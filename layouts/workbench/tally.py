@@ -58,12 +58,12 @@ def drop_proved(
     unverified: tuple[UnverifiedReads, ...], bench: Bench, proved: Collection[tuple[str, str]]
 ) -> tuple[UnverifiedReads, ...]:
     """Subtract the steps of operands that were verified otherwise. proved: (instruction, operand)."""
-    rest = {one.reason: one.count for one in unverified}
+    rest = {reads.reason: reads.count for reads in unverified}
     for operand in bench.operands:
         if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
             unknown = sum(step.verdict == "unknown" for step in operand.steps)
             rest[operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE] -= unknown + operand.left
-    return tuple(replace(one, count=rest[one.reason]) for one in unverified if rest[one.reason] > 0)
+    return tuple(replace(reads, count=rest[reads.reason]) for reads in unverified if rest[reads.reason] > 0)
 
 
 def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
@@ -75,7 +75,7 @@ def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
 
 
 def _find_assumed_storage(operand: VerifiedOperand, guesses: Guesses) -> str:
-    """Describe what is assumed about an operand's storage and reader; "" if the text names both."""
+    """Describe the assumptions about an operand's storage and reader; "" if the text names both."""
     if operand.one_of:
         return f"The text has {operand.one_of} instructions, and does not say which of them reads the descriptor."
     assumed = next((assumption.summary for assumption in operand.assumed), "")

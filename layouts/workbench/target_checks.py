@@ -1,8 +1,8 @@
 """Find instructions of a source text that the target does not have.
 
 An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
-target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. What an `#if` leaves
-out for the target is not looked at.
+target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. Code that an `#if`
+excludes for the target is ignored.
 
 Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation (__CUDA_ARCH__,
 __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
@@ -41,7 +41,7 @@ _MOST_PLACES = 400  # of instructions in one text
 class _Missing:
     """An instruction that the target lacks: its spelling, the reason, and its place."""
 
-    said: str
+    message: str
     span: Span
 
 
@@ -60,10 +60,10 @@ def make_target_macros(target: str) -> dict[str, str]:
         "__CUDA_ARCH_SPECIFIC__": value if suffix == "a" else NOT_DEFINED,
         "__CUDA_ARCH_FAMILY_SPECIFIC__": value if suffix else NOT_DEFINED,
     }
-    for number in dict.fromkeys(_get_number(one) for one in TARGETS):
+    for number in dict.fromkeys(_get_number(name) for name in TARGETS):
         specific = suffix == "a" and number == match[1]
         defined[f"__CUDA_ARCH_FEAT_SM{number}_ALL"] = "1" if specific else NOT_DEFINED
-    return {f"macro.{name}": given for name, given in defined.items()}
+    return {f"macro.{name}": value for name, value in defined.items()}
 
 
 def _get_number(target: str) -> str:
@@ -89,13 +89,15 @@ def find_missing_instructions(
         if live is not None and not live(missing.span[0]):
             continue
         if in_module or any(first <= missing.span[0] < past for first, past in spans):
-            findings.setdefault(missing.said, Pitfall("instruction_not_on_target", missing.said, missing.span))
+            findings.setdefault(missing.message, Pitfall("instruction_not_on_target", missing.message, missing.span))
         else:
-            open_.setdefault(missing.said, (f"{missing.said} Whether a kernel reaches it is not known.", missing.span))
+            open_.setdefault(
+                missing.message, (f"{missing.message} Whether a kernel reaches it is not known.", missing.span)
+            )
     for run in runs:  # of macros, whose instructions are elsewhere than they run
-        for said in _explain_opcodes(run.text, target):
-            findings.setdefault(said, Pitfall("instruction_not_on_target", said, run.span))
-    return list(findings.values()), [one for said, one in open_.items() if said not in findings]
+        for message in _explain_opcodes(run.text, target):
+            findings.setdefault(message, Pitfall("instruction_not_on_target", message, run.span))
+    return list(findings.values()), [point for message, point in open_.items() if message not in findings]
 
 
 def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], bool]:
@@ -125,7 +127,7 @@ def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     """Yield the instructions that a target lacks: those that are spelled as PTX, then atoms of CUTLASS."""
     joined, places = join_strings(blank_matches(COMMENT, text))
     spelled: list[Span] = []
-    for match in islice((one for one in catalog.OPCODE.finditer(joined) if one[2]), _MOST_PLACES):
+    for match in islice((found for found in catalog.OPCODE.finditer(joined) if found[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1
         spelled.append(span)
         if missing := _explain_opcode("".join(match[0].split()), target):
@@ -149,10 +151,12 @@ def _explain_opcode(opcode: str, target: str) -> str:
         return _explain_missing(opcode, targets, target, instruction.family.name)
     head = ".".join(opcode.split(".")[:2])
     families = [family for family in catalog.families() if family.opcode.text.startswith(head)]
-    every = {one for family in families for one in list_targets_with(family.name)}
+    every = {name for family in families for name in list_targets_with(family.name)}
     short = head if head in {family.opcode.text for family in families} else opcode.split(".")[0]
     return (
-        _explain_missing(short, [one for one in TARGETS if one in every], target, families[0].name) if families else ""
+        _explain_missing(short, [name for name in TARGETS if name in every], target, families[0].name)
+        if families
+        else ""
     )
 
 
@@ -160,7 +164,7 @@ def _explain_missing(name: str, targets: Sequence[str], target: str, family: str
     why = explain_missing(name, targets, target) if targets else None
     if why is None:
         return ""
-    same = any(strip_suffix(one) == strip_suffix(target) for one in targets)  # the GPU has it then
+    same = any(strip_suffix(name) == strip_suffix(target) for name in targets)  # the GPU has it then
     instead = find_substitutes(target, family) if family and not same else ()
     does = f" {target} has {join_words([word.replace('_', '.') for word in instead])} for it." if instead else ""
     return " ".join(why) + does

@@ -1,7 +1,7 @@
 """tcgen05.mma as a reader of descriptors, next to wgmma.
 
-`uses.py` asks for the uses of a text's asm statements; `bench_builder.py`, `operands.py` and `verification.py` take how
-such an instruction reads its operands from `make_view`.
+`uses.py` lists its uses in asm statements; `bench_builder.py`, `operands.py` and `verification.py` call `make_view` for
+the way in which it reads its operands.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Find mistakes of order in kernels with tcgen05: an accumulator that nothing sets, a product without commit, and
-registers of tcgen05.ld without a wait.
+"""Find ordering mistakes in kernels with tcgen05: an uninitialized accumulator, a product without commit, and registers
+of tcgen05.ld without a wait.
 
-Only kernels are judged of which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations), 9.7.16.8
-(tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
+Only kernels are checked in which every call is known. Rules: PTX ISA 9.1, 9.7.16.6.4 (asynchronous operations),
+9.7.16.8 (tcgen05.ld, tcgen05.wait) and 9.7.16.10.9 (enable-input-d).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     for kernel in text.runs:
         if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
             continue
-        whole = (run for run in text.code.assembled if not run.part)
-        ran = [run for run in whole if any(name == kernel.name for name, _ in run.calls)]
+        complete_runs = (run for run in text.code.assembled if not run.part)
+        ran = [run for run in complete_runs if any(name == kernel.name for name, _ in run.calls)]
         for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
             found.setdefault((mistake.code, mistake.span), mistake)
     return list(found.values())
@@ -46,8 +46,8 @@ def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pi
         return  # an excerpt
     if products and not _list_runs(asm_runs, "tcgen05.commit"):
         message = (
-            "No tcgen05.commit follows this tcgen05.mma: no mbarrier tells when it has ended, and tcgen05.ld reads its"
-            " accumulator."
+            "No tcgen05.commit follows this tcgen05.mma: no mbarrier signals its completion before tcgen05.ld reads"
+            " its accumulator."
         )
         yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
     inputs = [_find_input(run) for run in products]
@@ -96,9 +96,9 @@ def _find_input(run: AsmRun) -> tuple[bool, Span]:
     if flag.startswith("{"):  # disable-output-lane is before it
         return False, run.span
     if not flag.startswith("%") and not flag.isdecimal():
-        given = find_predicate_source(flag, found.code)
-        if given is None:
+        source = find_predicate_source(flag, found.code)
+        if source is None:
             return flag == "true", run.span
-        flag = given
+        flag = source
     value, span, _ = find_operand_argument(run, flag, 0)
     return value is not None and bool(value.known), span

@@ -26,10 +26,10 @@ _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w*(?:::\w+)*(?=\s*(?:\{\s*\}|\(\s*\))?\s*\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTensor:
-    """A tensor of shared memory. begins: its first byte, in the names that descriptors' starts have; names: its buffer,
-    the tensor, its layout; bits: of what the pointer counts, None if its type is open.
+    """A tensor in shared memory.
 
-    layout: None if the text leaves it open, and then `open` says what it depends on or why CuTe refuses it.
+    begins: address of its first byte, in the symbols of descriptor starts; names: of its buffer, the tensor, its
+    layout; bits: size of the pointer's target, None if unknown; layout: None if unknown, with the reason in `open`.
     """
 
     begins: LinearExpression
@@ -38,7 +38,7 @@ class SharedTensor:
     layout: CuteLayout | None
     bits: int | None
     open: str = ""
-    of: str = ""  # the function that makes it
+    function: str = ""  # the function that makes it
 
 
 def find_named_layouts(evaluation: Evaluation, bits: int | None) -> Iterator[tuple[str, Span, CuteLayout]]:
@@ -74,7 +74,7 @@ def find_shared_tensors(
             continue
         code = evaluation.text[slice(*tensor.span)]
         if frozenset(tensor.begins.terms) in known or _SHARED.search(code):
-            tensors.setdefault((tensor.begins, str(tensor.layout), tensor.open, tensor.names, tensor.of), tensor)
+            tensors.setdefault((tensor.begins, str(tensor.layout), tensor.open, tensor.names, tensor.function), tensor)
         if len(tensors) >= MOST:
             break
     return list(tensors.values())
@@ -101,9 +101,15 @@ def _make_tensor(call: BodilessCall, text: str, element_bits: int | None) -> Sha
         open_ = f"depends on {shorten_value(error.words, 60)}, which the text does not give"
     except LayoutError as error:
         open_ = f"is not one that CuTe makes: {error.message}"
-    of = call.calls[0][0] if call.calls else ""
+    function = call.calls[0][0] if call.calls else ""
     return SharedTensor(
-        begins=begins, names=tuple(dict.fromkeys(names)), span=span, layout=layout, bits=bits, open=open_, of=of
+        begins=begins,
+        names=tuple(dict.fromkeys(names)),
+        span=span,
+        layout=layout,
+        bits=bits,
+        open=open_,
+        function=function,
     )
 
 

@@ -96,7 +96,7 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
 
 
 def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether the stores that fill what a descriptor reads fill bytes, too, that no descriptor reads."""
+    """Return whether the stores that fill a descriptor's bytes also fill bytes that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)
     for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
@@ -107,7 +107,7 @@ def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
     """Return whether the operand's rows are the same rows of the array for every earlier slice of K."""
-    return all(not one.is_same_rows(origin) or one.rows == origin.rows for one in earlier)
+    return all(not fragment.is_same_rows(origin) or fragment.rows == origin.rows for fragment in earlier)
 
 
 def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
@@ -116,11 +116,11 @@ def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorU
     """
     if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
         return False
-    return not any(one.has_rows_twice or one.repeated_k for one in (a[1], b[1]))
+    return not any(fragment.has_rows_twice or fragment.repeated_k for fragment in (a[1], b[1]))
 
 
 def _append_repeat(use: DescriptorUse) -> str:
-    return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads rows of the tile twice, not others."
+    return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads some rows twice, others never."
 
 
 def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:

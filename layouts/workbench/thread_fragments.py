@@ -1,8 +1,8 @@
 """Trace the fragment that arrives at an mma: the origin of each element as a function of row and column.
 
-Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and the K that p and q count is the
-same: else no matrix product comes of it, in whichever order rows and columns are taken. What is stored in another order
-along K in both operands is right.
+Elements of A come from `a(m) + p(k)` of one array, those of B from `b(n) + q(k)`, and p and q count the same K:
+otherwise the result is not a matrix product, in any order of rows and columns. Another order along K is right if both
+operands have it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class FragmentOrigin:
 
     @property
     def padded(self) -> bool:
-        """Whether whole rows are not written, and the others are rows and columns of one array: what the product gives
-        in those rows may be left alone.
+        """Whether complete rows are never written and the others are rows and columns of one array. The kernel may
+        ignore the results in these rows.
         """
         rows = self.filled.any(axis=1)
         if not self.array or rows.all() or not rows.any() or not self.filled[rows].all():
@@ -144,7 +144,7 @@ class FragmentOrigin:
         return int(count) if along and count == int(count) else None
 
     def has_rows_within(self, count: int) -> bool:
-        """Return whether other rows lie between its first element and the one `count` elements along K behind it."""
+        """Return whether other rows begin between its first element and the element `count` positions later along K."""
         for row in zip(*self.rows, strict=True):
             ratios = {b / a if a else None for a, b in zip(self.k_step, row, strict=True) if a or b}
             ratio = ratios.pop() if len(ratios) == 1 else None
@@ -202,8 +202,8 @@ def find_wrong_register(arrived: ArrivedOperand) -> int:
 
 
 def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
-    """Return where an operand's registers of one ldmatrix are given in another order than it fills them; None if they
-    are in its order. That is in the asm statement of the product, else in the call around it.
+    """Return the place (the asm statement of the product, else the call around it) that passes the registers of one
+    ldmatrix in another order than it fills them; None if the order is right.
     """
     numbers = [register.number for register in arrived.registers]
     if len(arrived.loads) != 1 or numbers == sorted(numbers):
@@ -240,8 +240,8 @@ def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, nam
     registers = use.a if name == "a" else use.b
     data = [register.data for register in registers]
     operand = instruction.operand(name)
-    known = len(data) == operand.registers and all(one is not None for one in data)
-    warps = locate_warps(run, [one for one in data if one is not None], operand, use) if known else None
+    known = len(data) == operand.registers and all(register is not None for register in data)
+    warps = locate_warps(run, [register for register in data if register is not None], operand, use) if known else None
     return ArrivedOperand(name, instruction, registers, warps)
 
 
@@ -249,9 +249,9 @@ def locate_warps(
     run: KernelRunner, data: Sequence[DataBytes], operand: Operand, use: MmaUse
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known."""
-    whole = join_data(list(data))
+    fragment = join_data(list(data))
     size = operand.container_bits // 8
-    first = DataBytes(whole.record[:, ::size], whole.thread[:, ::size], whole.byte[:, ::size])
+    first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
     if (first.record[use.active] == OPEN).any():
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
@@ -303,8 +303,9 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
 
 
 def is_packed_descriptor(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether what a descriptor reads is copied in the order of global memory, in every pattern of the swizzle:
-    memory may hold it as it is read, swizzled by the program that made it.
+    """Return whether the bytes of a descriptor are copied in the order of global memory, in every swizzle pattern.
+
+    Global memory may then contain the tile in the order in which it is read, swizzled by the program that wrote it.
     """
     places = find_described_places(use.word, use.seen)
     swizzled = Descriptor(use.word, use.seen.form).mode.chunks > 1

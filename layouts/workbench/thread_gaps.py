@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class CheckedKernel:
     """A kernel that multiplies by mma or loads by ldmatrix.
 
-    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts for what is open.
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it.
     """
 
     name: str
@@ -69,8 +69,8 @@ def _make_sentence(gap: str) -> str:
 
 
 def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[str, tuple[str, ...]]:
-    """Return why products of a kernel's run have no verdict, and what -D takes for it. left: of each operand without
-    one whether its form is followed; reached: whether there is any product.
+    """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). left: of each
+    operand without one whether its form is followed; reached: whether there is any product.
     """
     forms = tuple(left)
     if reached and not forms:
@@ -92,9 +92,7 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
 
 
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
-    """List the kernels of a text that multiply by mma or load by ldmatrix, as its words say it, with the gap of what is
-    never followed.
-    """
+    """List the kernels of a text with mma or ldmatrix, with the reason if their fragments are never followed."""
     if is_ptx_module(text):
         if found := _MMA.search(text) or _LDMATRIX.search(text):
             yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
@@ -115,15 +113,15 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
 def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
     """List the first asm statement of a function in a text that has no kernel."""
     for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
-        inside = next((one for one in pattern.finditer(text) if blank[: one.start()].count("{")), None)
+        inside = next((found for found in pattern.finditer(text) if blank[: found.start()].count("{")), None)
         if inside is not None:
             yield CheckedKernel("", inside.span(), gap)
             return
 
 
 def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
-    """Return why a kernel's fragments are never followed, "" if they are; None for a kernel without any. bodies: of the
-    kernel and what it calls; has_atoms: whether the text names an MMA atom of CuTe.
+    """Return why a kernel's fragments are never followed, "" if they are; None without fragments. bodies: of the kernel
+    and of the functions that it calls; has_atoms: whether the text names an MMA atom of CuTe.
     """
 
     def has(pattern: re.Pattern[str]) -> bool:

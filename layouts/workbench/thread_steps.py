@@ -12,24 +12,24 @@ Product = tuple[MmaUse, Mapping[str, ArrivedOperand]]
 
 
 def is_turned(
-    runner: KernelRunner, product: MmaUse, earlier: Sequence[Product], one: ArrivedOperand, other: ArrivedOperand
+    runner: KernelRunner, product: MmaUse, earlier: Sequence[Product], operand: ArrivedOperand, other: ArrivedOperand
 ) -> bool:
-    """Return whether an operand goes on along K to the next product of the same accumulators only if the .trans of its
-    ldmatrix is toggled, by steps of a stride that has a name, while the other operand goes on as it is.
+    """Return whether an operand continues along K to the next product of the same accumulators only if .trans of its
+    ldmatrix is toggled, by steps of a named stride, while the other operand continues as it is.
     """
-    if not one.loads or other.warps is None or one.instruction.operand(one.name).container_bits != 16:
+    if not operand.loads or other.warps is None or operand.instruction.operand(operand.name).container_bits != 16:
         return False
     for use, operands in earlier:
         if not product.has_result_of(use) or not _is_next_turn(use.turns, product.turns):
             continue
-        before = operands[one.name]
+        before = operands[operand.name]
         if (
             _count_step(operands[other.name].warps, other.warps) != 1
-            or _count_step(before.warps, one.warps) is not None
+            or _count_step(before.warps, operand.warps) is not None
         ):
             continue
         old = reload_operand(runner, use, before, True, False)
-        new = reload_operand(runner, product, one, True, False)
+        new = reload_operand(runner, product, operand, True, False)
         named = any(name and k for name, k in zip(new[0].names, new[0].k_step, strict=True)) if new else False
         if named and _count_step(old, new) == 1:
             return True
@@ -43,7 +43,7 @@ def _is_next_turn(earlier: Sequence[int], later: Sequence[int]) -> bool:
 
 
 def _count_step(before: Sequence[FragmentOrigin] | None, after: Sequence[FragmentOrigin] | None) -> int | None:
-    """Return by how many whole fragments the first warp's moves along K; None if it moves otherwise or is not known."""
+    """Return how many fragments the first warp's operand moves along K; None if it moves otherwise or is unknown."""
     if not before or not after or not (before[0].separable and after[0].separable):
         return None
     count, width = before[0].count_k(after[0]), after[0].places[0].shape[1]

@@ -16,6 +16,13 @@ from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.fragment_causes import (
+    JudgedProduct,
+    find_cause,
+    find_k_order,
+    find_repeated_rows,
+    find_wrong_k_step,
+)
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
@@ -25,9 +32,7 @@ from lanescope.workbench.thread_fragments import (
     find_misordered_registers,
     find_mma,
     find_wrong_register,
-    is_packed_load,
     locate_operand,
-    reload_operand,
 )
 from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 from lanescope.workbench.thread_steps import Product, is_turned
@@ -100,7 +105,7 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
     kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
-    common = [f for f in reports[0].findings if all((f.code, f.span) in one for one in found)]
+    common = [f for f in reports[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
     return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved)
 
@@ -112,12 +117,12 @@ def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
 def _take_gap(
     kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
 ) -> CheckedKernel:
-    """Return a kernel with the gap of its runs, that nothing ran it, or none."""
+    """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
     if kernel.gap or not kernel.name:
         return kernel
     if kernel.name in gaps:
         return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
-    was_run = any(one.name == kernel.name for report in reports for one in report.kernels)
+    was_run = any(run.name == kernel.name for report in reports for run in report.kernels)
     return kernel if was_run else replace(kernel, gap=NOT_REACHED)
 
 
@@ -154,8 +159,8 @@ def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
 
 
 def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
-    for site, one, two in run.clashes if run.products or run.descriptors else ():
-        message = f"Threads {one} and {two} store different elements in the same bytes: rows of the tile overlap."
+    for site, first, second in run.clashes if run.products or run.descriptors else ():
+        message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
         yield FragmentFinding("stores_overlap", message, site)
 
 
@@ -168,14 +173,15 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
     seen: set[object] = set()
     count: dict[object, int] = {}
     history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
-    waiting: list[tuple[_Judge, ArrivedOperand, ArrivedOperand]] = []
+    waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
     pairs: dict[object, list[Product]] = {}
     for use in run.runner.products:
         key = use.span, use.calls
         if (*key, "a") not in verdicts.uses:
             verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
-            (key, name, tuple(id(one.load or one.data) for one in of)) for name, of in (("a", use.a), ("b", use.b))
+            (key, name, tuple(id(register.load or register.data) for register in registers))
+            for name, registers in (("a", use.a), ("b", use.b))
         }
         count[key] = count.get(key, 0) + (not which <= seen)
         if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
@@ -184,175 +190,39 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         instruction = find_mma(use.opcode)
         if instruction is not None:
             a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
-            for one in (a, b):
-                if one.warps is not None:
-                    history.setdefault((key, one.name), []).append((use.turns, one.warps))
+            for operand in (a, b):
+                if operand.warps is not None:
+                    history.setdefault((key, operand.name), []).append((use.turns, operand.warps))
             same = pairs.setdefault(key, [])
-            waiting.append((_Judge(run, use, history, same), a, b))
+            waiting.append((JudgedProduct(run, use, history, same), a, b))
             same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
     return verdicts
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
-    """One product under judgement; history: earlier fragments by place and operand; pairs: products of its place."""
-
-    run: KernelRun
-    use: MmaUse
-    history: Mapping[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
-    pairs: Sequence[Product]
-
-    def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
-        return self.history.get(((self.use.span, self.use.calls), name), [])
-
-    def find_turn_offset(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
-        """Return the distance that an operand moves per iteration of the outermost loop that moves it."""
-        for turns, warps in reversed(self.list_earlier(name)):
-            for other, before in self.list_earlier(name):
-                if len(turns) == len(other) and turns and turns[0] == other[0] + 1 and turns[1:] == other[1:]:
-                    difference = tuple(b - a for a, b in zip(before[0].base, warps[0].base, strict=False))
-                    if before[0].names == warps[0].names and any(difference):
-                        return warps[0].names, difference
-        return None
-
-
-def _judge_product(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
-    stuck = _find_other_step(judge, a, b)
-    orders = {one.name: _find_order(one) for one in (a, b)}
+def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
+    stuck = find_wrong_k_step(judge, a, b)
+    orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
     same = orders["a"] is not None and orders["a"] == orders["b"]
-    for one, other in ((a, b), (b, a)):
-        if one.warps is None:
+    for operand, other in ((a, b), (b, a)):
+        if operand.warps is None:
             continue
-        if orders[one.name] is not None and (same or one.name in plain):
-            code = _find_repeats(judge, one)
-        elif orders[one.name] is not None and other.name not in plain and other.warps is not None:
+        if orders[operand.name] is not None and (same or operand.name in plain):
+            code = find_repeated_rows(judge, operand)
+        elif orders[operand.name] is not None and other.name not in plain and other.warps is not None:
             continue  # which of the two is stored in another order along K is not known
         else:
-            code = _find_cause(judge, one, orders[one.name] is not None)
-        if not code and stuck == one.name:
+            code = find_cause(judge, operand, orders[operand.name] is not None)
+        if not code and stuck == operand.name:
             code = "k_step_differs"
-        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, one, other):
-            code = "trans_extra" if ".trans" in one.loads[0].opcode else "trans_missing"
+        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
+            code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
         if code is None:
             continue
-        verdicts.judged.add((judge.use.span, judge.use.calls, one.name))
-        _add_finding(verdicts, judge.run.runner.text, judge.use, one, code)
-
-
-def _find_other_step(judge: _Judge, a: ArrivedOperand, b: ArrivedOperand) -> str:
-    """Return the operand whose step along K from one iteration to the next is not its own width while the other's is;
-    "" if neither.
-    """
-    if a.warps is None or b.warps is None:
-        return ""
-    turns = judge.use.turns
-    before = {name: dict(judge.list_earlier(name)) for name in "ab"}
-    for depth in range(len(turns)):
-        last = (*turns[:depth], turns[depth] - 1, *turns[depth + 1 :])
-        if last not in before["a"] or last not in before["b"]:
-            continue
-        moved = {one.name: before[one.name][last][0].count_k((one.warps or ())[0]) for one in (a, b)}
-        if any((one.warps or ())[0].has_rows_within(moved[one.name] or 0) for one in (a, b)):
-            return ""  # blocks that are packed in global memory
-        widths = {one.name: (one.warps or ())[0].places[0].shape[1] for one in (a, b)}
-        wrong = [name for name, count in moved.items() if count and count != widths[name]]
-        right = [name for name, count in moved.items() if count == widths[name]]
-        if len(wrong) == len(right) == 1:
-            return wrong[0]
-    return ""
-
-
-def _find_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:
-    """Return the order along K that all warps get; None if they differ or it is unknown."""
-    if arrived.warps is None or not all(warp.separable for warp in arrived.warps):
-        return None
-    orders = {warp.k_order for warp in arrived.warps}
-    return orders.pop() if len(orders) == 1 else None
-
-
-def _is_right(judge: _Judge, name: str, warps: tuple[FragmentOrigin, ...] | None) -> bool:
-    """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
-    if warps is None:
-        return False
-    way = judge.find_turn_offset(name)
-    for warp in warps:
-        if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
-            return False
-        if not warp.has_even_rows:
-            return False
-        if way is not None and (way[0] != warp.names or not warp.follows_along_k(way[1])):
-            return False
-    return True
-
-
-def _find_cause(judge: _Judge, arrived: ArrivedOperand, separable: bool) -> str | None:
-    """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
-    assert arrived.warps is not None
-    runner = judge.run.runner
-    if cause := _find_load_cause(judge, arrived):
-        return cause
-    if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
-        return None  # code outside the text may fill it
-    if any(warp.padded for warp in arrived.warps) or (
-        arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)
-    ):
-        return None  # rows of padding, or global memory may hold the tile in the order in which it is read
-    return _find_warp_cause(arrived.warps, separable)
-
-
-def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
-    """Return the code of what is wrong with the elements that the warps of a product hold."""
-    if separable:
-        return "k_repeated" if any(warp.repeated_k for warp in warps) else None
-    unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in warps)
-    return "tile_not_filled" if unfilled else "fragment_mismatch"
-
-
-def _find_load_cause(judge: _Judge, arrived: ArrivedOperand) -> str:
-    """Return the code of what is wrong with the ldmatrix alone, with which the fragment would be right; "" if nothing
-    is.
-    """
-    if not arrived.loads:
-        return ""
-    runner, use = judge.run.runner, judge.use
-    wide = arrived.instruction.operand(arrived.name).container_bits == 16
-    transposed = wide and _is_right(judge, arrived.name, reload_operand(runner, use, arrived, True, False))
-    exchanged = _is_right(judge, arrived.name, reload_operand(runner, use, arrived, False, True))
-    extra = ".trans" in arrived.loads[0].opcode
-    codes = {
-        (True, True): "trans_or_exchanged",
-        (True, False): "trans_extra" if extra else "trans_missing",
-        (False, True): "matrices_exchanged",
-    }
-    return codes.get((transposed, exchanged), "")
-
-
-def _find_repeats(judge: _Judge, arrived: ArrivedOperand) -> str | None:
-    """Return the code of a repeated-rows mistake, "" for a right fragment.
-
-    It is a mistake if rows come twice while parts of the tile are never read, or if the rows differ from those at other
-    positions along K.
-    """
-    assert arrived.warps is not None
-    run = judge.run
-    certain = run.complete and not run.runner.shared.broken
-    for _, before in judge.list_earlier(arrived.name):
-        pairs = zip(before, arrived.warps, strict=False)
-        if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
-            return "fragment_mismatch" if certain else None
-    if not arrived.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in arrived.warps):
-        return ""
-    return "rows_repeated" if certain and _leaves_stores_unread(run.runner, arrived.loads) else None
-
-
-def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> bool:
-    """Return whether a store that fills what ldmatrix reads fills bytes, too, that nothing reads."""
-    shared = runner.shared
-    writers = {n for load in loads for n in load.writers if n}
-    return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
+        verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
+        _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
 
 
 def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
@@ -379,7 +249,7 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
 
 
 def _find_direct_site(use: MmaUse, arrived: ArrivedOperand) -> Span:
-    """Return where the wrong register was loaded that no ldmatrix filled; else the product's call."""
+    """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
     data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
     if isinstance(data, ReadBytes) and data.site != (0, 0):
         return data.site

@@ -23,11 +23,15 @@ def list_assumed_starts(bench: Bench, operand: VerifiedOperand) -> list[Assumpti
     """List the start addresses of a swizzled operand's tiles whose alignment the text does not guarantee."""
     if _get_pattern(operand) is None:
         return []
-    return [one for one in bench.assumed if one.placed and one.key.removeprefix("at.") in operand.symbols]
+    return [
+        assumption
+        for assumption in bench.assumed
+        if assumption.placed and assumption.key.removeprefix("at.") in operand.symbols
+    ]
 
 
 def describe_assumed_start(operand: VerifiedOperand, start: Assumption) -> str:
-    """Return what a verified operand rests on."""
+    """Describe the alignment that a verified operand depends on."""
     pattern = _get_pattern(operand)
     return (
         f"{operand.name.upper()} of {operand.instruction} is right if {start.label} is a multiple of {pattern} bytes,"

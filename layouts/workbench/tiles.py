@@ -45,7 +45,7 @@ class StoredTile:
 
 @lru_cache(maxsize=256)
 def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> Storage:
-    """Return the storage of a description; cached, since every step and every varied assumption asks for it."""
+    """Return the storage of a description; cached, since every step and every varied assumption needs it."""
     return storage(dict(spec), bits, major)
 
 
@@ -96,7 +96,7 @@ def _lay_layout(store: TileStore, layout: PrintedLayout, view: View) -> StoredTi
     spec = {"kind": "cute", "layout": layout.text, **unit}
     where = storage(spec, view.bits, view.major)
     stage_bytes = (layout.stage_stride or 0) * (layout.unit_bits or view.bits) // 8
-    return StoredTile(spec, (), f"the CuTe layout {layout.whole}", where.mn, stage_bytes, layout.start)
+    return StoredTile(spec, (), f"the CuTe layout {layout.notation}", where.mn, stage_bytes, layout.start)
 
 
 # tensor maps ----------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _lay_map(piece: int, tensor_map: TensorMap, request: TileRequest) -> StoredT
 def _find_box_sizes(
     piece: int, tensor_map: TensorMap, choices: Mapping[str, str]
 ) -> tuple[list[int | None], list[Assumption]]:
-    """Return the sizes of a box, and those that have to be given."""
+    """Return (box sizes, requests for the unknown ones)."""
     sizes, missing = list(tensor_map.box), []
     for n, size in enumerate(tensor_map.box):
         key = f"box.{piece}.{n}"
@@ -138,7 +138,7 @@ def _find_box_sizes(
 def _find_swizzle(
     piece: int, tensor_map: TensorMap, sizes: list[int | None], request: TileRequest
 ) -> tuple[str | None, list[Assumption]]:
-    """Return the swizzle of a tensor map, None if it has to be given; and what was assumed or has to be given."""
+    """Return (swizzle of a tensor map, None if it must be given; assumptions and requests)."""
     key, label = f"swizzle.{piece}", "Swizzle of the tensor map"
     known = request.choices.get(key) or tensor_map.swizzle
     if known is not None:
@@ -247,7 +247,7 @@ def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: st
 
 
 def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
-    """Return the dimension along a box's inner side, K or MN, and what was assumed for it."""
+    """Return (dimension along a box's inner side, K or MN; the assumption about it)."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
     named = find_inner_dimension(tensor_map, request.operand) or (
         None if seen.form.allows_elements(seen.bits, "MN") else "K"
@@ -301,14 +301,14 @@ def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> 
 
 def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
     """Return the assumed bytes from panel to panel, without a value if they must be given."""
-    key, way = f"panel.{request.operand}", "K" if inner == "K" else request.mn
-    label = f"Bytes from one panel of {request.name} along {way} to the next"
+    key, dimension = f"panel.{request.operand}", "K" if inner == "K" else request.mn
+    label = f"Bytes from one panel of {request.name} along {dimension} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
     if gap:
         return Assumption(key, label, "", f"{why}; {gap}")
     if key in request.choices:
         return Assumption(key, label, str(stride), "as given")
-    why += f": {cover.panels} panels of {width} along {way}, {cover.total} lines each"
+    why += f": {cover.panels} panels of {width} along {dimension}, {cover.total} lines each"
     return Assumption(key, label, str(stride), why)
 
 

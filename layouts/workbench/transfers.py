@@ -93,18 +93,18 @@ def _check_bytes(
     """Yield the first expect-tx of each barrier that never equals the bytes of its copies."""
     expected, copies = _read_transfers(kernel, blank)
     groups: dict[tuple[str, str], list[ExpectedBytes]] = {}
-    for one in expected:
-        groups.setdefault((one.barrier, _key_loops(one.event.loops)), []).append(one)
+    for transfer in expected:
+        groups.setdefault((transfer.barrier, _key_loops(transfer.event.loops)), []).append(transfer)
     reported: set[Span] = set()
     for group in groups.values():
         first = group[0]
         brought = _find_brought(first, expected, copies)
-        arms = {one.event.arms for one in group} | {copy.event.arms for copy in brought}
+        arms = {transfer.event.arms for transfer in group} | {copy.event.arms for copy in brought}
         depth = len(first.event.loops)
         if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
         sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(one.count for one in group)
+        counts = _require_known(transfer.count for transfer in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
@@ -116,7 +116,7 @@ def _check_bytes(
 
 
 def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes], list[TileCopy]]:
-    """Return every expect-tx and every copy of a kernel; none if one of them could not be parsed or is open."""
+    """Return every expect-tx and every copy of a kernel; nothing if one of them is unknown."""
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
@@ -125,17 +125,17 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
 
 
 def _find_brought(
-    expected: ExpectedBytes, every: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
+    expected: ExpectedBytes, all_expected: Sequence[ExpectedBytes], copies: Sequence[TileCopy]
 ) -> list[TileCopy]:
     """Return the copies of a barrier in the loops around an expect-tx, except those of a nested expect-tx."""
-    around = expected.event.loops
-    nested = [one.event.loops for one in every if one.barrier == expected.barrier]
-    inner = [loops for loops in nested if len(loops) > len(around)]  # whose copies are their own
+    loops_around = expected.event.loops
+    nested = [transfer.event.loops for transfer in all_expected if transfer.barrier == expected.barrier]
+    inner = [loops for loops in nested if len(loops) > len(loops_around)]  # whose copies are their own
     return [
         copy
         for copy in copies
         if copy.barrier == expected.barrier
-        and _is_inside(copy, around)
+        and _is_inside(copy, loops_around)
         and not any(_is_inside(copy, loops) for loops in inner)
     ]
 
@@ -143,7 +143,7 @@ def _find_brought(
 def _find_stray_copy(
     expected: ExpectedBytes, lacking: int, copies: Sequence[TileCopy], maps: Sequence[TensorMap]
 ) -> TileCopy | None:
-    """Find the one copy beside an expect-tx that brings just the bytes it lacks to another barrier of the array."""
+    """Find the one copy whose bytes an expect-tx lacks and that arrives on another barrier of the same array."""
     array = expected.barrier.split(" ")[0]
     beside = [
         copy
@@ -157,15 +157,15 @@ def _find_stray_copy(
 
 
 def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
-    """Make the finding of a copy that counts at another barrier than its expect-tx, at its barrier's argument."""
+    """Make the finding of a copy on another barrier than its expect-tx, at the barrier argument."""
     at = copy.event.at
     array = copy.barrier.split(" ")[0].rpartition(".")[2]
     arguments = (find_argument_span(blank, at, number) for number in range(_MOST_ARGUMENTS))
     named = [span for span in arguments if span is not None and re.search(rf"\b{array}\b", blank[slice(*span)])]
     return Pitfall(
         "expect_tx_bytes",
-        f"The bytes of this copy are expected at another barrier of {array}: that one's wait never ends, and this one's"
-        " phase may end too early.",
+        f"The bytes of this copy are expected on another barrier of {array}: a wait on that barrier never ends, and"
+        " the phase of this one may complete too early.",
         named[0] if len(named) == 1 else at,
     )
 
@@ -178,7 +178,7 @@ def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
 
 
 def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
-    """Return whether nothing is open in what a kernel copies. open_forms: PTX that leaves it open; by default what
+    """Return whether all copies of a kernel are known. open_forms: PTX that leaves it open; by default what
     counts bytes of, or for, other CTAs.
     """
     return kernel.complete and not any(
@@ -243,7 +243,7 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
         if tensor is not None:
             to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            found = [find_operand_argument(run, one.strip(), 0) for one in tensor[3].split(",")]
+            found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
             at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
             return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans)
@@ -269,13 +269,13 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
     ones fit.
     """
-    named = [one for one in maps if any(name.lstrip("&") in copy.maps for name in one.names)]
+    named = [tensor_map for tensor_map in maps if any(name.lstrip("&") in copy.maps for name in tensor_map.names)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None:
-        same = len({(one.box, one.element_bits, one.swizzle) for one in named}) == 1
-        lettered = [one for one in named or maps if find_operand_letter(*one.names) == letter]
+        same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
+        lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
         named = lettered or (named if same else [])
-    kinds = {(one.box, one.element_bits, one.swizzle) for one in named}
+    kinds = {(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}
     return named[0] if len(kinds) == 1 else None
 
 

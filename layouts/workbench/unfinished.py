@@ -1,4 +1,4 @@
-"""Name what was not evaluated to the end, and the values that would shorten it."""
+"""List code that was not evaluated completely, and the values that would shorten it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ def find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
         bounds = list_open_bounds(code.text, spent.get(name, ()), code.endless) if code else ()
-        rest = f" A loop ends earlier with a value of {join_words(list(bounds), 'or')}: give it." if bounds else ""
-        yield OpenPoint(
-            f"{what} too long to be evaluated to the end: what comes later is not checked.{rest}", at, bounds
-        )
+        rest = f" Give {join_words(list(bounds), 'or')} by -D to end its loops earlier." if bounds else ""
+        yield OpenPoint(f"{what} too long to be evaluated to the end: the rest of it is not checked.{rest}", at, bounds)
     for part in code.unread if code else ():
         yield OpenPoint(_drop_line(part.message), part.span)
 

@@ -48,9 +48,9 @@ class UnreadSlices:
                 continue
             sure = [operand for operand in operands if is_along_k(operand)]
             copied = {self._find_copied(operand) for operand in sure}
-            whole = copied.pop() if len(copied) == 1 else None
-            if whole is not None and reached < whole and any(_is_whole(operand, whole) for operand in sure):
-                yield self._make_unread_pitfall(sure[0].steps[last], last, reached, whole)
+            copied_k = copied.pop() if len(copied) == 1 else None
+            if copied_k is not None and reached < copied_k and any(_is_whole(operand, copied_k) for operand in sure):
+                yield self._make_unread_pitfall(sure[0].steps[last], last, reached, copied_k)
 
     def _find_copied(self, operand: VerifiedOperand) -> int | None:
         """Return the K that each turn copies for an operand, None if open."""
@@ -61,14 +61,14 @@ class UnreadSlices:
             self.advances[id(tensor_map)] = self._find_advance(tensor_map)
         return self.advances[id(tensor_map)]
 
-    def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, whole: int) -> Pitfall:
+    def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, copied_k: int) -> Pitfall:
         variable = list(step.loops)[-1] if step.loops else ""
         within = [span for span in step.around if self._find_bound(span, variable)]
         place = within[0] if within else self._find_product(next(iter(step.loops), "") if last >= 0 else "")
         return Pitfall(
             "k_slices_unread",
-            f"Each turn copies {whole} of K and multiplies {reached}: the slice at K = {reached}"
-            f" {'is' if whole - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
+            f"Each turn copies {copied_k} of K and multiplies {reached}: the slice at K = {reached}"
+            f" {'is' if copied_k - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
             self._find_bound(place, variable) or place,
         )
 
@@ -134,8 +134,8 @@ class UnreadSlices:
             if at is None or not loops:
                 return {}
             depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
-            around = copy.event.calls, str(loops[:depth])
-            turn = around, f"{loops[depth]} {copy.barrier}"
+            enclosing = copy.event.calls, str(loops[:depth])
+            turn = enclosing, f"{loops[depth]} {copy.barrier}"
             counted = copy.barrier not in ("", "None")  # else several copies may be of several stages
             if firsts.setdefault(turn, at) != at and (not counted or self._begins_tile(copy)):
                 return {}
@@ -151,8 +151,8 @@ class UnreadSlices:
         """Return by how much the inner coordinate of a map advances per iteration, the K of its tile; None if open."""
         width = count_inner(tensor_map)
         groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
-        for (around, _), places in self._list_turns(tensor_map).items():
-            groups.setdefault(around, []).append(places)
+        for (enclosing, _), places in self._list_turns(tensor_map).items():
+            groups.setdefault(enclosing, []).append(places)
         found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
         return found.pop() if len(found) == 1 else None
 
@@ -195,7 +195,7 @@ def find_inner_place(copy: TileCopy, tensor_map: TensorMap) -> int | None:
 
 
 def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
-    """Return by how much the places of boxes advance in each turn; None if they leave gaps or overlap."""
+    """Return by how much boxes advance in each iteration; None if they leave gaps or overlap."""
     counts = {len(places) for places in turns}
     every = sorted(set().union(*turns))
     if len(turns) < 3 or len(counts) != 1:
@@ -207,10 +207,12 @@ def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
 
 
 def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int | None, int]:
-    """Return the K that the steps of an operand reach: all of them, or in every turn of a loop but its first; and the
-    last step of such a turn, -1 for all. cut: variables of loops of which not every turn was run.
+    """Return (K that the steps of an operand cover, -1).
+
+    If every loop iteration except the first covers the same smaller K, return that K and the last step of the loop.
+    cut: variables of loops of which not every iteration was run.
     """
-    whole = _find_reached(operand, operand.steps, cut)
+    all_reached = _find_reached(operand, operand.steps, cut)
     turns: dict[str, dict[int | None, list[int]]] = {}
     for n, step in enumerate(operand.steps):
         variable = next(iter(step.loops), "")
@@ -218,14 +220,14 @@ def _find_shortest(operand: VerifiedOperand, cut: Collection[str]) -> tuple[int 
             turns.setdefault(variable, {}).setdefault(step.loops[variable], []).append(n)
     for later in (list(of_variable.values())[1:] for of_variable in turns.values()):
         reached = {_find_reached(operand, [operand.steps[n] for n in numbers], cut) for numbers in later}
-        one = reached.pop() if len(later) > 1 and len(reached) == 1 else None
-        if whole is not None and one is not None and one < whole:
-            return one, later[-1][-1]
-    return whole, -1
+        turn_reached = reached.pop() if len(later) > 1 and len(reached) == 1 else None
+        if all_reached is not None and turn_reached is not None and turn_reached < all_reached:
+            return turn_reached, later[-1][-1]
+    return all_reached, -1
 
 
 def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: Collection[str]) -> int | None:
-    """Return the K that steps of an operand reach, one after the other from 0; None if that is open."""
+    """Return the K that consecutive steps of an operand cover from 0; None if unknown."""
     if operand.left or any(step.verdict != "match" for step in operand.steps):
         return None
     slices = sorted({(step.k, step.k + step.depth) for step in steps})
@@ -236,7 +238,7 @@ def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: C
 
 
 def _is_whole(operand: VerifiedOperand, depth: int) -> bool:
-    """Return whether a start that other numbers than the tile's address move is moved by whole tiles of this K only.
+    """Return whether other symbols than the tile's address move a start by multiples of a tile of this K only.
 
     Then every thread multiplies the same slices, and their steps are all K steps.
     """

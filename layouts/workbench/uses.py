@@ -6,24 +6,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from lanescope.ptx.table.descriptors import START, TCGEN05, fit_format
 from lanescope.reader.code import builders
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.code.findings import AsmRun, FoundDescriptor
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.immediates import find_transposes
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.asm_operands import can_be_word, count_left_out, find_operand_argument
+from lanescope.workbench.call_uses import find_call_uses
 from lanescope.workbench.descriptor_arguments import ArgumentSources, DescriptorArgument
+from lanescope.workbench.descriptor_use import (
+    DescriptorUse,
+    explain_by_address,
+    format_call_names,
+    in_registers,
+    list_enclosing_calls,
+    list_known_loops,
+)
 from lanescope.workbench.mma_runs import find_mma_runs
-from lanescope.workbench.named_atoms import find_atom_mention
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.scan import InstructionMention, find_mentions
 
@@ -31,30 +37,6 @@ if TYPE_CHECKING:
     from lanescope.ptx.instruction import Instruction
 
 MOST = 256  # uses of one text
-_CALL = re.compile(r"mma|gemm", re.I)  # name of a call that takes descriptors
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescriptorUse:
-    """One execution of an instruction with its descriptors.
-
-    arguments: operand → descriptor; why: how each was identified; site: the instruction's place and the calls around
-    it; loops: (variable, value), outermost first; of: the function it runs in.
-    """
-
-    mention: InstructionMention | None
-    arguments: Mapping[str, DescriptorArgument]
-    why: Mapping[str, str]
-    site: tuple[Any, ...]
-    loops: tuple[tuple[str, int], ...]
-    of: str
-    order: int
-    assumed: bool = False  # whether the operand is assumed
-    computed: bool = True  # by code, so that its shifts are known
-    sure: bool = True  # whether the text says which instruction it is, not only that it has some
-    registers: bool | None = None
-    again: bool = False  # a printed word that repeats the previous one but is a step of its own
-    majors: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_code_uses(
@@ -163,8 +145,8 @@ def _make_wgmma_use(wgmma: _Wgmma, mentions: tuple[InstructionMention, ...]) -> 
         arguments=arguments,
         why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
         site=(run.span, *(span for _, span in run.calls)),
-        loops=_list_known_loops(run.loops),
-        of=_format_call_names(run.calls),
+        loops=list_known_loops(run.loops),
+        function=format_call_names(run.calls),
         order=run.order,
         registers=wgmma.registers,
         majors={name: _MAJORS[immediate] for name, immediate in wgmma.immediates().items() if immediate in _MAJORS},
@@ -192,8 +174,8 @@ def find_tcgen05_uses(asm_runs: Iterable[AsmRun], target: str = "") -> list[Desc
                 arguments=arguments,
                 why={n: f"operand {n} of the asm statement is {g.name}" for n, g in arguments.items()},
                 site=(run.span, *(span for _, span in run.calls)),
-                loops=_list_known_loops(run.loops),
-                of=_format_call_names(run.calls),
+                loops=list_known_loops(run.loops),
+                function=format_call_names(run.calls),
                 order=run.order,
                 registers=mma.a_in_memory,
                 majors=dict(mma.instruction.majors),
@@ -202,147 +184,7 @@ def find_tcgen05_uses(asm_runs: Iterable[AsmRun], target: str = "") -> list[Desc
     return uses
 
 
-# calls of functions without a body ------------------------------------------------------------------------------------
-
-
-def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
-    """Find bodiless calls with descriptors: the first is A's, the second B's, unless names say otherwise."""
-    known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
-    for bodiless in evaluation.found:
-        known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
-    uses = (_make_call_use(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
-    return [use for use in uses if use is not None]
-
-
-def _make_call_use(
-    call: BodilessCall,
-    known: Mapping[tuple[int, Any], Sequence[FoundDescriptor]],
-    mentions: tuple[InstructionMention, ...],
-    text: str,
-) -> DescriptorUse | None:
-    """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
-    words = _list_descriptors(call, known)
-    atom = find_atom_mention(call) if words else None
-    if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
-        return None
-    mention = atom or _find_mention(call.term.span, mentions)
-    registers = in_registers(mention)
-    named = [find_operand_letter(*list_start_names(value)) for value in words]
-    which = _name_operands(named, registers)
-    if not which:
-        return None
-    descriptors = {name: words[n] for name, n in which.items()}
-    return DescriptorUse(
-        mention=mention,
-        arguments={
-            name: _find_arguments(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
-        },
-        why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
-        site=(call.term.span, *(span for _, span in call.calls)),
-        loops=_list_known_loops(call.loops),
-        of=_format_call_names(call.calls),
-        order=call.order,
-        assumed=len(words) == 1 and named[0] is None and not registers,
-        sure=mention is not None and call.term.span[0] <= mention.span[0] < call.term.span[1],
-        registers=registers if atom else registers or None,
-        majors=mention.majors if mention else {},
-    )
-
-
-def _list_descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
-    """Return the arguments of a call that are descriptors built by the text."""
-    values = (get_integer(value) for value in call.term.arguments if not isinstance(value, str))
-    return [v for v in values if v is not None and (v.const, v.pieces) in known and can_be_word(v)]
-
-
-def in_registers(mention: InstructionMention | None) -> bool:
-    """Return whether the text says that A comes from registers."""
-    return mention is not None and mention.registers is True
-
-
-def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
-    """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
-    inside = {call.span for call in evaluation.assembled}  # loops run one statement many times
-    return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
-
-
-def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
-    """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
-    inside = next((m for m in mentions if call[0] <= m.span[0] < call[1]), None)
-    if inside is not None:
-        return inside
-    by_descriptor = [m for m in mentions if m.instruction.family.by_descriptor]
-    first = by_descriptor[0].instruction.ptx if by_descriptor else ""
-    return next((m for m in reversed(by_descriptor) if m.instruction.ptx == first), None)
-
-
-def _name_operands(named: Sequence[str | None], registers: bool) -> dict[str, int]:
-    """Map each operand to the index of its descriptor in a call; named: what the names of their addresses suggest."""
-    letters = list(named)
-    if letters == ["b", "a"]:  # every such function takes A's first: these two are exchanged
-        letters = ["a", "b"]
-    elif len(letters) == 2 and None in letters:
-        letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
-    elif letters == [None]:
-        letters = ["b"] if registers else ["a"]
-    operands: dict[str, int] = {}
-    for n, name in enumerate(letters):
-        if name:
-            operands.setdefault(name, n)
-    return operands
-
-
-def _find_arguments(call: Span, same: Sequence[FoundDescriptor], value: SymbolicInt, text: str) -> DescriptorArgument:
-    """Return a call's descriptor.
-
-    Of the places with this value (`same`) the one in the call is taken, else the first.
-    """
-    low, past = call
-    written = next((place for place in same if low <= place.span[0] and place.span[1] <= past), same[0])
-    span, enclosing = _find_argument_place(written, call, text)
-    return DescriptorArgument(value, span, written.name, enclosing)
-
-
-def _assign_by_address(value: SymbolicInt) -> str:
-    return f"its address comes from {list_start_names(value)[0]}"
-
-
-def _explain_operand(operand: str, n: int, value: SymbolicInt, head: str, registers: bool) -> str:
-    """Explain why the n-th descriptor of a call is an operand's."""
-    named = find_operand_letter(*list_start_names(value))
-    return _assign_by_address(value) if named == operand else _assign_by_place(n, head, registers)
-
-
-def _assign_by_place(n: int, head: str, registers: bool) -> str:
-    """Explain why the n-th descriptor of a call is an operand's, if its address does not say."""
-    place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
-    return "A is in registers" if registers else f"it is the {place} descriptor that {head} is given"
-
-
-def _find_argument_place(descriptor: FoundDescriptor, call: Span, text: str) -> tuple[Span, tuple[Span, ...]]:
-    """Find (place, calls around it) of a descriptor given to a call.
-
-    The place is in the call, in the words that build the descriptor, or at the variable that it names.
-    """
-    low, past = call
-    if low <= descriptor.span[0] < past or not text:
-        return descriptor.span, _list_enclosing_calls(descriptor)
-    at = text.find(descriptor.name, low, past)
-    if at >= 0 and not descriptor.name.isidentifier():
-        return (at, at + len(descriptor.name)), ()
-    return (descriptor.span, _list_enclosing_calls(descriptor)) if at >= 0 else (call, ())
-
-
-def _list_enclosing_calls(descriptor: FoundDescriptor) -> tuple[Span, ...]:
-    """Return the calls around a descriptor, innermost first, without the function that contains it."""
-    return tuple(
-        span
-        for span in reversed(descriptor.calls)
-        if not (span[0] <= descriptor.span[0] and descriptor.span[1] <= span[1])
-    )
-
-
-# descriptors that nothing takes ---------------------------------------------------------------------------------------
+# descriptors without a reader ---------------------------------------------------------------------------------------
 
 
 def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
@@ -362,13 +204,13 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
                         mention=mention,
                         arguments={
                             letter: DescriptorArgument(
-                                descriptor.value, descriptor.span, descriptor.name, _list_enclosing_calls(descriptor)
+                                descriptor.value, descriptor.span, descriptor.name, list_enclosing_calls(descriptor)
                             )
                         },
                         why={letter: _explain_lone_descriptor(group[0].name, name, descriptor.value, registers)},
                         site=(descriptor.span, *descriptor.calls),
-                        loops=_list_known_loops(descriptor.loops),
-                        of=group[0].name,
+                        loops=list_known_loops(descriptor.loops),
+                        function=group[0].name,
                         order=len(uses),
                         assumed=not name and not registers,
                         sure=False,
@@ -380,7 +222,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
 
 
 def _group_descriptors(evaluation: Evaluation) -> dict[str, list[list[FoundDescriptor]]]:
-    """Map each operand, "" if names do not tell, to groups of descriptors of which something is known."""
+    """Map each operand, "" if names do not indicate one, to groups of descriptors that are known at least in part."""
     groups: dict[str, list[list[FoundDescriptor]]] = {}
     for group in builders.group_values(evaluation):
         if any(descriptor.value.plain is None or descriptor.value.known is not None for descriptor in group):
@@ -394,25 +236,8 @@ def _explain_lone_descriptor(group: str, operand: str, value: SymbolicInt, regis
     if builders.find_operand_name(group):
         return f"its name is {group}"
     if operand:
-        return _assign_by_address(value)
+        return explain_by_address(value)
     return "A is in registers" if registers else "the text does not say which operand it is"
-
-
-# shared --------------------------------------------------------------------------------------------------------------
-
-
-def _list_known_loops(loops: tuple[tuple[str, SymbolicInt], ...]) -> tuple[tuple[str, int], ...]:
-    """List the loops with known values; variables of the same name are told apart."""
-    known: list[tuple[str, int]] = []
-    for name, value in loops:
-        if value.known is not None:
-            count = sum(name == other.split("'")[0] for other, _ in known)
-            known.append((name + "'" * count, value.known))
-    return tuple(known)
-
-
-def _format_call_names(calls: tuple[tuple[str, Span], ...]) -> str:
-    return calls[0][0] if calls else ""
 
 
 def group_by_tile(uses: list[DescriptorUse]) -> list[list[DescriptorUse]]:

@@ -25,10 +25,10 @@ from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench import stages
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, is_staged
 from lanescope.workbench.tiles import StoredTile
-from lanescope.workbench.uses import DescriptorUse
 
 MOST_STEPS = 64  # of one operand
 MOST_CAUSES = 8  # call chains of one operand whose causes are sought
@@ -250,8 +250,8 @@ def _make_repeat_diagnosis(step: OperandStep, earlier: OperandStep, other: Diagn
 def assign_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
     """Assign every wrong step to a place in the code.
 
-    The place is where its descriptor is written or, if other calls run the same place and are right, the innermost call
-    of which all that it runs is wrong. The first step of a place has its causes.
+    The place is the expression of its descriptor; if other calls use the same expression and are right, the innermost
+    call whose steps are all wrong. Only the first step of a place has causes.
     """
     blamed = []
     chains = [(operand.name, (step.span, *step.around), step) for operand in operands for step in operand.steps]
@@ -273,7 +273,9 @@ def assign_blame(operands: Sequence[VerifiedOperand]) -> list[VerifiedOperand]:
 
 
 def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
-    """Make the diagnosis that TMA writes no box to a tile's start (CUDA driver API 13.0: the shared-memory address)."""
+    """Make the diagnosis that TMA cannot write a box to a tile's start (CUDA driver API 13.0: the shared-memory
+    address).
+    """
     where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
     message = (
         f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
@@ -284,16 +286,16 @@ def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
 
 
 def mark_spoilt_steps(steps: Sequence[OperandStep], pitfall: Pitfall) -> list[OperandStep]:
-    """Mark right steps as wrong if bits above the address spoil the word.
+    """Mark right steps as wrong if address bits above the start field corrupt other fields of the descriptor.
 
     The address is a symbol here, and has no such bits.
     """
     cause = Diagnosis(pitfall.code, pitfall.message)
-    marked, is_told = [], False
+    marked, has_cause = [], False
     for step in steps:
         if step.verdict == "match":
-            step = replace(step, verdict="mismatch", matched=0, causes=() if is_told else (cause,))
-            is_told = True
+            step = replace(step, verdict="mismatch", matched=0, causes=() if has_cause else (cause,))
+            has_cause = True
         marked.append(step)
     return marked
 

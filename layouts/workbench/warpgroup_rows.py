@@ -28,9 +28,9 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
         name, rows = operand.name.upper(), operand.seen.rows
         if pitch:
             message = (
-                f"Each warpgroup begins {operand.group_step:,} bytes behind the one before,"
-                f" {operand.group_step // pitch} rows of {name}, and its instruction reads {rows} rows: rows are"
-                f" multiplied twice, and the last ones never. {rows} rows have {rows * pitch:,} bytes."
+                f"Each warpgroup begins {operand.group_step:,} bytes after the previous one,"
+                f" {operand.group_step // pitch} rows of {name}, but its instruction reads {rows} rows: some rows"
+                f" are multiplied twice, the last ones never. {rows} rows have {rows * pitch:,} bytes."
             )
             yield Pitfall("warpgroups_overlap", message, _find_product(text) or operand.steps[0].span)
             return

@@ -9,9 +9,9 @@ from lanescope.ptx.table.descriptors import START
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.shared.swizzle import WIDEST_PATTERN
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
+from lanescope.workbench.descriptor_use import DescriptorUse, in_registers
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.scan import InstructionMention, PrintedWord
-from lanescope.workbench.uses import DescriptorUse, in_registers
 
 
 def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
@@ -32,7 +32,7 @@ def find_word_uses(printed: Iterable[PrintedWord], mentions: tuple[InstructionMe
                 why={letter: why},
                 site=("word", n),
                 loops=(),
-                of="printed",
+                function="printed",
                 order=n,
                 assumed=not name and not registers and not two,
                 computed=False,
@@ -62,11 +62,11 @@ def _find_repeated(words: Sequence[PrintedWord], named: Sequence[str | None]) ->
     """
     repeated: set[int] = set()
     for name in set(named):
-        numbers = [n for n, one in enumerate(named) if one == name]
+        numbers = [n for n, other in enumerate(named) if other == name]
         values = [words[n].word for n in numbers]
-        distance = min((two - one for one, two in pairwise(values) if two > one), default=0)
-        for n, (one, two) in enumerate(pairwise(values), 1):
-            if one == two and any(word == values[0] + at * distance for at, word in enumerate(values) if at > n):
+        distance = min((second - first for first, second in pairwise(values) if second > first), default=0)
+        for n, (first, second) in enumerate(pairwise(values), 1):
+            if first == second and any(word == values[0] + at * distance for at, word in enumerate(values) if at > n):
                 repeated.add(numbers[n])
     return repeated
 

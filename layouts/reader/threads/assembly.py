@@ -44,14 +44,14 @@ _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
 class _AsmCode:
-    """One asm statement: the values of its operands, and of its own registers."""
+    """One asm statement: the values of its operands, and of the registers that it declares."""
 
     def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
         self.run, self.assembly, self.scope = run, assembly, scope
         self.names = {name: n for n, name in enumerate(assembly.names) if name}
         self.places: list[Any] = []
         self.values: list[Any] = []
-        self.own: dict[str, Any] = {}
+        self.registers: dict[str, Any] = {}
         for kind, expression in assembly.operands:
             out = kind.startswith(("=", "+"))
             place = find_place(run, expression, scope) if out else None
@@ -80,7 +80,7 @@ class _AsmCode:
         if n is not None:
             return self.values[n]
         immediate = parse_immediate(token)
-        return self.own.get(token) if immediate is None else make_number(immediate, LONG)
+        return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""
@@ -99,7 +99,7 @@ class _AsmCode:
         """Write a value to an operand or to a register of the statement."""
         n = self.find_number(token)
         if n is None:
-            self.own[token.strip()] = value
+            self.registers[token.strip()] = value
             return
         self.values[n] = value
         self.written.add(n)
@@ -148,12 +148,12 @@ def _run_instruction(code: _AsmCode, instruction: PtxInstruction) -> None:
 
 
 def _forget_outputs(code: _AsmCode, head: str, operands: list[str]) -> None:
-    """Make the outputs of a predicated instruction unknown: it is open which threads execute it."""
+    """Make the outputs of a predicated instruction unknown, since it is not known which threads execute it."""
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
     else:
-        for one in split_operands(operands[0].strip().strip("{}")) if operands else ():
-            code.put_value(one, None)
+        for output in split_operands(operands[0].strip().strip("{}")) if operands else ():
+            code.put_value(output, None)
 
 
 def _forget_shared_memory(code: _AsmCode, opcode: str, operands: list[str]) -> None:
@@ -211,8 +211,8 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         or "b16" not in opcode
         or (not run.mask.all() and not _has_complete_warps(run))
     ):
-        for one in outputs:
-            code.put_value(one, make_open_data(run.threads, 4))
+        for output in outputs:
+            code.put_value(output, make_open_data(run.threads, 4))
         return
     arguments = run.mask & _gives_address(run, len(outputs))
     rows = run.shared.load_bytes(address, 16, arguments)
@@ -222,9 +222,9 @@ def _load_matrices(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     site, calls = code.get_site(operands[1]), tuple(run.calls)
     step = code.get_site(operands[1], first=True)
     load = MatrixLoad(opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address), step)
-    for n, one in enumerate(outputs):
+    for n, output in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
-        code.put_value(one, LoadedRegister(data.record, data.thread, data.byte, load, n))
+        code.put_value(output, LoadedRegister(data.record, data.thread, data.byte, load, n))
 
 
 def _gives_address(run: KernelRunner, count: int) -> Any:
@@ -259,7 +259,9 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
 def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
-        a, b = (tuple(_make_use(code, one) for one in split_operands(text.strip("{} "))) for text in operands[1:3])
+        a, b = (
+            tuple(_make_use(code, register) for register in split_operands(text.strip("{} "))) for text in operands[1:3]
+        )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         run.products.append(
             MmaUse(
@@ -274,8 +276,8 @@ def _run_mma(code: _AsmCode, opcode: str, operands: list[str]) -> None:
                 tuple(_list_scale_ids(code, opcode, operands)),
             )
         )
-    for one in split_operands(operands[0].strip("{} ")):
-        code.put_value(one, make_open_data(run.threads, 4))
+    for register in split_operands(operands[0].strip("{} ")):
+        code.put_value(register, make_open_data(run.threads, 4))
 
 
 def _list_scale_ids(
@@ -283,7 +285,7 @@ def _list_scale_ids(
 ) -> Iterator[tuple[int | None, tuple[int, int]]]:
     """Yield (value, place) of byte-id and thread-id of A and of B, in a block-scaled mma."""
     pairs = (split_operands(operands[n].strip("{} ")) for n in (-3, -1)) if len(operands) == 8 else ()
-    for token in (one for pair in pairs if "block_scale" in opcode for one in pair):
+    for token in (operand for pair in pairs if "block_scale" in opcode for operand in pair):
         value = code.get_value(token)
         known = value.known if isinstance(value, ThreadNumber) else None
         site = code.get_site(token)
@@ -360,8 +362,8 @@ def _run_load(code: _AsmCode, opcode: str, operands: list[str]) -> None:
         places = _convert_to_places(code, address)
         if places is not None and "shared" in opcode:
             data = run.shared.load_bytes(places, count * size, run.mask)
-    for n, one in enumerate(registers):
-        code.put_value(one, data.cut_bytes(n * size, size) if data is not None and n < count else None)
+    for n, register in enumerate(registers):
+        code.put_value(register, data.cut_bytes(n * size, size) if data is not None and n < count else None)
 
 
 # what an opcode is like, and the operands that it has at least

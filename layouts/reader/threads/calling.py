@@ -86,7 +86,7 @@ def _allocate_local(
 ) -> None:
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
-    memory = LocalMemory(given=(initial, scope))
+    memory = LocalMemory(initializer=(initial, scope))
     dims, item_type = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
@@ -174,7 +174,7 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
 def _hold_value(value: Any, arguments: Any = None) -> Any:
     """Return a place that holds a value, typed by the value; numbers too, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory(given=arguments)
+        memory = LocalMemory(initializer=arguments)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):

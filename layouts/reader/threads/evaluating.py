@@ -74,11 +74,11 @@ def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: 
     right = get_number(run.evaluate(node.right, scope))
     if right is not None and right.known is not None and int(right.known != 0) == shortcut:
         return make_number(shortcut)
-    a, b = (None if one is None else one.const for one in (left, right))
+    a, b = (None if number is None else number.const for number in (left, right))
     if a is None or b is None:
         return None
-    one, two = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
-    result = (one & two) if node.op == "&&" else (one | two)
+    left_true, right_true = np.asarray(as_array(a)) != 0, np.asarray(as_array(b)) != 0
+    result = (left_true & right_true) if node.op == "&&" else (left_true | right_true)
     return make_number(int(result) if result.ndim == 0 else result.astype(np.int64))
 
 
@@ -145,8 +145,8 @@ def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
     return merge_values(mask, yes, no)
 
 
-def _are_equal(one: ThreadNumber, two: ThreadNumber | None) -> bool:
-    same = apply_operator("==", one, two)
+def _are_equal(left: ThreadNumber, right: ThreadNumber | None) -> bool:
+    same = apply_operator("==", left, right)
     return same is not None and same.known == 1
 
 
@@ -168,7 +168,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     else:
         new = value
         if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
-            place.array.given = node.value, scope
+            place.array.initializer = node.value, scope
     store_place(run, place, new, node.target.span)
     return new
 

@@ -73,7 +73,7 @@ def _run_program(
                 yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
             elif is_kernel(text, function):
                 launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
-                launches.sort(key=lambda one: not one.block)  # an instance that is only named has no block
+                launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
                 seen: set[Any] = set()
                 for launch in launches:
                     result = _run_launch(text, scope, function, launch, seen, block)
@@ -172,4 +172,4 @@ def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: S
     known = [value.known for value in values if isinstance(value, ThreadNumber)]
     if not values or len(known) < len(values) or not all(known):
         return None
-    return tuple(int(one or 0) for one in known)
+    return tuple(int(size or 0) for size in known)

@@ -57,9 +57,9 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     """Return the minimum or the maximum of two numbers."""
     if len(node.arguments) != 2:
         return NOT_HERE
-    one, two = (run.evaluate(argument, scope) for argument in node.arguments)
-    known = isinstance(one, ThreadNumber) and isinstance(two, ThreadNumber)
-    return apply_operator(name, one, two) if known else None
+    left, right = (run.evaluate(argument, scope) for argument in node.arguments)
+    known = isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber)
+    return apply_operator(name, left, right) if known else None
 
 
 def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:

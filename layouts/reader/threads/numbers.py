@@ -1,4 +1,4 @@
-"""Integers with a value per thread: polynomials in names that the text leaves open, such as K or blockIdx.x.
+"""Integers with a value per thread: polynomials in names with unknown values, such as K or blockIdx.x.
 
 A coefficient is an int if it is uniform, else an array [threads]. None is an unknown value.
 """
@@ -54,15 +54,15 @@ class ThreadNumber:
 
     def format_key(self) -> str:
         """Return a text that equal uniform numbers share."""
-        parts = ("*".join((str(_get_first(one)), *names)) for names, one in sorted(self.terms.items()))
+        parts = ("*".join((str(_get_first(coefficient)), *names)) for names, coefficient in sorted(self.terms.items()))
         return "(" + "+".join(parts) + ")"
 
 
 Number = ThreadNumber | None
 
 
-def _get_first(one: Coefficient) -> int:
-    return one if isinstance(one, int) else int(one[0])
+def _get_first(coefficient: Coefficient) -> int:
+    return coefficient if isinstance(coefficient, int) else int(coefficient[0])
 
 
 def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumber:
@@ -71,7 +71,7 @@ def make_number(value: Coefficient, kind: tuple[int, bool] = INT) -> ThreadNumbe
 
 
 def make_name(name: str, kind: tuple[int, bool] = INT) -> ThreadNumber:
-    """Return the value of an open name."""
+    """Return the value of a name that is not known."""
     return ThreadNumber({(name,): 1}, kind)
 
 
@@ -113,63 +113,63 @@ def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
 
 
 @cache
-def find_common_kind(one: tuple[int, bool], two: tuple[int, bool]) -> tuple[int, bool]:
+def find_common_kind(left: tuple[int, bool], right: tuple[int, bool]) -> tuple[int, bool]:
     """Return the type of C's usual arithmetic conversions."""
-    a, b = (kind if kind[0] >= 32 else INT for kind in (one, two))
+    a, b = (kind if kind[0] >= 32 else INT for kind in (left, right))
     if a[0] != b[0]:
         return max(a, b)
     return a[0], a[1] and b[1]
 
 
-def _combine_values(one: ThreadNumber, two: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
-    terms = dict(one.terms)
-    for names, factor in two.terms.items():
+def _combine_values(left: ThreadNumber, right: ThreadNumber, sign: int) -> dict[Monomial, Coefficient]:
+    terms = dict(left.terms)
+    for names, factor in right.terms.items():
         terms[names] = _add_terms(terms.get(names, 0), factor, sign)
         if names and isinstance(terms[names], int) and terms[names] == 0:
             del terms[names]
     return terms
 
 
-def _add_terms(one: Coefficient, two: Coefficient, sign: int) -> Coefficient:
-    if isinstance(one, int) and isinstance(two, int):
-        return one + sign * two
+def _add_terms(left: Coefficient, right: Coefficient, sign: int) -> Coefficient:
+    if isinstance(left, int) and isinstance(right, int):
+        return left + sign * right
     with np.errstate(over="ignore"):
-        return as_array(one) + as_array(two) if sign > 0 else as_array(one) - as_array(two)  # type: ignore[no-any-return]
+        return as_array(left) + as_array(right) if sign > 0 else as_array(left) - as_array(right)  # type: ignore[no-any-return]
 
 
-def multiply_coefficients(one: Coefficient, two: Coefficient) -> Coefficient:
+def multiply_coefficients(left: Coefficient, right: Coefficient) -> Coefficient:
     """Multiply two coefficients, modulo 2⁶⁴ if they are arrays."""
-    if isinstance(one, int) and isinstance(two, int):
-        return one * two
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
     with np.errstate(over="ignore"):
-        return as_array(one) * as_array(two)  # type: ignore[no-any-return]
+        return as_array(left) * as_array(right)  # type: ignore[no-any-return]
 
 
-def add_numbers(one: Number, two: Number, sign: int = 1) -> Number:
+def add_numbers(left: Number, right: Number, sign: int = 1) -> Number:
     """Add two numbers, or subtract the second."""
-    if one is None or two is None:
+    if left is None or right is None:
         return None
-    kind = find_common_kind(one.kind, two.kind)
-    a, b = one.const, two.const
+    kind = find_common_kind(left.kind, right.kind)
+    a, b = left.const, right.const
     if isinstance(a, int) and isinstance(b, int):
         return make_number(wrap_value(a + sign * b, kind), kind)
-    result = ThreadNumber(_combine_values(one, two, sign), kind)
+    result = ThreadNumber(_combine_values(left, right, sign), kind)
     if len(result.terms) > MOST_TERMS:
         return None
     return convert_number(result, kind) if result.const is not None else result
 
 
-def multiply_numbers(one: Number, two: Number) -> Number:
+def multiply_numbers(left: Number, right: Number) -> Number:
     """Multiply two numbers."""
-    if one is None or two is None or len(one.terms) * len(two.terms) > MOST_TERMS:
+    if left is None or right is None or len(left.terms) * len(right.terms) > MOST_TERMS:
         return None
-    kind = find_common_kind(one.kind, two.kind)
-    x, y = one.const, two.const
+    kind = find_common_kind(left.kind, right.kind)
+    x, y = left.const, right.const
     if isinstance(x, int) and isinstance(y, int):
         return make_number(wrap_value(x * y, kind), kind)
     terms: dict[Monomial, Coefficient] = {}
-    for a, x in one.terms.items():
-        for b, y in two.terms.items():
+    for a, x in left.terms.items():
+        for b, y in right.terms.items():
             names = tuple(sorted((*a, *b)))
             terms[names] = _add_terms(terms.get(names, 0), multiply_coefficients(x, y), 1)
     result = ThreadNumber(terms, kind)
@@ -187,24 +187,24 @@ _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def apply_operator(op: str, one: Number, two: Number) -> Number:
+def apply_operator(op: str, left: Number, right: Number) -> Number:
     """Apply a binary operator of C to two numbers."""
-    if one is None or two is None:
+    if left is None or right is None:
         return None
     if op in "+-":
-        return add_numbers(one, two, 1 if op == "+" else -1)
+        return add_numbers(left, right, 1 if op == "+" else -1)
     if op == "*":
-        return multiply_numbers(one, two)
+        return multiply_numbers(left, right)
     if op in ("<<", ">>"):
-        return _shift_number(op, one, two)
+        return _shift_number(op, left, right)
     if op in COMPARED:
-        return _compare_numbers(op, one, two)
-    a, b = one.const, two.const
-    kind = find_common_kind(one.kind, two.kind)
+        return _compare_numbers(op, left, right)
+    a, b = left.const, right.const
+    kind = find_common_kind(left.kind, right.kind)
     if op not in _WHOLE:
         return None
     if a is None or b is None:
-        return _name_result(op, one, two, kind)
+        return _name_result(op, left, right, kind)
     return _apply_to_values(op, a, b, kind)
 
 
@@ -218,22 +218,22 @@ def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, b
     return make_number(wrap_value(np.asarray(_WHOLE[op](x, y), np.int64), kind), kind)
 
 
-def _name_result(op: str, one: ThreadNumber, two: ThreadNumber, kind: tuple[int, bool]) -> Number:
+def _name_result(op: str, left: ThreadNumber, right: ThreadNumber, kind: tuple[int, bool]) -> Number:
     """Return a name for the result of an operator on open uniform values."""
-    if op == "/" and two.known == 1:
-        return one
-    key = f"{one.format_key()}{op}{two.format_key()}"
-    return make_name(key, kind) if one.uniform and two.uniform and len(key) < 400 else None
+    if op == "/" and right.known == 1:
+        return left
+    key = f"{left.format_key()}{op}{right.format_key()}"
+    return make_name(key, kind) if left.uniform and right.uniform and len(key) < 400 else None
 
 
-def _shift_number(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
-    kind = one.kind if one.kind[0] >= 32 else INT
-    by, value = two.const, one.const
-    if op == "<<" and isinstance(two.known, int) and 0 <= two.known < kind[0]:
-        result = multiply_numbers(ThreadNumber(one.terms, kind), make_number(1 << two.known, kind))
+def _shift_number(op: str, left: ThreadNumber, right: ThreadNumber) -> Number:
+    kind = left.kind if left.kind[0] >= 32 else INT
+    by, value = right.const, left.const
+    if op == "<<" and isinstance(right.known, int) and 0 <= right.known < kind[0]:
+        result = multiply_numbers(ThreadNumber(left.terms, kind), make_number(1 << right.known, kind))
         return result if result is None else convert_number(result, kind) if result.const is not None else result
     if value is None or by is None:
-        return _name_result(op, one, two, kind)
+        return _name_result(op, left, right, kind)
     if np.any(as_array(by) < 0) or np.any(as_array(by) >= kind[0]):
         return None
     return _shift_values(op, value, by, kind)
@@ -253,11 +253,11 @@ def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int,
     return make_number(wrap_value(made_value, kind), kind)
 
 
-def _compare_numbers(op: str, one: ThreadNumber, two: ThreadNumber) -> Number:
-    kind = find_common_kind(one.kind, two.kind)
-    a, b = one.const, two.const
+def _compare_numbers(op: str, left: ThreadNumber, right: ThreadNumber) -> Number:
+    kind = find_common_kind(left.kind, right.kind)
+    a, b = left.const, right.const
     if a is None or b is None:
-        rest = ThreadNumber({n: c for n, c in _combine_values(one, two, -1).items() if not n or np.any(as_array(c))})
+        rest = ThreadNumber({n: c for n, c in _combine_values(left, right, -1).items() if not n or np.any(as_array(c))})
         a, b = rest.const, 0
         if a is None:
             return None

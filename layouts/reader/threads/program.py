@@ -77,7 +77,7 @@ def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statemen
 
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """Enter what statements outside functions define, those of namespaces too."""
+    """Enter the definitions outside functions, including those in namespaces."""
     for statement in _flatten_declarations(body):
         match statement:
             case tree.Function(body=inner, name=name) if inner is not None:
@@ -113,7 +113,7 @@ def is_kernel(text: str, function: tree.Function) -> bool:
 
 
 def read_head(text: str, function: tree.Function) -> str:
-    """Return the words before a function's parameters."""
+    """Return the text before a function's parameters."""
     first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
     return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
 

@@ -56,8 +56,8 @@ class MmaUse:
 
     def has_result_of(self, other: MmaUse) -> bool:
         """Return whether D is in the same registers as that of another product."""
-        one, two = self.result, other.result
-        return one is not None and two is not None and one[0] is two[0] and one[1] == two[1]
+        first, second = self.result, other.result
+        return first is not None and second is not None and first[0] is second[0] and first[1] == second[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -105,11 +105,11 @@ class KernelRunner:
         if not len(near):
             return
         lanes = np.flatnonzero(self.mask)[order]
-        one, two = int(lanes[near[0]]), int(lanes[near[0] + 1])
-        away = int(places[two] - places[one])
-        known = data.record[one, away] > 1 and data.record[two, 0] > 1
-        if known and self.find_origin(data, one, away) != self.find_origin(data, two, 0):
-            self.clashes.append((site, one, two))
+        first, second = int(lanes[near[0]]), int(lanes[near[0] + 1])
+        away = int(places[second] - places[first])
+        known = data.record[first, away] > 1 and data.record[second, 0] > 1
+        if known and self.find_origin(data, first, away) != self.find_origin(data, second, 0):
+            self.clashes.append((site, first, second))
 
     def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
         """Return the origin of a byte as comparable values."""
@@ -217,8 +217,8 @@ class KernelRunner:
         return left | other
 
     def _run_otherwise(self, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
-        """Handle the branch that an open condition excludes: padding with zeros is ignored, other stores make the tile
-        unknown.
+        """Handle the branch that is not taken for an unknown condition: padding with zeros is ignored, other stores
+        make the tile unknown.
         """
         if _is_padding(self.text[slice(*statement.span)]):
             return

@@ -1,4 +1,4 @@
-"""Find where the text computes an address: the expression behind the names that pass it on."""
+"""Find the expression that computes an address, through the variables that pass it on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def trace_site(
 ) -> tuple[int, int]:
     """Return the place of the expression that makes an address differ between lanes.
 
-    first: return the first sum behind the names instead, which a loop advances.
+    first: return the first sum that the names lead to instead, which a loop advances.
     """
     if depth > MOST_DEEP:
         return node.span
@@ -50,7 +50,7 @@ def _is_forwarding(node: tree.Call) -> bool:
 def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
-        return place.array.given if not place.dims else None
+        return place.array.initializer if not place.dims else None
     return None
 
 

@@ -81,7 +81,7 @@ class LocalMemory:
     """A variable or an array of every thread: offset in bytes → (value, its size)."""
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
-    given: Any = None  # the expression that it got last, and the scope of that
+    initializer: Any = None  # the expression that it got last, and the scope of that
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
@@ -130,7 +130,7 @@ class LocalMemory:
         return [s for s in hit if s >= offset]
 
     def forget_values(self) -> None:
-        """Make all of it unknown."""
+        """Make all values unknown."""
         self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
 
 
@@ -165,7 +165,7 @@ class SharedMemory:
         return at
 
     def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
-        """Store bytes at an address of every thread, none if one is outside."""
+        """Store bytes at an address of every thread; store nothing if an address is out of range."""
         places = address[:, None] + np.arange(data.size)
         places = places[mask]
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):

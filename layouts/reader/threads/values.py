@@ -70,9 +70,9 @@ def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> 
     if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
         first = value.offset.known
         if first is not None:
-            for start, (one, size) in list(value.array.cells.items()):
+            for start, (cell, size) in list(value.array.cells.items()):
                 if first <= start < first + place.type.size:
-                    place.array.write_value(offset + start - first, size, one, None)
+                    place.array.write_value(offset + start - first, size, cell, None)
             return
     for start, (_, size) in list(place.array.cells.items()):
         if offset <= start < offset + place.type.size:

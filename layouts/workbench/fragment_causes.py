@@ -1,0 +1,150 @@
+"""Find the mistake in a fragment of an mma: a code of `thread_tiles.TITLES`.
+
+`thread_tiles.py` calls it for each operand of a product. A cause is reported only if correcting it was verified, or if
+the elements cannot belong to a product in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.threads.kernels import KernelRun
+from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, is_packed_load, reload_operand
+from lanescope.workbench.thread_steps import Product
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedProduct:
+    """One product under judgement; history: earlier fragments by place and operand; pairs: products of its place."""
+
+    run: KernelRun
+    use: MmaUse
+    history: Mapping[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
+    pairs: Sequence[Product]
+
+    def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
+        return self.history.get(((self.use.span, self.use.calls), name), [])
+
+    def find_turn_offset(self, name: str) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
+        """Return the distance that an operand moves per iteration of the outermost loop that moves it."""
+        for turns, warps in reversed(self.list_earlier(name)):
+            for other, before in self.list_earlier(name):
+                if len(turns) == len(other) and turns and turns[0] == other[0] + 1 and turns[1:] == other[1:]:
+                    difference = tuple(b - a for a, b in zip(before[0].base, warps[0].base, strict=False))
+                    if before[0].names == warps[0].names and any(difference):
+                        return warps[0].names, difference
+        return None
+
+
+def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand) -> str:
+    """Return the operand whose step along K between iterations differs from its K width while the other's does not; ""
+    if neither or both do.
+    """
+    if a.warps is None or b.warps is None:
+        return ""
+    turns = judge.use.turns
+    before = {name: dict(judge.list_earlier(name)) for name in "ab"}
+    for depth in range(len(turns)):
+        last = (*turns[:depth], turns[depth] - 1, *turns[depth + 1 :])
+        if last not in before["a"] or last not in before["b"]:
+            continue
+        moved = {operand.name: before[operand.name][last][0].count_k((operand.warps or ())[0]) for operand in (a, b)}
+        if any((operand.warps or ())[0].has_rows_within(moved[operand.name] or 0) for operand in (a, b)):
+            return ""  # blocks that are packed in global memory
+        widths = {operand.name: (operand.warps or ())[0].places[0].shape[1] for operand in (a, b)}
+        wrong = [name for name, count in moved.items() if count and count != widths[name]]
+        right = [name for name, count in moved.items() if count == widths[name]]
+        if len(wrong) == len(right) == 1:
+            return wrong[0]
+    return ""
+
+
+def find_k_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:
+    """Return the order along K that all warps get; None if they differ or it is unknown."""
+    if arrived.warps is None or not all(warp.separable for warp in arrived.warps):
+        return None
+    orders = {warp.k_order for warp in arrived.warps}
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...] | None) -> bool:
+    """Return whether fragments are rows and columns in plain order, and go on along K as the loop does."""
+    if warps is None:
+        return False
+    offset = judge.find_turn_offset(name)
+    for warp in warps:
+        if not warp.separable or warp.k_order != tuple(range(warp.places[0].shape[1])) or warp.repeated_rows:
+            return False
+        if not warp.has_even_rows:
+            return False
+        if offset is not None and (offset[0] != warp.names or not warp.follows_along_k(offset[1])):
+            return False
+    return True
+
+
+def find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -> str | None:
+    """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
+    assert arrived.warps is not None
+    runner = judge.run.runner
+    if cause := _find_load_cause(judge, arrived):
+        return cause
+    if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
+        return None  # code outside the text may fill it
+    if any(warp.padded for warp in arrived.warps) or (
+        arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)
+    ):
+        return None  # rows of padding, or global memory may hold the tile in the order in which it is read
+    return _find_warp_cause(arrived.warps, separable)
+
+
+def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
+    """Return the code of the mistake in the elements that the warps of a product hold."""
+    if separable:
+        return "k_repeated" if any(warp.repeated_k for warp in warps) else None
+    unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in warps)
+    return "tile_not_filled" if unfilled else "fragment_mismatch"
+
+
+def _find_load_cause(judge: JudgedProduct, arrived: ArrivedOperand) -> str:
+    """Return the code of a mistake in the ldmatrix whose correction alone makes the fragment right; "" if none."""
+    if not arrived.loads:
+        return ""
+    runner, use = judge.run.runner, judge.use
+    wide = arrived.instruction.operand(arrived.name).container_bits == 16
+    transposed = wide and _is_right(judge, arrived.name, reload_operand(runner, use, arrived, True, False))
+    exchanged = _is_right(judge, arrived.name, reload_operand(runner, use, arrived, False, True))
+    extra = ".trans" in arrived.loads[0].opcode
+    codes = {
+        (True, True): "trans_or_exchanged",
+        (True, False): "trans_extra" if extra else "trans_missing",
+        (False, True): "matrices_exchanged",
+    }
+    return codes.get((transposed, exchanged), "")
+
+
+def find_repeated_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> str | None:
+    """Return the code of a repeated-rows mistake, "" for a right fragment.
+
+    It is a mistake if rows come twice while parts of the tile are never read, or if the rows differ from those at other
+    positions along K.
+    """
+    assert arrived.warps is not None
+    run = judge.run
+    certain = run.complete and not run.runner.shared.broken
+    for _, before in judge.list_earlier(arrived.name):
+        pairs = zip(before, arrived.warps, strict=False)
+        if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
+            return "fragment_mismatch" if certain else None
+    if not arrived.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in arrived.warps):
+        return ""
+    return "rows_repeated" if certain and _leaves_stores_unread(run.runner, arrived.loads) else None
+
+
+def _leaves_stores_unread(runner: KernelRunner, loads: Iterable[MatrixLoad]) -> bool:
+    """Return whether a store that fills bytes of an ldmatrix also fills bytes that nothing reads."""
+    shared = runner.shared
+    writers = {n for load in loads for n in load.writers if n}
+    return any(bool(((shared.writer == n) & ~shared.was_read).any()) for n in writers)
