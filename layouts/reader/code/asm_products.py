@@ -39,8 +39,8 @@ def list_products(
     >>> [(one.text, len(one.values)) for one in list_products(code, [AsmOperand("r"), AsmOperand("r")])]
     [('"tcgen05.mma.cta_group::1.kind::f16 [%1], %2, %3, %1, 1;"', 2)]
     """
-    found = _PRODUCT.search(code)
-    if found is None or not (_OWN.search(code) or _PRODUCT.search(code, found.end())):
+    match = _PRODUCT.search(code)
+    if match is None or not (_OWN.search(code) or _PRODUCT.search(code, match.end())):
         return
     registers = RegisterFile(operands, shared)
     count = 0

@@ -158,9 +158,9 @@ def _forget_real_outputs(ev: Evaluator, assembly: Assembly, outputs: Sequence[in
     for root in dict.fromkeys(
         _find_root(assembly.operands[n][1]) for n in outputs if _is_floating(assembly.operands[n][0])
     ):
-        found = ev.resolve_name(root.path, scope) if root is not None else None
-        if isinstance(found, PLACES):
-            ev.forget_place(found, integers=True)
+        place = ev.resolve_name(root.path, scope) if root is not None else None
+        if isinstance(place, PLACES):
+            ev.forget_place(place, integers=True)
 
 
 def _forget_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:

@@ -203,9 +203,9 @@ def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
         merged = rule(ev, condition, yes, no)
         if merged is not None:
             return merged
-    one, two = get_integer(yes), get_integer(no)
-    if one is not None and two is not None:
-        return merge_ints(condition, one, two)
+    left, right = get_integer(yes), get_integer(no)
+    if left is not None and right is not None:
+        return merge_ints(condition, left, right)
     return _make_unknown_choice(condition, yes, no)
 
 

@@ -136,12 +136,12 @@ def _drop_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescript
     words = [group for group in groups if group[0].value.type.bits == 64]
     if not words:
         return groups
-    lows = {get_low_half(found.value) for group in words for found in group}
+    lows = {get_low_half(descriptor.value) for group in words for descriptor in group}
     return [
         group
         for group in groups
         if group[0].value.type.bits != 32
-        or not (_HALF.search(group[0].name) or all(get_low_half(found.value) in lows for found in group))
+        or not (_HALF.search(group[0].name) or all(get_low_half(descriptor.value) in lows for descriptor in group))
     ]
 
 
@@ -375,11 +375,11 @@ def _check_reserved_bits(
 
 def _name_variant(form: DescriptorFormat, bits: int) -> str:
     """Return a sentence that names the architecture on which some bits belong to fields; "" if there is none."""
-    found = find_variant_of_word(form, bits)
-    if found is None:
+    match = find_variant_of_word(form, bits)
+    if match is None:
         return ""
-    names = join_words([field.phrase for field in found[1].fields if bits >> field.low & field.most])
-    return f" On {found[0]} these bits belong to {names}: give the target."
+    names = join_words([field.phrase for field in match[1].fields if bits >> field.low & field.most])
+    return f" On {match[0]} these bits belong to {names}: give the target."
 
 
 def _extend_down(bits: int, within: int) -> int:

@@ -96,12 +96,12 @@ def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
 def _get_start(value: SymbolicInt, field: str) -> str:
     """Return the symbol in a word's start field; LayoutError if anything else is unknown."""
     names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
-    one = value.pieces[0]
-    if len(value.pieces) > 1 or one.low >= FIELD_BITS:
+    start_piece = value.pieces[0]
+    if len(value.pieces) > 1 or start_piece.low >= FIELD_BITS:
         raise _make_error(
             f"{shorten_value(', '.join(names), 80)}: no value", field, "Only the start address may be unknown."
         )
-    if one.low or one.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
+    if start_piece.low or start_piece.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
         raise _make_error(
             f"the start field is not bits {FIELD_SHIFT} and up of the address '{shorten_value(names[0], 60)}'",
             field,
@@ -128,7 +128,7 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
         if isinstance(values, dict):
             return ev, values
         value = values
-        functions = [one for one in body if isinstance(one, tree.Function)]
+        functions = [node for node in body if isinstance(node, tree.Function)]
         for function in functions if value is None else ():
             if id(function) not in ev.called:
                 value = ev.run_entry(function, scope)

@@ -267,8 +267,8 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
 def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
     """Return the name in a sum that is most likely a pointer; "" for none."""
     undeclared = [name for name, factor in line.terms if factor == 1 and name in ev.undeclared_names]
-    names = [one for one in undeclared if not _CONSTANT.search(one)] or undeclared
-    return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
+    names = [candidate for candidate in undeclared if not _CONSTANT.search(candidate)] or undeclared
+    return next((candidate for candidate in names if _NAMED.search(candidate)), names[0] if names else "")
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:

@@ -33,8 +33,8 @@ def _divide_shape(a: Value, b: Value) -> Value:
             return None
         return a // b if not a % b else 1 if not b % a else None
     if isinstance(a, int) and isinstance(b, tuple):
-        whole = _multiply(b)
-        return None if whole is None else _divide_shape(a, whole)
+        size = _multiply(b)
+        return None if size is None else _divide_shape(a, size)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return _map_pairs(_divide_shape, a, b)
     return None
@@ -58,7 +58,7 @@ def _round_up(a: Value, b: Value) -> Value:
 
 
 def _map_pairs(function: Callable[[Value, Value], Value], a: Sequence[Value], b: Sequence[Value]) -> Value:
-    parts = tuple(function(one, other) for one, other in zip(a, b, strict=True))
+    parts = tuple(function(left, right) for left, right in zip(a, b, strict=True))
     return None if None in parts else parts
 
 

@@ -139,8 +139,8 @@ class CuteEvaluator:
     def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
         """Evaluate a type as T{}."""
         name = kind.name.split("::")[-1]
-        if found := _NUMBER.fullmatch(name):
-            return _require_size(int(found[1]))
+        if match := _NUMBER.fullmatch(name):
+            return _require_size(int(match[1]))
         if name in UNDERSCORES:
             return None
         if name in LEFT or name in RIGHT:
@@ -182,10 +182,10 @@ class CuteEvaluator:
     def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
         """Evaluate a CuTe call; a plain name is unknown."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            said = parse_atom_kind(str(term.arguments[0]))
-            if said is None or said.base32:
+            atom_kind = parse_atom_kind(str(term.arguments[0]))
+            if atom_kind is None or atom_kind.base32:
                 raise OpenCuteValueError(str(term.arguments[0]))
-            return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
+            return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
         name = get_last_word(term.head)
         if not name:
             return self._evaluate_name(term, deep)
@@ -196,7 +196,7 @@ class CuteEvaluator:
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, deep)
         if name in TUPLE_CALLS and term.arguments:
-            places = self._evaluate_places([one for one in templates if str(one) not in _KEYWORDS], deep)
+            places = self._evaluate_places([item for item in templates if str(item) not in _KEYWORDS], deep)
             return call_tuple_function(name, self.evaluate_arguments(term, deep), places, term.text)
         if name in ("get", "select") and templates:
             return self._choose_modes(name, term, templates, deep)
@@ -231,7 +231,7 @@ class CuteEvaluator:
         return tuple(chosen) if isinstance(value, tuple) else _make_layout(chosen)
 
     def _evaluate_places(self, templates: Sequence[Any], deep: int) -> tuple[int, ...]:
-        places = tuple(self.evaluate_value(one, deep + 1) for one in templates)
+        places = tuple(self.evaluate_value(template, deep + 1) for template in templates)
         if not all(isinstance(place, int) for place in places):
             raise OpenCuteValueError(", ".join(map(str, templates)))
         return places

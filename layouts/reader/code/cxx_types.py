@@ -185,11 +185,15 @@ class TypeLowering(NodeReader):
             return None
         path = self._path(kind)
         chosen = path[-1][1] if path else None
-        given = self._parameters(declarator.child_by_field_name("parameters"))
-        named = [one.type for one in given if not one.name and one.type is not None and not one.pack]
-        if not chosen or not all(isinstance(one, tree.NumberLiteral) for one in chosen) or len(named) != len(given):
+        parameters = self._parameters(declarator.child_by_field_name("parameters"))
+        types = [item.type for item in parameters if not item.name and item.type is not None and not item.pack]
+        if (
+            not chosen
+            or not all(isinstance(item, tree.NumberLiteral) for item in chosen)
+            or len(types) != len(parameters)
+        ):
             return None
-        arguments = tuple(tree.Name(one.path, span=one.span) for one in named)
+        arguments = tuple(tree.Name(item.path, span=item.span) for item in types)
         return tree.Call(tree.Name(path, span=self.get_span(kind)), arguments, span=self.get_span(node))
 
     def lower_trailing_return(self, declarator: tree_sitter.Node | None) -> tree.Type | None:

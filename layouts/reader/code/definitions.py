@@ -60,10 +60,10 @@ def _list_declared(statement: tree.Statement, scope: NameScope) -> Iterator[tupl
         case tree.Namespace(names=names):
             for name in names:
                 yield scope, name, first
-                found = scope.names.get(name)
-                if not isinstance(found, NamespaceValue):
+                entity = scope.names.get(name)
+                if not isinstance(entity, NamespaceValue):
                     return
-                scope = found.scope
+                scope = entity.scope
 
 
 # functions and classes -------------------------------------------------------------------------------------------
@@ -100,19 +100,19 @@ def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -
 
 def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
     """Find the namespace or class that qualifies an out-of-class definition."""
-    found: Any = None
+    entity: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
-            found = ev.globals if not name else find_name(scope, name)[0]
-        elif isinstance(found, NamespaceValue | NameScope):
-            found = find_in(found.scope if isinstance(found, NamespaceValue) else found, name)[0]
-        elif isinstance(found, TemplateEntity) and isinstance(found.decl, tree.StructDefinition):
+            entity = ev.globals if not name else find_name(scope, name)[0]
+        elif isinstance(entity, NamespaceValue | NameScope):
+            entity = find_in(entity.scope if isinstance(entity, NamespaceValue) else entity, name)[0]
+        elif isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.StructDefinition):
             nested = next(
-                (m for m in found.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
+                (m for m in entity.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
             )
-            kind = ev.apply_template(found, []) if nested is not None and not found.parameters else None
-            found = kind.record.scope.names.get(name) if isinstance(kind, ResolvedType) and kind.record else None
-    return found
+            kind = ev.apply_template(entity, []) if nested is not None and not entity.parameters else None
+            entity = kind.record.scope.names.get(name) if isinstance(kind, ResolvedType) and kind.record else None
+    return entity
 
 
 def _define_struct(ev: Evaluator, node: tree.StructDefinition, scope: NameScope) -> None:

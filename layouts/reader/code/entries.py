@@ -119,10 +119,10 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
 def _list_asm_macros(text: str) -> set[str]:
     """List the macros that expand to inline assembly, directly or through other macros."""
     bodies = dict(list_macros(text))
-    found = {name for name, body in bodies.items() if _ASM.search(body)}
-    while added := {name for name, body in bodies.items() if name not in found and found & set(WORDS.findall(body))}:
-        found |= added
-    return found
+    macros = {name for name, body in bodies.items() if _ASM.search(body)}
+    while added := {name for name, body in bodies.items() if name not in macros and macros & set(WORDS.findall(body))}:
+        macros |= added
+    return macros
 
 
 def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:

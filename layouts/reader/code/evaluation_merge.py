@@ -214,9 +214,9 @@ def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) 
 
     ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
     cells: dict[int, Cell] = {}  # id of a variable in the second → the same variable in the first
-    for name, one in ours.items():
-        if name in theirs and one.cell is not None and theirs[name].cell is not None:
-            cells[id(theirs[name].cell)] = one.cell
+    for name, our_descriptor in ours.items():
+        if name in theirs and our_descriptor.cell is not None and theirs[name].cell is not None:
+            cells[id(theirs[name].cell)] = our_descriptor.cell
     result: list[FoundDescriptor] = []
     for name in _weave_keys(list(ours), list(theirs)):
         a, b = ours.get(name), theirs.get(name)
@@ -309,7 +309,7 @@ def _index_records(records: EvaluationRecords) -> dict[Hashable, BodilessCall | 
             key = (record.text, record.span, len(record.inputs))
         return key, record.calls, _make_turn_key(record.loops)
 
-    return _number_by_key(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
+    return _number_by_key(sorted((*records.made, *records.assembled), key=lambda run: run.order), key)
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:

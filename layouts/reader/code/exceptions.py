@@ -28,7 +28,7 @@ def execute_throw(ev: Evaluator, statement: Throw, scope: NameScope) -> EarlyExi
 def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Make an exception, a copy of the operand; whether it is copied or moved is unknown."""
     value = ev.evaluate_expression(expression, scope)
-    if isinstance(value, ObjectValue) and value.held and value.record.copies:
+    if isinstance(value, ObjectValue) and value.stored and value.record.copies:
         value = ev.copy_construct(value, replace(ev.make_place_argument(value), const=None, loose=True))
     return ev.copy_assigned(value)
 
@@ -134,7 +134,7 @@ def _make_caught_variable(
         return caught if value is caught.value else Cell(value, bare, name)
     if isinstance(value, ObjectValue):
         value = ev.copy_construct(value, ev.make_place_argument(value))
-        value.held = value.held or value is caught.value or value.derived is not None
+        value.stored = value.stored or value is caught.value or value.derived is not None
     return Cell(ev.copy_assigned(value), bare, name)
 
 

@@ -236,8 +236,8 @@ def _evaluate_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
 def _evaluate_declared(ev: Evaluator, node: tree.ConditionDeclaration, scope: NameScope) -> Any:
     """Evaluate a declaration as a condition: the variable's value."""
     ev.execute_statement(node.statement, scope)
-    found = scope.names.get(node.statement.name)
-    return ev.load_place(found, node) if isinstance(found, PLACES) else found
+    entity = scope.names.get(node.statement.name)
+    return ev.load_place(entity, node) if isinstance(entity, PLACES) else entity
 
 
 def _evaluate_offset(ev: Evaluator, node: tree.OffsetOf, scope: NameScope) -> SymbolicInt:
@@ -322,8 +322,8 @@ def _find_misread_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> tree
     kind, inner = node.type, node.value
     if ev.python or not isinstance(inner, tree.Unary) or inner.op not in "+-*&" or kind.pointers or kind.dims:
         return None
-    found = ev.resolve_name(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
-    if not isinstance(found, PLACES) or (isinstance(found, Cell) and isinstance(found.value, ResolvedType)):
+    entity = ev.resolve_name(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
+    if not isinstance(entity, PLACES) or (isinstance(entity, Cell) and isinstance(entity.value, ResolvedType)):
         return None
     return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=node.span)
 

@@ -341,8 +341,8 @@ def _looks_like_descriptor(value: SymbolicInt, lows: set[int]) -> bool:
     return len(lows) > 2 and any(p.low == 0 and p.shift == 4 for p in value.pieces)  # an address >> 4
 
 
-def _is_same_value(one: SymbolicInt, two: SymbolicInt) -> bool:
-    return one.const == two.const and one.pieces == two.pieces
+def _is_same_value(left: SymbolicInt, right: SymbolicInt) -> bool:
+    return left.const == right.const and left.pieces == right.pieces
 
 
 def get_field(value: SymbolicInt, low: int, high: int) -> tuple[int | None, LinearExpression | None, int]:

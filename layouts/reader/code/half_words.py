@@ -44,12 +44,14 @@ def _get_key(group: Sequence[FoundDescriptor], ending: str) -> tuple[str, object
 def _is_half(group: Sequence[FoundDescriptor], ending: str) -> bool:
     """Return whether the values are 32-bit items of an array named as a descriptor."""
     name = group[0].name
-    is_long = any(found.value.const >> 32 or any(p.low >= 32 for p in found.value.pieces) for found in group)
+    is_long = any(
+        descriptor.value.const >> 32 or any(p.low >= 32 for p in descriptor.value.pieces) for descriptor in group
+    )
     return name.endswith(ending) and bool(_DESC.search(name)) and not is_long
 
 
 def _join(low: FoundDescriptor, high: FoundDescriptor) -> FoundDescriptor:
     mask = SymbolicInt(_MASK, type=ULONG)
-    first, second = (and_ints(convert_int(found.value, ULONG), mask) for found in (low, high))
+    first, second = (and_ints(convert_int(descriptor.value, ULONG), mask) for descriptor in (low, high))
     word = or_ints(first, shift_int(second, 32))
     return replace(high, name=high.name.removesuffix(_HIGH), value=word)

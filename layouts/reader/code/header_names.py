@@ -189,8 +189,8 @@ def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]
     """Return a descriptor's bit fields in C++, and the names of the fields of both formats, as the text spells them."""
 
     def spelled(*names: str) -> str:
-        each = (one for name in names for one in (f"{name}_", name))
-        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
+        spellings = (spelling for name in names for spelling in (f"{name}_", name))
+        return next((spelling for spelling in spellings if re.search(rf"\.\s*{spelling}\b", text)), names[0])
 
     start, lead, stride = map(spelled, ("start_address", "leading_byte_offset", "stride_byte_offset"))
     base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")

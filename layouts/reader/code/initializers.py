@@ -77,9 +77,9 @@ def construct_value(
     only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
     if not isinstance(only, ObjectValue) or only.record is not kind.record:
         return ev.construct_object(ev.make_instance(kind.record, ""), arguments)
-    if only.record.copies and only.held:
+    if only.record.copies and only.stored:
         return ev.copy_construct(only, ev.make_constructor_argument(arguments[0]))
-    return ev.copy_assigned(only) if only.held else only
+    return ev.copy_assigned(only) if only.stored else only
 
 
 def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
@@ -298,7 +298,7 @@ def _initialize_with_only_item(
     value = ev.evaluate_expression(item, scope)
     if isinstance(value, ObjectValue) and value.record is record:
         value = initialized_by(ev, value, item, scope)
-        copied: ObjectValue = ev.copy_assigned(value) if value.held else value
+        copied: ObjectValue = ev.copy_assigned(value) if value.stored else value
         return copied
     if isinstance(value, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
         lost: ObjectValue = ev.forget_members(instance)

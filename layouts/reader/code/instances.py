@@ -81,7 +81,7 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
         return ResolvedType(decl.name)
     ev.aliases_in_progress.add(id(decl))
     home = _find_home(decl, inner) if decl.type.path[0][0] == decl.name else None
-    own = home.names.pop(decl.name) if home is not None else None  # using Storage = Storage<T>: the outer one
+    hidden_alias = home.names.pop(decl.name) if home is not None else None  # using Storage = Storage<T>: the outer one
     try:
         binding = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
         shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
@@ -93,15 +93,15 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
     finally:
         ev.aliases_in_progress.discard(id(decl))
         if home is not None:
-            home.names[decl.name] = own
+            home.names[decl.name] = hidden_alias
 
 
 def _find_home(decl: tree.Alias, inner: NameScope) -> NameScope | None:
     """Return the scope in which a name means an alias."""
     scopes = (scope for scope in inner.iterate_outward() if decl.name in scope.names)
     home = next(scopes, None)
-    found = home.names[decl.name] if home is not None else None
-    return home if isinstance(found, TemplateEntity) and found.decl is decl else None
+    entity = home.names[decl.name] if home is not None else None
+    return home if isinstance(entity, TemplateEntity) and entity.decl is decl else None
 
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:
@@ -239,11 +239,11 @@ def make_template_argument_value(
 def _find_supplied_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
     """Return the type or enumerator that a supplied name means; None if it means neither."""
     path: tree.Path = tuple((part, None) for part in name.split("::"))
-    found = ev.resolve_name(path, scope)
-    found = ev.find_builtin_type(path, scope) if found is None else found
-    if isinstance(found, TemplateEntity):
-        found = ev.apply_template(found, [])
-    return found if isinstance(found, Cell | ResolvedType) else None
+    entity = ev.resolve_name(path, scope)
+    entity = ev.find_builtin_type(path, scope) if entity is None else entity
+    if isinstance(entity, TemplateEntity):
+        entity = ev.apply_template(entity, [])
+    return entity if isinstance(entity, Cell | ResolvedType) else None
 
 
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:

@@ -105,9 +105,13 @@ def note_instance(ev: Evaluator, function: Any) -> None:
         note_instance(ev, function.yes)
         note_instance(ev, function.no)
     elif isinstance(function, FunctionSet) and function.templates is not None and function.this is None:
-        for one in function.functions:
-            noted = ev.named_instances.setdefault(id(one), [])
-            if one.templates and len(noted) < MOST_INSTANCES and not any(_is_same(other, function) for other in noted):
+        for declaration in function.functions:
+            noted = ev.named_instances.setdefault(id(declaration), [])
+            if (
+                declaration.templates
+                and len(noted) < MOST_INSTANCES
+                and not any(_is_same(other, function) for other in noted)
+            ):
                 noted.append(function)
 
 

@@ -386,8 +386,8 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append((CALLED, target))
     if isinstance(target, OpaqueValue):
         named += [(name, kind) for name, kind in target.named if name == "::"]  # Type::function(…)
-    given = map(freeze_value, call.values) if is_cute_call(call.name) and not ev.python else call.values
-    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.node.span)
+    values = map(freeze_value, call.values) if is_cute_call(call.name) and not ev.python else call.values
+    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(values), tuple(named), call.node.span)
     ev.record_call(term)
     return term
 

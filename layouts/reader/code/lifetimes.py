@@ -81,7 +81,7 @@ def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
     if isinstance(value, ObjectValue) and value.record.copies:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
         copied = ev.copy_construct(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-        copied.held = True
+        copied.stored = True
         return copied
     if isinstance(value, ArrayValue) and value.cells and _is_item_copy(value):
         cells = [Cell(_copy_member(ev, c, argument), c.kind, c.name) for c in value.cells]
@@ -210,7 +210,7 @@ def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
 def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any = None) -> None:
     """Run the destructors of an expression's temporaries in reverse order."""
     for value, how in reversed(ev.temporaries[first:]):
-        if value is returned or (how == MADE and value.held):
+        if value is returned or (how == MADE and value.stored):
             continue
         if how == PERHAPS:
             ev.run_perhaps(partial(ev.destroy_object, value, span))

@@ -88,8 +88,8 @@ class LoopRun:
 
     def _matters(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings other than calls unrelated to descriptors and loads."""
-        made = len(ev.bodiless_calls) - self.calls_before
-        matters = _count_findings(ev) - self.findings_before > made
+        new_calls = len(ev.bodiless_calls) - self.calls_before
+        matters = _count_findings(ev) - self.findings_before > new_calls
         return matters or any(_MATTERS.search(call.term.head) for call in ev.bodiless_calls[self.calls_before :])
 
 
@@ -245,10 +245,10 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
     """Make unknown what a statement assigns anywhere, run or not."""
     summary = ev.summaries.get_summary(statement)
     for name in sorted(summary.names):  # the order numbers the fresh names
-        found = find_name(scope, name)[0]
-        if isinstance(found, PLACES):
-            inner = found.value if isinstance(found, Cell) else None
-            ev.forget_place(found, integers=not isinstance(inner, ArrayValue))
+        entity = find_name(scope, name)[0]
+        if isinstance(entity, PLACES):
+            inner = entity.value if isinstance(entity, Cell) else None
+            ev.forget_place(entity, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
 

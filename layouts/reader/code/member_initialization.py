@@ -105,7 +105,7 @@ def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
 
 def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the object that initializes a variable or member: a copy if the expression names an object."""
-    named = isinstance(value, ObjectValue) and (value.held or is_named_object(expression))
+    named = isinstance(value, ObjectValue) and (value.stored or is_named_object(expression))
     if named and value.record.copies and not ev.python:
         value = ev.copy_construct(value, ev.make_copy_argument(expression, scope, value))
     return value
@@ -161,7 +161,7 @@ def _start_object(
     if (
         isinstance(only, ObjectValue)
         and only.record is inner.record
-        and not only.held
+        and not only.stored
         and typed_arguments[0].where is None
     ):
         ev.write_cell(place, ev.copy_assigned(only))  # the same object
@@ -206,5 +206,5 @@ def link_inner_arrays(array: ArrayValue) -> ArrayValue:
         if isinstance(cell.value, ArrayValue):
             cell.value.inside = array
         elif isinstance(cell.value, ObjectValue):
-            cell.value.held = True
+            cell.value.stored = True
     return array

@@ -49,22 +49,22 @@ def apply_operator(
                 return result
         if not ev.python:
             left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
-    one, two = get_integer(left), get_integer(right)
-    if one is None or two is None or _is_hidden(op, one, two):
+    left_int, right_int = get_integer(left), get_integer(right)
+    if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
     if is_real(left) or is_real(right):
         return _operate_reals(ev, op, at)
     if op in ("|", "|=", "+", "^"):
-        one, two = mark_value(ev, one, left_at), mark_value(ev, two, right_at)
-    ev.check_operation(op, one, two, at)
-    result = ev.apply_integer_operator(op, one, two)
+        left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
+    ev.check_operation(op, left_int, right_int, at)
+    result = ev.apply_integer_operator(op, left_int, right_int)
     if (
         result.pieces
         and op in c_integers.COMPARED
         and (isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue))
     ):
         return symbolic_integers.make_opaque(
-            ev.format_expression(at), BOOL, one, two
+            ev.format_expression(at), BOOL, left_int, right_int
         )  # the grammar reads f<2>::value as two comparisons
     return _shared_out(op, result)
 
@@ -83,9 +83,9 @@ def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any,
     return left, right
 
 
-def _is_hidden(op: str, one: SymbolicInt, two: SymbolicInt) -> bool:
+def _is_hidden(op: str, left: SymbolicInt, right: SymbolicInt) -> bool:
     """Return whether the operator is one of an enum class that is not in the text."""
-    return op not in c_integers.COMPARED and (one.type.scoped or two.type.scoped)
+    return op not in c_integers.COMPARED and (left.type.scoped or right.type.scoped)
 
 
 def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt | OpaqueValue:
@@ -232,9 +232,9 @@ def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) ->
     return ev.mark_operand(value, at.span) if at is not None else value
 
 
-def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to integers; a Python integer that grows too large becomes unknown."""
-    result = _apply_binary(ev, op, one, two)
+    result = _apply_binary(ev, op, left, right)
     return (
         result
         if result.const.bit_length() <= symbolic_integers.MOST_BITS
@@ -242,92 +242,94 @@ def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: Symbol
     )
 
 
-def _apply_binary(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def _apply_binary(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to two integers."""
-    kind = find_common_type(one.type, two.type)
+    kind = find_common_type(left.type, right.type)
     match op:
         case "+" | "-":
-            return symbolic_integers.add_ints(one, two, 1 if op == "+" else -1)
+            return symbolic_integers.add_ints(left, right, 1 if op == "+" else -1)
         case "|":
-            return symbolic_integers.or_ints(one, two)
+            return symbolic_integers.or_ints(left, right)
         case "&":
-            return symbolic_integers.and_ints(one, two)
+            return symbolic_integers.and_ints(left, right)
         case "^":
-            return symbolic_integers.xor_ints(one, two)
+            return symbolic_integers.xor_ints(left, right)
         case "*":
-            return symbolic_integers.multiply_ints(one, two)
+            return symbolic_integers.multiply_ints(left, right)
         case "<<" | ">>":
-            return _apply_shift(ev, op, one, two)
+            return _apply_shift(ev, op, left, right)
         case "/" | "//":
-            return symbolic_integers.divide_ints(one, two, op)
+            return symbolic_integers.divide_ints(left, right, op)
         case "%":
-            return symbolic_integers.get_remainder(one, two)
-        case "**" if one.known is not None and two.known is not None:
-            result = c_integers.compute_binary("**", one.known, c_integers.PYTHON, two.known, c_integers.PYTHON)
+            return symbolic_integers.get_remainder(left, right)
+        case "**" if left.known is not None and right.known is not None:
+            result = c_integers.compute_binary("**", left.known, c_integers.PYTHON, right.known, c_integers.PYTHON)
             if result.value is not None:
                 return SymbolicInt(result.value, kind)
         case "<" | ">" | "<=" | ">=" | "==" | "!=":
-            truth = symbolic_integers.compare_ints(op, one, two)
+            truth = symbolic_integers.compare_ints(op, left, right)
             if truth is not None:
                 return SymbolicInt(int(truth), BOOL)
-            a, b = symbolic_integers.convert_int(one, kind), symbolic_integers.convert_int(two, kind)
+            a, b = symbolic_integers.convert_int(left, kind), symbolic_integers.convert_int(right, kind)
             return symbolic_integers.make_opaque(
                 f"{symbolic_integers.format_factor(a)} {op} {symbolic_integers.format_factor(b)}", BOOL, a, b
             )
     return symbolic_integers.make_opaque(
-        f"{symbolic_integers.format_factor(one)} {op} {symbolic_integers.format_factor(two)}", kind, one, two
+        f"{symbolic_integers.format_factor(left)} {op} {symbolic_integers.format_factor(right)}", kind, left, right
     )
 
 
-def _apply_shift(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def _apply_shift(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Shift an integer."""
-    kind = promote(one.type)
-    by = two.known
-    one = symbolic_integers.convert_int(one, kind)
+    kind = promote(left.type)
+    by = right.known
+    left = symbolic_integers.convert_int(left, kind)
     if by is None or by > c_integers.MOST_SHIFT or (by < 0 and not kind.bits):
         return symbolic_integers.make_opaque(
-            f"{symbolic_integers.format_factor(one)} {op} {symbolic_integers.format_factor(two)}", kind, one, two
+            f"{symbolic_integers.format_factor(left)} {op} {symbolic_integers.format_factor(right)}", kind, left, right
         )
-    if kind == UNKNOWN and one.known is not None and not INT.can_hold(one.known << by if op == "<<" else one.known):
+    if kind == UNKNOWN and left.known is not None and not INT.can_hold(left.known << by if op == "<<" else left.known):
         return symbolic_integers.make_opaque(
-            f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two
+            f"{symbolic_integers.format_factor(left)} {op} {by}", kind, left, right
         )  # it may have 32 bits
     if kind.bits and not 0 <= by < kind.bits:
-        return _shift_too_far(op, one, two, kind, by)
-    result = symbolic_integers.shift_int(one, by if op == "<<" else -by)
-    low = by if op == "<<" and one.known is not None and not one.known else result.low
-    origin = _origin_of_both(one, two)
+        return _shift_too_far(op, left, right, kind, by)
+    result = symbolic_integers.shift_int(left, by if op == "<<" else -by)
+    low = by if op == "<<" and left.known is not None and not left.known else result.low
+    origin = _origin_of_both(left, right)
     return SymbolicInt(
         result.const, kind, result.pieces, low=low, marks=result.marks, origin=origin, assumed=result.assumed
     )
 
 
-def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers.IntegerType, by: int) -> SymbolicInt:
+def _shift_too_far(
+    op: str, left: SymbolicInt, right: SymbolicInt, kind: c_integers.IntegerType, by: int
+) -> SymbolicInt:
     """Shift by at least the width: undefined in C++; PTX's shl gives 0, shr gives 0 or the sign."""
-    signed = op == ">>" and not symbolic_integers.is_nonnegative(one)
-    if one.known is None and (signed or kind == UNKNOWN):
-        return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two)
-    shifted = c_integers.compute_shift(op, one.known or 0, kind, by).value or 0
-    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(one, two))
+    signed = op == ">>" and not symbolic_integers.is_nonnegative(left)
+    if left.known is None and (signed or kind == UNKNOWN):
+        return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(left)} {op} {by}", kind, left, right)
+    shifted = c_integers.compute_shift(op, left.known or 0, kind, by).value or 0
+    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(left, right))
 
 
-def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
+def _origin_of_both(left: SymbolicInt, right: SymbolicInt) -> tuple[Any, ...]:
     """Join the origins of two integers."""
-    return tuple(dict.fromkeys((*one.origin, *two.origin)))[: symbolic_integers.MOST_ORIGINS]
+    return tuple(dict.fromkeys((*left.origin, *right.origin)))[: symbolic_integers.MOST_ORIGINS]
 
 
-def _is_same_place(one: Address, two: Address) -> bool | None:
+def _is_same_place(left: Address, right: Address) -> bool | None:
     """Return whether two addresses are of one object; None if unknown."""
-    if one.at.known != 0 or two.at.known != 0:
+    if left.at.known != 0 or right.at.known != 0:
         return None
-    places = (one.place, two.place)
+    places = (left.place, right.place)
     if any(not isinstance(place, Cell) for place in places):
-        return True if identify_place(one.place) == identify_place(two.place) else None
-    held = [place.value for place in places]
-    if all(isinstance(value, ObjectValue) for value in held):
-        first, second = ((value.derived or value) for value in held)
+        return True if identify_place(left.place) == identify_place(right.place) else None
+    contents = [place.value for place in places]
+    if all(isinstance(value, ObjectValue) for value in contents):
+        first, second = ((value.derived or value) for value in contents)
         return first is second or (None if first.members and first.members is second.members else False)
-    return one.place is two.place
+    return left.place is right.place
 
 
 def _is_misread_operand(value: Any) -> bool:

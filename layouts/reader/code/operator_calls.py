@@ -37,9 +37,9 @@ def with_associated(
     if target is not None and isinstance(target.get_home(target.functions[0]).owner, RecordType):
         return target
     for home in dict.fromkeys(home for argument in arguments for home in _find_associated_namespaces(ev, argument)):
-        found = home.names.get(name)
-        if isinstance(found, FunctionSet):
-            target = found if target is None else target.join_functions(found)
+        functions = home.names.get(name)
+        if isinstance(functions, FunctionSet):
+            target = functions if target is None else target.join_functions(functions)
     return target
 
 

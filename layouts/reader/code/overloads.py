@@ -292,9 +292,9 @@ def _is_same_where_unknown(
     for n, (a, b) in enumerate(zip(mine, other, strict=True)):
         if UNKNOWN not in (a, b):
             continue
-        one = left.kinds[n] if n < len(left.kinds) else None
-        two = right.kinds[n] if n < len(right.kinds) else None
-        if a != b or one is None or two is None or not is_same_type(one, two):
+        left_kind = left.kinds[n] if n < len(left.kinds) else None
+        right_kind = right.kinds[n] if n < len(right.kinds) else None
+        if a != b or left_kind is None or right_kind is None or not is_same_type(left_kind, right_kind):
             return False
     return True
 

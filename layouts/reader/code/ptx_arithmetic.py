@@ -61,13 +61,13 @@ def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> in
     return cut
 
 
-def compute_lop3(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
+def compute_lop3(bits: int, _: bool, a: int, b: int, c: int, table: int) -> int:
     """Evaluate lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
     full = (1 << bits) - 1
     result = 0
     for n in range(8):
         if table >> n & 1:
-            result |= (one if n & 4 else ~one) & (two if n & 2 else ~two) & (three if n & 1 else ~three)
+            result |= (a if n & 4 else ~a) & (b if n & 2 else ~b) & (c if n & 1 else ~c)
     return result & full
 
 
@@ -149,10 +149,10 @@ _LOGIC: dict[
 
 
 def _apply_lop3(
-    _: int, __: bool, one: SymbolicInt, two: SymbolicInt, three: SymbolicInt, table: SymbolicInt
+    _: int, __: bool, a: SymbolicInt, b: SymbolicInt, c: SymbolicInt, table: SymbolicInt
 ) -> SymbolicInt | None:
     logic = _LOGIC.get(table.known) if table.known is not None else None
-    return logic(one, two, three) if logic is not None else None
+    return logic(a, b, c) if logic is not None else None
 
 
 @dataclass(frozen=True, slots=True)

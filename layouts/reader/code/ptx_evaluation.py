@@ -196,8 +196,8 @@ class RegisterFile:
         if value is not None:
             return SymbolicInt(value, get_integer_type(_WIDE, True))
         if name in _SPECIAL:
-            own, _, axis = _SPECIAL[name].partition(".")
-            return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((own, axis), 0))
+            register_name, _, axis = _SPECIAL[name].partition(".")
+            return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((register_name, axis), 0))
         register = self.find_register(name)
         return self.contents.get(register) if register is not None else None
 
@@ -410,8 +410,8 @@ def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) ->
     if None not in known and row.known is not None:
         result = row.known(bits, signed, *known)
         return None if result is None else [SymbolicInt(kind.wrap(result), kind)]
-    made = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
-    return None if made is None else [symbolic_integers.convert_int(made, kind)]
+    symbolic_result = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
+    return None if symbolic_result is None else [symbolic_integers.convert_int(symbolic_result, kind)]
 
 
 @dataclass(frozen=True, slots=True)

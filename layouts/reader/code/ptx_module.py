@@ -248,16 +248,16 @@ def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     """Evaluate the functions of a PTX module. values: supplied values of parameters and registers, by name."""
     statements = list(list_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
-    found: list[FoundDescriptor] = []
+    descriptors: list[FoundDescriptor] = []
     ran: list[AsmRun] = []
     for name, span, body in _list_functions(statements):
         registers = KernelRegisters(text, shared, values, _find_several(body))
         for placed in body:
             if isinstance(placed.statement, ptx.PtxInstruction) and placed.statement.opcode.startswith(_MMA):
-                _note_mma(registers, placed, (name, span), found, ran)
+                _note_mma(registers, placed, (name, span), descriptors, ran)
             else:
                 registers.run_placed(placed)
-    return ModuleRecords(tuple(found[:MOST_FOUND]), tuple(ran[:MOST_FOUND]))
+    return ModuleRecords(tuple(descriptors[:MOST_FOUND]), tuple(ran[:MOST_FOUND]))
 
 
 def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
@@ -280,7 +280,7 @@ def _note_mma(
     registers: KernelRegisters,
     placed: PlacedStatement,
     function: tuple[str, Span],
-    found: list[FoundDescriptor],
+    descriptors: list[FoundDescriptor],
     ran: list[AsmRun],
 ) -> None:
     """Record the operands of a wgmma or tcgen05.mma as an asm statement with numbered operands."""
@@ -300,7 +300,7 @@ def _note_mma(
         operands.append(f"%{len(inputs)}")
         inputs.append(("l" if bits == 64 else "r", value, span))
         if bits == 64 and value is not None and value.marks:
-            found.append(FoundDescriptor(text, span, value, (), (), order=len(found)))
+            descriptors.append(FoundDescriptor(text, span, value, (), (), order=len(descriptors)))
     line = f'"{instruction.opcode} {", ".join(operands)};"'
     ran.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(ran)))
 

@@ -166,20 +166,24 @@ def _translate(
 ) -> tuple[ptx.PtxInstruction, ...] | None:
     """Translate an instruction on uniform registers into PTX; None if it is not evaluated."""
     plain = [operand.replace("URZ", "0") for operand in operands if operand != "!UPT"]
-    if not plain or not all(map(_PLAIN.fullmatch, [one for one in operands if one != "!UPT"])) or plain[0] == "0":
+    if (
+        not plain
+        or not all(map(_PLAIN.fullmatch, [operand for operand in operands if operand != "!UPT"]))
+        or plain[0] == "0"
+    ):
         return None
-    made: list[tuple[str, tuple[str, ...]]] = []
+    steps: list[tuple[str, tuple[str, ...]]] = []
     match (opcode, plain):
-        case ("UMOV", [to, one]):
-            made = [("mov.u32", (to, one))]
-        case ("ULOP3.LUT", [to, one, two, three, table]):
-            made = [("lop3.b32", (to, one, two, three, table))]
-        case ("USHF.R.U32.HI", [to, "0", by, one]):
-            made = [("shr.u32", (to, one, by))]
-        case ("USHF.L.U32", [to, one, by, "0"]):
-            made = [("shl.b32", (to, one, by))]
-        case ("UIADD3", [to, one, two, three]):
-            made = [("add.s32", ("URsum", one, two)), ("add.s32", (to, "URsum", three))]
-        case ("UIMAD", [to, one, two, three]):
-            made = [("mad.lo.s32", (to, one, two, three))]
-    return tuple(ptx.PtxInstruction(name, given, guard) for name, given in made) or None
+        case ("UMOV", [to, a]):
+            steps = [("mov.u32", (to, a))]
+        case ("ULOP3.LUT", [to, a, b, c, table]):
+            steps = [("lop3.b32", (to, a, b, c, table))]
+        case ("USHF.R.U32.HI", [to, "0", by, a]):
+            steps = [("shr.u32", (to, a, by))]
+        case ("USHF.L.U32", [to, a, by, "0"]):
+            steps = [("shl.b32", (to, a, by))]
+        case ("UIADD3", [to, a, b, c]):
+            steps = [("add.s32", ("URsum", a, b)), ("add.s32", (to, "URsum", c))]
+        case ("UIMAD", [to, a, b, c]):
+            steps = [("mad.lo.s32", (to, a, b, c))]
+    return tuple(ptx.PtxInstruction(name, operand_texts, guard) for name, operand_texts in steps) or None

@@ -91,12 +91,12 @@ def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = fro
         return
     home = closure.captured or closure.scope
     for name in sorted(ev.summaries.get_summary(function.body).names):
-        found = find_name(home, name)[0]
-        if isinstance(found, PLACES):
-            ev.forget_place(found, integers=True, quiet=True)
+        entity = find_name(home, name)[0]
+        if isinstance(entity, PLACES):
+            ev.forget_place(entity, integers=True, quiet=True)
     for name in list_used_names(function):
-        found = find_name(home, name)[0]
-        inner = found.value if isinstance(found, Cell) else found
+        entity = find_name(home, name)[0]
+        inner = entity.value if isinstance(entity, Cell) else entity
         if isinstance(inner, FunctionSet):
             _forget_used(ev, inner, seen | {id(function)})
 

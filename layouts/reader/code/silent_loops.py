@@ -103,8 +103,8 @@ def find_loop_variable(loop: Loop, scope: NameScope) -> Cell | None:
     while isinstance(step, tree.Unary | tree.Binary):
         step = step.value if isinstance(step, tree.Unary) else step.left
     target = step.target if isinstance(step, tree.Assignment) else None
-    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
-    return found if isinstance(found, Cell) else None
+    entity = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
+    return entity if isinstance(entity, Cell) else None
 
 
 def _find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
@@ -136,8 +136,10 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
             passed.update(map(get_root_name, (node.function, *node.arguments)))  # or an object with operator()
     if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
-    own = declared.keys() | {""}
-    return LoopWrites(frozenset(variables - own), frozenset(targets - own), frozenset(passed - own), calls)
+    local_names = declared.keys() | {""}
+    return LoopWrites(
+        frozenset(variables - local_names), frozenset(targets - local_names), frozenset(passed - local_names), calls
+    )
 
 
 def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
@@ -166,12 +168,12 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
 
 def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
     """Return whether a type is a class of the text, whose constructor may do anything."""
-    found = find_name(scope, kind.path[-1][0])[0] if kind.path else None
-    if not isinstance(found, TemplateEntity):
+    entity = find_name(scope, kind.path[-1][0])[0] if kind.path else None
+    if not isinstance(entity, TemplateEntity):
         return False
-    if isinstance(found.decl, tree.Alias) and depth < MOST_NESTED:
-        return _is_class(found.decl.type, found.scope, depth + 1)
-    return isinstance(found.decl, tree.StructDefinition)
+    if isinstance(entity.decl, tree.Alias) and depth < MOST_NESTED:
+        return _is_class(entity.decl.type, entity.scope, depth + 1)
+    return isinstance(entity.decl, tree.StructDefinition)
 
 
 def _is_stream(node: tree.Expression) -> bool:
@@ -196,8 +198,9 @@ def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int
     if not isinstance(value, FunctionSet) or value.captured is not None:
         return not isinstance(value, ObjectValue | FunctionSet)
     return depth < MOST_NESTED and all(
-        one.body is not None and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(one.body))
-        for one in value.functions
+        overload.body is not None
+        and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(overload.body))
+        for overload in value.functions
     )
 
 
@@ -259,8 +262,8 @@ def _find_number(expression: tree.Expression, scope: NameScope) -> int | None:
     """Return the value of a number, or of a variable that is known."""
     if isinstance(expression, tree.NumberLiteral):
         return expression.value
-    found = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
-    return found.value.known if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) else None
+    entity = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
+    return entity.value.known if isinstance(entity, Cell) and isinstance(entity.value, SymbolicInt) else None
 
 
 def _count_turn_steps(loop: Loop, scope: NameScope, depth: int) -> int:
@@ -301,11 +304,11 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
         return False
     host = any(first <= loop.span[0] < past for first, past in ev.host_spans)
     for name in (*writes.variables, *writes.targets, *writes.passed):
-        found = find_name(scope, name)[0]
-        value = found.value if isinstance(found, Cell) else found
-        if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
+        entity = find_name(scope, name)[0]
+        value = entity.value if isinstance(entity, Cell) else entity
+        if isinstance(value, PLACES) or (isinstance(entity, PLACES) and not isinstance(entity, Cell)):
             return False
-        if found is None and name in writes.variables | writes.targets:
+        if entity is None and name in writes.variables | writes.targets:
             return False  # an undeclared name may be shared memory
         if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
             return False
@@ -338,20 +341,20 @@ def _holds_reals(array: ArrayValue) -> bool:
 def _forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) -> None:
     """Make unknown what a loop that is not run may write."""
     for name in sorted(writes.variables):
-        found = find_name(scope, name)[0]
-        if isinstance(found, Cell):
-            ev.forget_place(found)
+        entity = find_name(scope, name)[0]
+        if isinstance(entity, Cell):
+            ev.forget_place(entity)
     for name in sorted(writes.targets | writes.passed):
-        found = find_name(scope, name)[0]
-        if not isinstance(found, Cell):
+        entity = find_name(scope, name)[0]
+        if not isinstance(entity, Cell):
             continue
-        value = found.value
+        value = entity.value
         if isinstance(value, Pointer) and value.array is None:
             _forget_memory(ev, value, scope)
         elif isinstance(value, Pointer):
             ev.forget_place(Cell(value.array))
         else:
-            ev.forget_place(found, integers=not isinstance(value, ArrayValue))
+            ev.forget_place(entity, integers=not isinstance(value, ArrayValue))
     if writes.calls:
         ev.forget_globals()
 

@@ -234,8 +234,8 @@ def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, s
 def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
     """Write an unknown part of an object: all of it becomes unknown."""
     ev.forget_place(place.place)
-    held = place.place.value if isinstance(place.place, Cell) else None
-    ev.note_value(value, held.name if isinstance(held, ArrayValue) else "", statement_span or span)
+    content = place.place.value if isinstance(place.place, Cell) else None
+    ev.note_value(value, content.name if isinstance(content, ArrayValue) else "", statement_span or span)
 
 
 def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
@@ -282,12 +282,12 @@ def _copy_object(ev: Evaluator, value: ObjectValue, depth: int) -> Any:
     """Copy an object with its copy constructor; an object that no variable holds is returned itself."""
     if depth > MOST_DEPTH:
         return OpaqueValue(shorten_name(value))
-    if value.record.copies and (value.held or depth):
+    if value.record.copies and (value.stored or depth):
         copied = ev.copy_construct(value, ev.make_constructor_argument(value))
-        copied.held = True
+        copied.stored = True
         return copied
-    if not value.held and not depth:
-        value.held = True
+    if not value.stored and not depth:
+        value.stored = True
         return value
     return ObjectValue(
         value.record,

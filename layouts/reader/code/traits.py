@@ -45,8 +45,8 @@ def _is_signed(kind: ResolvedType) -> bool | None:
     return _is_floating(kind) if not integral else None
 
 
-def _combine_either(one: bool | None, two: bool | None) -> bool | None:
-    return True if one or two else False if one is False and two is False else None
+def _combine_either(left: bool | None, right: bool | None) -> bool | None:
+    return True if left or right else False if left is False and right is False else None
 
 
 _UNARY: dict[str, Callable[[ResolvedType], bool | None]] = {
@@ -170,12 +170,14 @@ def is_type_transformation(name: str) -> bool:
 
 
 def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
-    whole = kind.integer
-    if whole is None or kind.pointers or kind.reference or whole.name == "bool" or whole.bits < 8:
+    integer = kind.integer
+    if integer is None or kind.pointers or kind.reference or integer.name == "bool" or integer.bits < 8:
         return None
-    if whole.signed == signed and whole.name != "char":
+    if integer.signed == signed and integer.name != "char":
         return kind
-    words = {8: "char", 16: "short", 32: "int"}.get(whole.bits, "long long" if "long long" in whole.name else "long")
+    words = {8: "char", 16: "short", 32: "int"}.get(
+        integer.bits, "long long" if "long long" in integer.name else "long"
+    )
     integer_type: IntegerType | None = find_integer_type(
         ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
     )

@@ -138,7 +138,7 @@ class ObjectValue:
     record: RecordType
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
-    held: bool = False  # a variable holds it, so another variable gets a copy
+    stored: bool = False  # not a temporary, so that another variable gets a copy
     dynamic: RecordType | None = None  # the class whose constructor or destructor is running
     derived: ObjectValue | None = None  # the object of a derived class whose base part this is
     loose: bool = False  # it may be the base part of an object of an unknown class

@@ -119,14 +119,14 @@ def invert_int(value: SymbolicInt) -> SymbolicInt:
         return SymbolicInt(kind.wrap(~converted.known), kind, origin=converted.origin, assumed=converted.assumed)
     if not kind.bits:
         return make_reduced(f"~{format_factor(converted, True)}", kind, converted)
-    taken = 0
+    symbolic_bits = 0
     for p in converted.pieces:
-        taken |= p.mask
+        symbolic_bits |= p.mask
     return _weave_bits(
         f"~{format_factor(converted, True)}",
         kind,
-        kind.wrap(~converted.const & ~taken),
-        taken & ~converted.const,
+        kind.wrap(~converted.const & ~symbolic_bits),
+        symbolic_bits & ~converted.const,
         converted,
         SymbolicInt(0, kind),
     )

@@ -40,8 +40,8 @@ def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
     a, b = convert_int(left, kind), convert_int(right, kind)
     if (a.const, a.pieces) == (b.const, b.pieces):
         return c_integers.COMPARED[op](0, 0)
-    one, two = get_exact_linear(a), get_exact_linear(b)
-    gap = one + two.scale(-1) if one is not None and two is not None else None
+    first, second = get_exact_linear(a), get_exact_linear(b)
+    gap = first + second.scale(-1) if first is not None and second is not None else None
     if gap is not None and not gap.terms:
         return c_integers.COMPARED[op](gap.const, 0)
     if not kind.bits:

@@ -46,9 +46,9 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
     halves = (_assume_halves(a, b) or _assume_halves(b, a)) if sign == 1 else ()
     if halves:
         return replace(or_ints(a, b), assumed=join_assumptions(a, b, more=halves))
-    one, two = get_modular_linear(a), get_modular_linear(b)
-    if one is not None and two is not None:
-        total = one + two.scale(sign)
+    first, second = get_modular_linear(a), get_modular_linear(b)
+    if first is not None and second is not None:
+        total = first + second.scale(sign)
         width, exact, more = _measure_sum(a, b, sign, total)
         summed = int_from_linear(total, kind, width, join_origins(left, right), exact)
         return replace(summed, assumed=join_assumptions(a, b, more=more))
