@@ -126,7 +126,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings += _find_kernel_mistakes(code, bench, target) if code else []
     blame = BlameFinder(text, bench, built)
     mismatches, open_ = _check_operands(guesses, bench, {finding.code for finding in findings}, blame)
-    tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
+    tiles = check_tensor_code(text, code.asm_runs if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *_find_wrong_versions(bench, blame)])
     findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))

@@ -65,9 +65,9 @@ def find_code_uses(
     tcgen05: whether uses of tcgen05.mma are included, decoded for `target` ("" for any).
     """
     sources = ArgumentSources(evaluation)
-    asm_uses = find_asm_uses(evaluation.assembled, mentions)
+    asm_uses = find_asm_uses(evaluation.asm_runs, mentions)
     if tcgen05:
-        asm_uses += find_tcgen05_uses(evaluation.assembled, target)
+        asm_uses += find_tcgen05_uses(evaluation.asm_runs, target)
     loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in asm_uses]
     descriptor_values = {g.value for use in loose for g in use.arguments.values()}
     calls = [
@@ -79,7 +79,7 @@ def find_code_uses(
     if uses:
         return uses[:MOST]
     fed = any(
-        "mma" in run.text for run in evaluation.assembled
+        "mma" in run.text for run in evaluation.asm_runs
     )  # their descriptors are open, hence also which of these they read
     return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
@@ -208,7 +208,7 @@ def find_tcgen05_uses(asm_runs: Iterable[AsmRun], target: str = "") -> list[Desc
 def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """Find bodiless calls with descriptors: the first is A's, the second B's, unless names say otherwise."""
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
-    for bodiless in evaluation.found:
+    for bodiless in evaluation.descriptors:
         known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
     uses = (_make_call_use(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
     return [use for use in uses if use is not None]
@@ -262,8 +262,10 @@ def in_registers(mention: InstructionMention | None) -> bool:
 
 def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
-    inside = {call.span for call in evaluation.assembled}  # loops run one statement many times
-    return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
+    inside = {call.span for call in evaluation.asm_runs}  # loops run one statement many times
+    return (
+        call for call in evaluation.bodiless_calls if not any(low <= call.term.span[0] < high for low, high in inside)
+    )
 
 
 def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
@@ -349,7 +351,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     """Find descriptors that code builds and that no instruction of the text is seen to read."""
     mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
-    majors = {**_find_stated_majors(evaluation.assembled), **(mention.majors if mention else {})}
+    majors = {**_find_stated_majors(evaluation.asm_runs), **(mention.majors if mention else {})}
     groups = _group_descriptors(evaluation)
     uses: list[DescriptorUse] = []
     for name, of_name in groups.items():

@@ -103,7 +103,7 @@ def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[Desc
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
     """Group the values of each descriptor of an evaluated text; all iterations of its loops are in one group."""
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
-    for descriptor in evaluation.found:
+    for descriptor in evaluation.descriptors:
         groups.setdefault((descriptor.name, descriptor.span, descriptor.calls), []).append(descriptor)
     return _drop_superseded(
         {

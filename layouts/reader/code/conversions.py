@@ -255,7 +255,7 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
     sized = bool(element.bits) and element.name != "void"
     size = make_size(element if sized and not element.pointers and not cast else make_unsized_type(name))
     if sized and cast:
-        ev.recast.add(name)
+        ev.recast_names.add(name)
     base = make_symbol(name)
     for other, factor in line.terms:
         if other != name:

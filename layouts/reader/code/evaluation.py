@@ -44,26 +44,26 @@ class Evaluation:
     unfinished: (name, span of the name) of each function that exceeded the budget, "" for the lines outside functions.
     """
 
-    found: tuple[FoundDescriptor, ...]
-    made: tuple[BodilessCall, ...]
+    descriptors: tuple[FoundDescriptor, ...]
+    bodiless_calls: tuple[BodilessCall, ...]
     warnings: tuple[Pitfall, ...]
     unfinished: tuple[tuple[str, Span], ...]
     python: bool
     spent_loops: tuple[tuple[str, tuple[str, ...]], ...] = ()  # unfinished function → variables of its loops then
-    assembled: tuple[AsmRun, ...] = ()
+    asm_runs: tuple[AsmRun, ...] = ()
     overflowed: tuple[tuple[str, int], ...] = ()  # (function, order from which its asm statements are not all recorded)
     skipped: tuple[SkippedCode, ...] = ()
-    stored: tuple[MemoryStore, ...] = ()
+    memory_stores: tuple[MemoryStore, ...] = ()
     merged: bool = False  # from several variants of #if; a record does not say which variant it belongs to
-    endless: frozenset[str] = frozenset()  # variables of loops with an unknown bound
-    cut: frozenset[str] = frozenset()  # variables of loops that were run in part
-    recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
+    unbounded_variables: frozenset[str] = frozenset()  # variables of loops with an unknown bound
+    cut_variables: frozenset[str] = frozenset()  # variables of loops that were run in part
+    recast_names: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
-    taken: tuple[str, ...] = ()  # bodiless functions taken to be PTX's matrix-descriptor-encode
-    widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
+    encode_functions: tuple[str, ...] = ()  # bodiless functions taken to be PTX's matrix-descriptor-encode
+    widened_names: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
     presumed: tuple[PresumedMacro, ...] = ()  # undefined macros that decide a branch, with the value assumed for each
     unread: tuple[UnreadPart, ...] = ()
-    foreign: tuple[
+    assumed_unions: tuple[
         tuple[str, str], ...
     ] = ()  # (undefined type or object, the union whose members it is assumed to have)
 
@@ -92,12 +92,14 @@ def parse_prelude() -> tuple[tree.Statement, ...]:
     return cxx.parse_cxx(make_plain_source(PRELUDE))
 
 
-def _evaluate_assembled(text: str, ptx: bool, macros: tuple[tuple[str, str], ...]) -> Evaluation:
+def _evaluate_assembly(text: str, ptx: bool, macros: tuple[tuple[str, str], ...]) -> Evaluation:
     """Evaluate a PTX module, else a listing of SASS."""
     evaluate = ptx_module.evaluate_module if ptx else sass_module.evaluate_listing
     module = evaluate(text, select_values(text, macros))
-    evaluation = Evaluation(found=module.found, made=(), warnings=(), unfinished=(), python=False, text=text)
-    return replace(evaluation, assembled=module.assembled)
+    evaluation = Evaluation(
+        descriptors=module.descriptors, bodiless_calls=(), warnings=(), unfinished=(), python=False, text=text
+    )
+    return replace(evaluation, asm_runs=module.asm_runs)
 
 
 @lru_cache(maxsize=4)
@@ -124,9 +126,9 @@ def evaluate_text(
     `check` evaluate the same text one after the other.
     """
     text, cut = _cut_text(text, MOST_TEXT * patience)
-    assembled = ptx_module.is_ptx_module(text)
-    if assembled or sass_module.is_sass_listing(text):
-        return replace(_evaluate_assembled(text, assembled, macros), unread=cut)
+    is_ptx = ptx_module.is_ptx_module(text)
+    if is_ptx or sass_module.is_sass_listing(text):
+        return replace(_evaluate_assembly(text, is_ptx, macros), unread=cut)
     if not CLUE.search(text):
         return None
     code = blank_printed(text)
@@ -171,7 +173,9 @@ class _VariantEvaluation:
     @property
     def records(self) -> EvaluationRecords:
         result = self.evaluation
-        return EvaluationRecords(result.found, result.made, result.warnings, result.assembled, self.holds, self.loses)
+        return EvaluationRecords(
+            result.descriptors, result.bodiless_calls, result.warnings, result.asm_runs, self.holds, self.loses
+        )
 
 
 def _cut_text(text: str, most: int) -> tuple[str, tuple[UnreadPart, ...]]:
@@ -216,7 +220,8 @@ def _evaluate_leaf(
 
     return _VariantEvaluation(
         replace(
-            evaluation or Evaluation(found=(), made=(), warnings=(), unfinished=(), python=False, text=text),
+            evaluation
+            or Evaluation(descriptors=(), bodiless_calls=(), warnings=(), unfinished=(), python=False, text=text),
             unread=unread,
         ),
         evaluation is not None,
@@ -234,23 +239,23 @@ def _merge_evaluations(condition: str, yes: _VariantEvaluation, no: _VariantEval
     a, b = yes.evaluation, no.evaluation
     both = evaluation_merge.merge_records(condition, yes.records, no.records)
     evaluation = Evaluation(
-        found=both.found,
-        made=both.made,
+        descriptors=both.descriptors,
+        bodiless_calls=both.bodiless_calls,
         warnings=both.warnings,
         unfinished=tuple(dict.fromkeys((*a.unfinished, *b.unfinished))),
         python=False,
         spent_loops=tuple(dict.fromkeys((*a.spent_loops, *b.spent_loops))),
-        assembled=both.assembled,
+        asm_runs=both.asm_runs,
         overflowed=tuple({**dict(a.overflowed), **dict(b.overflowed)}.items()),
         merged=True,
-        endless=a.endless | b.endless,
-        cut=a.cut | b.cut,
-        recast=a.recast | b.recast,
+        unbounded_variables=a.unbounded_variables | b.unbounded_variables,
+        cut_variables=a.cut_variables | b.cut_variables,
+        recast_names=a.recast_names | b.recast_names,
         text=a.text,
-        taken=tuple(dict.fromkeys((*a.taken, *b.taken))),
-        widened=a.widened | b.widened,
+        encode_functions=tuple(dict.fromkeys((*a.encode_functions, *b.encode_functions))),
+        widened_names=a.widened_names | b.widened_names,
         unread=tuple(dict.fromkeys((*a.unread, *b.unread))),
-        foreign=tuple(dict.fromkeys((*a.foreign, *b.foreign))),
+        assumed_unions=tuple(dict.fromkeys((*a.assumed_unions, *b.assumed_unions))),
     )
     return _VariantEvaluation(evaluation, yes.parsed or no.parsed, both.holds, both.loses)
 
@@ -305,23 +310,23 @@ def _run_statements(
             unfinished.append((function.name, _get_name_span(text, function)))
             spent[function.name] = ev.spent_loops
     return Evaluation(
-        found=tuple(ev.descriptors),
-        made=tuple(ev.bodiless_calls),
+        descriptors=tuple(ev.descriptors),
+        bodiless_calls=tuple(ev.bodiless_calls),
         warnings=tuple(ev.warned.values()),
         unfinished=tuple(unfinished),
         python=is_py,
         spent_loops=tuple(spent.items()),
-        assembled=tuple(ev.assembled),
+        asm_runs=tuple(ev.asm_runs),
         overflowed=tuple(ev.overflowed.items()),
         skipped=tuple(ev.skipped),
-        stored=tuple(ev.stored),
-        endless=frozenset(ev.endless),
-        cut=frozenset(ev.cut),
-        recast=frozenset(ev.recast),
+        memory_stores=tuple(ev.memory_stores),
+        unbounded_variables=frozenset(ev.unbounded_variables),
+        cut_variables=frozenset(ev.cut_variables),
+        recast_names=frozenset(ev.recast_names),
         text=text,
-        taken=tuple(ev.encode_functions),
-        widened=frozenset(ev.widened),
-        foreign=tuple(ev.foreign.items()),
+        encode_functions=tuple(ev.encode_functions),
+        widened_names=frozenset(ev.widened_names),
+        assumed_unions=tuple(ev.assumed_unions.items()),
     )
 
 
@@ -348,7 +353,7 @@ def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell
     for cell, first, value in earlier:
         cell.value = ev.copy_unshared(first if ev.runs_main else value)
     ev.forget_entry_writes()
-    ev.assembled_before = len(ev.assembled)
+    ev.asm_runs_before = len(ev.asm_runs)
     try:
         instances = ev.named_instances.get(id(function), []) if owner is None else []
         for instance in instances:

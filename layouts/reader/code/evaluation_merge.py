@@ -25,22 +25,22 @@ class EvaluationRecords:
     incomplete.
     """
 
-    found: tuple[FoundDescriptor, ...]
-    made: tuple[BodilessCall, ...]
+    descriptors: tuple[FoundDescriptor, ...]
+    bodiless_calls: tuple[BodilessCall, ...]
     warnings: tuple[Pitfall, ...]
-    assembled: tuple[AsmRun, ...]
+    asm_runs: tuple[AsmRun, ...]
     holds: Place
     loses: Place
 
 
 def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
     """Merge the findings of both variants of a condition."""
-    calls, assembled = _merge_calls_and_asm(condition, yes, no)
+    calls, asm_runs = _merge_calls_and_asm(condition, yes, no)
     return EvaluationRecords(
-        _merge_found(condition, yes, no),
+        _merge_descriptors(condition, yes, no),
         calls,
         _merge_pitfalls(condition, yes, no),
-        assembled,
+        asm_runs,
         lambda span: yes.holds(span) or no.holds(span),
         lambda span: yes.loses(span) or no.loses(span),
     )
@@ -208,11 +208,11 @@ def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashabl
     return keys
 
 
-def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
+def _merge_descriptors(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
     def key(descriptor: FoundDescriptor) -> Hashable:
         return descriptor.name, descriptor.span, descriptor.calls, _make_turn_key(descriptor.loops), descriptor.kind
 
-    ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
+    ours, theirs = _number_by_key(yes.descriptors, key), _number_by_key(no.descriptors, key)
     cells: dict[int, Cell] = {}  # id of a variable in the second → the same variable in the first
     for name, our_descriptor in ours.items():
         if name in theirs and our_descriptor.cell is not None and theirs[name].cell is not None:
@@ -309,7 +309,7 @@ def _index_records(records: EvaluationRecords) -> dict[Hashable, BodilessCall | 
             key = (record.text, record.span, len(record.inputs))
         return key, record.calls, _make_turn_key(record.loops)
 
-    return _number_by_key(sorted((*records.made, *records.assembled), key=lambda run: run.order), key)
+    return _number_by_key(sorted((*records.bodiless_calls, *records.asm_runs), key=lambda run: run.order), key)
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:

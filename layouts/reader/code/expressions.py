@@ -293,7 +293,7 @@ def _prepare_cast(
     name_pointer = ev.make_name_pointer(integer, VOID)
     if name_pointer is None or not (name := get_pointer_name(name_pointer.base)):
         return integer
-    ev.widened.add(name)
+    ev.widened_names.add(name)
     return name_pointer
 
 

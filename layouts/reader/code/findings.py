@@ -27,8 +27,8 @@ from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordField
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_FOUND = 600
-MOST_ASSEMBLED = 400
+MOST_DESCRIPTORS = 600
+MOST_ASM_RUNS = 400
 # (first bit, past last) of the fields of a descriptor, in any format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
 _FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of wgmma's and tcgen05's descriptors
@@ -88,7 +88,7 @@ class AsmRun:
     loops: tuple[tuple[str, SymbolicInt], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
-    around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
+    call_spans: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
     arms: Arms = ()  # branches of undecided conditions
     places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbol of a variable's address → names of the variable
     part: bool = False  # one product of the statement before it, to which its effects belong
@@ -295,7 +295,7 @@ def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool =
 def _record_descriptor(
     ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str
 ) -> None:
-    if value is None or len(ev.descriptors) >= MOST_FOUND:
+    if value is None or len(ev.descriptors) >= MOST_DESCRIPTORS:
         return
     ev.descriptor_marks.add(value.marks)
     ev.noted_values += 1

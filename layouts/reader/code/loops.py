@@ -48,7 +48,7 @@ def _get_step_limit(ev: Evaluator) -> int:
 
 def _count_findings(ev: Evaluator) -> int:
     """Count the findings so far; a loop that adds some runs fewer iterations."""
-    return len(ev.descriptors) + len(ev.assembled) + len(ev.bodiless_calls)
+    return len(ev.descriptors) + len(ev.asm_runs) + len(ev.bodiless_calls)
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         early_exit = None
     early_exit = ev.join_breaks(target.breaks, early_exit)
     if not run.complete:
-        ev.cut.add(run.variable.name if run.variable is not None else "")
+        ev.cut_variables.add(run.variable.name if run.variable is not None else "")
         _forget_open_loop(ev, loop, journal, scope, run.bounded)
         _note_possible_return(ev, loop)
     ev.leave_block(scope, early_exit)
@@ -161,7 +161,7 @@ def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> Na
         if goes_on is None:
             run.limit(ev)
             run.bounded = False
-            ev.endless.add(run.variable.name if run.variable is not None else "")
+            ev.unbounded_variables.add(run.variable.name if run.variable is not None else "")
         elif not goes_on:
             ev.leave_block(inner, None)
             run.complete = run.bounded

@@ -114,12 +114,12 @@ def _convert_rust(text: str) -> str:
 class _OpenCondition:
     """An open #if.
 
-    reads: whether the current branch is read. taken: whether one of its branches was. frozen: where its text begins in
-    the output if the whole #if is left out, else -1.
+    reads: whether the current branch is read. was_read: whether a branch of it has been read. frozen: where its text
+    begins in the output if the whole #if is left out, else -1.
     """
 
     reads: bool
-    taken: bool
+    was_read: bool
     matters: bool = True
     frozen: int = -1
     at: int = 0  # index of its directive
@@ -280,7 +280,7 @@ class _PreprocessorRun:
         if not self.opened:
             return
         top = self.opened[-1]
-        if top.taken:
+        if top.was_read:
             top.reads = False
             return
         top.reads = True  # the enclosing branch is read
@@ -291,7 +291,7 @@ class _PreprocessorRun:
             truth = self.state.is_true(
                 "if" if directive.name == "elif" else directive.name.removeprefix("el"), directive.rest
             )
-        top.reads = top.taken = truth
+        top.reads = top.was_read = truth
         if self.state.depends_on_frozen:
             self._freeze_condition(top, top.at)
 

@@ -245,8 +245,8 @@ def list_targets(instruction: ptx.PtxInstruction) -> list[str]:
 
 # instructions ---------------------------------------------------------------------------------------------------------
 
-_Made = list[Any] | None
-_Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Made]
+_Outputs = list[Any] | None
+_Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Outputs]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
@@ -267,12 +267,12 @@ def _parse_type(opcode: str) -> tuple[int, bool]:
     return (int(match[2]), match[1] == "s") if match else (1, False)
 
 
-def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     value = at.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
     return None if value is None else [at.shared(value)]
 
 
-def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
     into, of = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
     if into is None or of is None or len(instruction.operands) != 2:
@@ -284,7 +284,7 @@ def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
 
 
-def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
     if len(instruction.operands) != 2:
         return None
@@ -315,7 +315,7 @@ def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     )
 
 
-def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate shfl.sync.idx of a value that all threads of a warp have; None where it may differ between them."""
     if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
         return None
@@ -325,7 +325,7 @@ def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Mad
     return [value]
 
 
-def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(instruction.opcode)
     test = instruction.opcode.split(".")[1]
@@ -339,7 +339,7 @@ def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(list_targets(instruction))]
 
 
-def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate selp d, a, b, p: a if p is true, else b."""
     if len(instruction.operands) != 4:
         return None
@@ -351,7 +351,7 @@ def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
     return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
 
 
-def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
     name, part, _ = instruction.opcode.split(".")
     bits, signed = _parse_type(instruction.opcode)
@@ -391,7 +391,7 @@ def _multiply_part(
     )
 
 
-def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
     bits, signed = _parse_type(instruction.opcode)
     row = ARITHMETIC[instruction.opcode.partition(".")[0]]
@@ -429,18 +429,25 @@ def _fits_product(modifiers: list[str]) -> bool:
 
 
 _OPCODES: dict[str, _Opcode] = {
-    **dict.fromkeys(ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0]))),
+    **dict.fromkeys(
+        ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0]))
+    ),
     **dict.fromkeys(
         ("and", "or", "xor", "not"),
-        _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0], "pred")),
+        _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred")),
     ),
     **dict.fromkeys(("mul", "mad"), _Opcode(_evaluate_mul, _fits_product)),
     "cvta": _Opcode(
-        _evaluate_cvta, lambda given: len(given) == 3 and given[0] == "to" and given[1] in ("shared", "shared::cta")
+        _evaluate_cvta,
+        lambda modifiers: len(modifiers) == 3 and modifiers[0] == "to" and modifiers[1] in ("shared", "shared::cta"),
     ),
-    "cvt": _Opcode(_evaluate_cvt, lambda given: len(given) == 2 and all(map(_is_type, given))),
-    "mov": _Opcode(_evaluate_mov, lambda given: len(given) == 1 and _is_type(given[0], "pred", "f32", "f64")),
-    "shfl": _Opcode(_evaluate_shuffle, lambda given: given == ["sync", "idx", "b32"]),
-    "setp": _Opcode(_evaluate_setp, lambda given: len(given) == 2 and given[0] in _COMPARED and _is_type(given[1])),
-    "selp": _Opcode(_evaluate_selp, lambda given: len(given) == 1 and _is_type(given[0], "f32", "f64")),
+    "cvt": _Opcode(_evaluate_cvt, lambda modifiers: len(modifiers) == 2 and all(map(_is_type, modifiers))),
+    "mov": _Opcode(
+        _evaluate_mov, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred", "f32", "f64")
+    ),
+    "shfl": _Opcode(_evaluate_shuffle, lambda modifiers: modifiers == ["sync", "idx", "b32"]),
+    "setp": _Opcode(
+        _evaluate_setp, lambda modifiers: len(modifiers) == 2 and modifiers[0] in _COMPARED and _is_type(modifiers[1])
+    ),
+    "selp": _Opcode(_evaluate_selp, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "f32", "f64")),
 }

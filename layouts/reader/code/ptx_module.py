@@ -20,7 +20,7 @@ from typing import Any
 from lanescope.cxx.source_text import strip_comments
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_evaluation import RegisterFile, list_targets
 from lanescope.reader.code.symbolic_integers import (
@@ -61,8 +61,8 @@ def is_ptx_module(text: str) -> bool:
 class ModuleRecords:
     """The descriptors and MMA instructions of a PTX module or a SASS listing."""
 
-    found: tuple[FoundDescriptor, ...]
-    assembled: tuple[AsmRun, ...]
+    descriptors: tuple[FoundDescriptor, ...]
+    asm_runs: tuple[AsmRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
                 _note_mma(registers, placed, (name, span), descriptors, ran)
             else:
                 registers.run_placed(placed)
-    return ModuleRecords(tuple(descriptors[:MOST_FOUND]), tuple(ran[:MOST_FOUND]))
+    return ModuleRecords(tuple(descriptors[:MOST_DESCRIPTORS]), tuple(ran[:MOST_DESCRIPTORS]))
 
 
 def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:

@@ -14,7 +14,7 @@ from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from lanescope.reader import sass
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_module import KernelRegisters, ModuleRecords, PlacedStatement
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, convert_int, or_ints, shift_int
@@ -51,7 +51,7 @@ def evaluate_listing(text: str, values: Mapping[str, int]) -> ModuleRecords:
         if not count & 255:
             check_deadline()
         run.run_line(line, line["address"] is not None and int(line["address"], 16) in reached)
-    return ModuleRecords(tuple(run.found[:MOST_FOUND]), tuple(run.ran[:MOST_FOUND]))
+    return ModuleRecords(tuple(run.descriptors[:MOST_DESCRIPTORS]), tuple(run.ran[:MOST_DESCRIPTORS]))
 
 
 def _find_targets(line: re.Match[str]) -> Iterator[int]:
@@ -65,7 +65,7 @@ class _ListingRun:
     def __init__(self, text: str, values: Mapping[str, int]) -> None:
         self.text = text
         self.values = values
-        self.found: list[FoundDescriptor] = []
+        self.descriptors: list[FoundDescriptor] = []
         self.ran: list[AsmRun] = []
         self.names = tuple(f"UR{n}" for n in range(MOST_REGISTERS))
         self._begin("", (0, 0))
@@ -142,7 +142,7 @@ class _ListingRun:
         line = f'"{read.facts["candidates"][0]} {", ".join([*operands, "1", "1", "1", *turned])};"'
         self.ran.append(AsmRun(line, span, ("",) * len(inputs), inputs, (), (self.function,), len(self.ran)))
         for at, (value, place) in words.items():
-            self.found.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.found)))
+            self.descriptors.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.descriptors)))
 
     def _read_word(self, at: int, span: Span) -> tuple[SymbolicInt, Span]:
         """Return (descriptor in two registers, span of the instruction that wrote the lower one)."""

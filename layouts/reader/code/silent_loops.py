@@ -90,9 +90,9 @@ def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> 
     ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
     variable = find_loop_variable(loop, scope)
     name = variable.name if variable is not None else ""
-    ev.cut.add(name)
+    ev.cut_variables.add(name)
     if goes_on is None:
-        ev.endless.add(name)
+        ev.unbounded_variables.add(name)
     _forget_silent_writes(ev, writes, scope)
     return True
 

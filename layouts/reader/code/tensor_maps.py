@@ -53,7 +53,7 @@ def find_named_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
 
 
 def _list_maps(evaluation: Evaluation) -> Iterator[TensorMap]:
-    for call in evaluation.made:
+    for call in evaluation.bodiless_calls:
         map_call = _parse_map_call(call, evaluation.text)
         if map_call is not None:
             yield replace(map_call, names=_list_names(call), calls=call.calls)

@@ -183,8 +183,8 @@ def _find_element_rules(parts: MapParts) -> Iterator[Pitfall]:
     if parts.bits and parts.bits > 8 and symbols.get("dims[0]") and symbols["dims[0]"] == symbols.get("strides[0]"):
         yield Pitfall(
             "tma_stride_in_elements",
-            f"globalStrides[0] is {symbols['dims[0]']}, the elements of a row. It counts bytes: {parts.bits // 8} times as"
-            " many.",
+            f"globalStrides[0] is {symbols['dims[0]']}, the elements of a row. It counts bytes: {parts.bits // 8} times"
+            " as many.",
             parts.term.span,
         )
     elif parts.bits and parts.bits > 8 and row and parts.strides and parts.strides[0] == row:

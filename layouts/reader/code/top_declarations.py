@@ -49,17 +49,17 @@ class NamespaceSpan:
 
 @dataclass(frozen=True, slots=True)
 class TopDeclaration:
-    """A declaration and its span. around: the enclosing namespaces, outermost first."""
+    """A declaration and its span. namespaces: the enclosing namespaces, outermost first."""
 
     start: int
     end: int
-    around: tuple[NamespaceSpan, ...] = ()
+    namespaces: tuple[NamespaceSpan, ...] = ()
 
     def list_spans(self) -> Iterator[Span]:
         """Yield the spans that make the declaration a complete text, in order."""
-        yield from (space.header for space in self.around)
+        yield from (space.header for space in self.namespaces)
         yield self.start, self.end
-        for space in reversed(self.around):
+        for space in reversed(self.namespaces):
             if space.close >= self.end:
                 yield space.close, space.close + 1
 
@@ -91,7 +91,7 @@ class _Cutter:
     """The state of splitting a text. start: of the current declaration; head: where its body opens."""
 
     text: str
-    around: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
+    namespaces: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
     depth: int = 0
     brackets: int = 0
     start: int = 0
@@ -99,13 +99,13 @@ class _Cutter:
 
     def cut(self, end: int) -> TopDeclaration:
         """End the current declaration."""
-        piece = TopDeclaration(self.start, end, tuple(self.around))
+        piece = TopDeclaration(self.start, end, tuple(self.namespaces))
         self.start = end
         return piece
 
     def open_brace(self, at: int, past: int) -> None:
         if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self.start, at):
-            self.around.append(NamespaceSpan((self.start, past)))
+            self.namespaces.append(NamespaceSpan((self.start, past)))
             self.start = past
             return
         if not self.depth:
@@ -120,10 +120,10 @@ class _Cutter:
             self.brackets = 0
             if not _is_continued(self.text, self.start, self.head, past):
                 yield self.cut(past)
-        elif self.around:
+        elif self.namespaces:
             if self.text[self.start : at].strip():
                 yield self.cut(at)
-            self.around.pop().close = at
+            self.namespaces.pop().close = at
             self.start = past
             self.brackets = 0
 
@@ -134,10 +134,10 @@ def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
     for piece in list(find_declarations(text)):  # so that every namespace's end is known
         if (
             top_declaration is not None
-            and piece.around == top_declaration.around
+            and piece.namespaces == top_declaration.namespaces
             and piece.end - top_declaration.start <= most
         ):
-            top_declaration = TopDeclaration(top_declaration.start, piece.end, top_declaration.around)
+            top_declaration = TopDeclaration(top_declaration.start, piece.end, top_declaration.namespaces)
             continue
         if top_declaration is not None:
             yield top_declaration
@@ -207,7 +207,7 @@ def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, lis
 
     Dependent are declarations of the same names, and of variables that they name.
     """
-    every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
+    every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.namespaces) for piece in find_declarations(text)]
     lost = sorted(lost, key=lambda stretch: stretch.start)
     gone = _depending(text, every, lost)
     spans = sorted(
