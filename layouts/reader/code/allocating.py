@@ -33,7 +33,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
         ev.forget_all(scope)
     if kind.dims:
         return _evaluate_new_array(ev, node, kind, scope)
-    value = _new_value(ev, node, kind, scope)
+    value = _make_new_value(ev, node, kind, scope)
     if isinstance(value, ObjectValue):
         value.stored = True
         for place in places:
@@ -44,7 +44,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     return Address(cell)
 
 
-def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
+def _make_new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return the initial value of a new object."""
     if node.braced:
         return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in node.arguments)), kind, scope, "")

@@ -17,7 +17,7 @@ from lanescope.reader.code.launches import note_unread_call
 from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
-from lanescope.reader.code.operator_calls import with_associated
+from lanescope.reader.code.operator_calls import add_associated
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.python_calls import call_python, choose_python_overload
 from lanescope.reader.code.run_records import record_skipped
@@ -80,7 +80,7 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
     if isinstance(target, FunctionSet):
         target = filter_declared_before(target, node.span[0])
     if target is None or isinstance(target, FunctionSet):
-        target = with_associated(ev, target, call.name, function, arguments)
+        target = add_associated(ev, target, call.name, function, arguments)
     if isinstance(target, FunctionSet):
         if isinstance(function, tree.Name) and len(function.path) > 1:
             target = replace(target, direct=True)  # Base::f() calls no override

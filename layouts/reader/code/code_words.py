@@ -177,9 +177,9 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
     cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, ObjectValue) and name in assigned]
     ends = [name for name in cells if not objects and _is_final_word(ev, name, cells[name], written)]
-    for several in (objects, ends):
-        if len(several) > 1:
-            return {name: cells[name].value for name in several}
+    for names in (objects, ends):
+        if len(names) > 1:
+            return {name: cells[name].value for name in names}
     if objects:
         return cells[objects[0]].value
     chosen = cells.get(written[-1])

@@ -103,20 +103,20 @@ def _take(values: Sequence[Value], places: Sequence[int]) -> Value:
     return value[slice(*places)] or None
 
 
-def _of_two(function: Callable[[Value, Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+def _wrap_binary(function: Callable[[Value, Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
     return lambda values, places: function(*values) if len(values) == 2 and not places else None
 
 
-def _of_one(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+def _wrap_unary(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
     return lambda values, places: function(values[0]) if len(values) == 1 and not places else None
 
 
 TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
-    "shape_div": _of_two(_divide_shape),
-    "ceil_div": _of_two(_divide_up),
-    "round_up": _of_two(_round_up),
-    "product": _of_one(_multiply),
-    "product_each": _of_one(_multiply_modes),
+    "shape_div": _wrap_binary(_divide_shape),
+    "ceil_div": _wrap_binary(_divide_up),
+    "round_up": _wrap_binary(_round_up),
+    "product": _wrap_unary(_multiply),
+    "product_each": _wrap_unary(_multiply_modes),
     "append": lambda values, places: _extend(values, places, before=False),
     "prepend": lambda values, places: _extend(values, places, before=True),
     "take": _take,

@@ -88,9 +88,9 @@ def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -
     functions = merge_declarations([*others, function]) if others else (function,)
     scope.names[name] = FunctionSet(functions, scope)
     if name.startswith("operator") and not function.python:
-        mine = FunctionSet((function,), scope)
+        overloads = FunctionSet((function,), scope)
         before = ev.operators.get(name)
-        ev.operators[name] = before.join_functions(mine) if before is not None else mine
+        ev.operators[name] = before.join_functions(overloads) if before is not None else overloads
 
 
 def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -> None:
@@ -204,11 +204,11 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
     fixed = base or (INT if node.scoped else None)
     cells = _make_enumerators(ev, node, inner, fixed)
     known = node.name in ev.enumerations  # two of one name are two types
-    called = f"{node.name}@{node.span[0]}" if known else node.name
+    unique_name = f"{node.name}@{node.span[0]}" if known else node.name
     enum_type: IntegerType | None = None
     if not ev.python:
         kind = fixed if fixed is not None else find_enumerators_type(tuple(cell.value.const for cell in cells))
-        enum_type = make_enumeration_type(called, kind, node.scoped)
+        enum_type = make_enumeration_type(unique_name, kind, node.scoped)
     for cell in cells:
         if enum_type is not None:
             cell.value = replace(convert_int(cell.value, enum_type), origin=cell.value.origin)
@@ -217,7 +217,7 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
             scope.names.setdefault(cell.name, cell)
     if node.name:
         scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT, node.scoped)
-        ev.enumerations[called] = _get_enclosing_scope(scope)
+        ev.enumerations[unique_name] = _get_enclosing_scope(scope)
 
 
 def _make_enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:

@@ -212,11 +212,11 @@ def _evaluate_leaf(
         )
         for a, b in left_out
     )
-    lost = (*source.lost, *left_out)
+    lost_spans = (*source.lost, *left_out)
     incomplete = evaluation is not None and bool(evaluation.unfinished)
 
     def loses(span: Span) -> bool:
-        return incomplete or any(first < span[1] and span[0] < past for first, past in lost)
+        return incomplete or any(first < span[1] and span[0] < past for first, past in lost_spans)
 
     return _VariantEvaluation(
         replace(
@@ -280,7 +280,7 @@ def _run_statements(
             {name: Cell(SymbolicInt(value), name=name) for name, value in ev.supplied_values.items()}
         )
     unfinished: list[tuple[str, Span]] = []
-    spent: dict[str, tuple[str, ...]] = {}
+    spent_loops: dict[str, tuple[str, ...]] = {}
     try:
         _run_loose_lines(ev, scope, body)
     except (BudgetError, RecursionError):
@@ -308,14 +308,14 @@ def _run_statements(
             share = max(share, ev.steps_left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
-            spent[function.name] = ev.spent_loops
+            spent_loops[function.name] = ev.spent_loops
     return Evaluation(
         descriptors=tuple(ev.descriptors),
         bodiless_calls=tuple(ev.bodiless_calls),
         warnings=tuple(ev.warned.values()),
         unfinished=tuple(unfinished),
         python=is_py,
-        spent_loops=tuple(spent.items()),
+        spent_loops=tuple(spent_loops.items()),
         asm_runs=tuple(ev.asm_runs),
         overflowed=tuple(ev.overflowed.items()),
         skipped=tuple(ev.skipped),

@@ -133,8 +133,8 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """
     if ARITHMETIC.fullmatch(term.head):
         return
-    called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
-    counted_name = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
+    function_name = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
+    counted_name = function_name if _TELLING.search(function_name) or len(term.arguments) > 8 else ""
     count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
     if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_CALLS:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))

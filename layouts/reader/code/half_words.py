@@ -21,14 +21,14 @@ def join_half_words(groups: Sequence[list[FoundDescriptor]]) -> list[list[FoundD
     """Join the words `desc[0]` and `desc[1]` into one descriptor; a `desc[1]` alone is kept."""
     lows = {_get_key(group, _LOW): group for group in groups if _is_half(group, _LOW)}
     highs = {_get_key(group, _HIGH): group for group in groups if _is_half(group, _HIGH)}
-    joined: list[list[FoundDescriptor]] = []
+    joined_groups: list[list[FoundDescriptor]] = []
     for group in groups:
         if _is_half(group, _HIGH) and _get_key(group, _HIGH) in lows:
             low = lows[_get_key(group, _HIGH)]
-            joined.append([_join(first, second) for first, second in zip(low, group, strict=False)])
+            joined_groups.append([_join(first, second) for first, second in zip(low, group, strict=False)])
         elif not (_is_half(group, _LOW) and _get_key(group, _LOW) in highs):
-            joined.append(group)
-    return joined
+            joined_groups.append(group)
+    return joined_groups
 
 
 def get_low_half(value: SymbolicInt) -> tuple[object, ...]:

@@ -200,7 +200,7 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
     """Replace a member function's declaration by its definition; an explicit specialization replaces any definition."""
     known = record.methods.get(member.name)
     functions = known.functions if known is not None else ()
-    kept = tuple(
+    overloads = tuple(
         f for f in functions if (f.body is not None and not explicit) or len(f.parameters) != len(member.parameters)
     )
     method = member
@@ -210,9 +210,9 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
     if declared is not None and any(p.default is not None for p in declared.parameters):
         method = _add_default_arguments(method, declared)
     function_set = FunctionSet((method,), inner)
-    if known is not None and kept:
+    if known is not None and overloads:
         function_set = function_set.join_functions(
-            FunctionSet(kept, known.scope, homes=tuple(known.get_home(f) for f in kept))
+            FunctionSet(overloads, known.scope, homes=tuple(known.get_home(f) for f in overloads))
         )
     record.methods[member.name] = record.scope.names[member.name] = function_set
 
@@ -275,5 +275,5 @@ def make_argument_key(argument: Any) -> Any:
 def _add_default_arguments(function: tree.Function, declared: tree.Function) -> tree.Function:
     """Return a definition with the default arguments of its declaration."""
     pairs = zip(function.parameters, declared.parameters, strict=False)
-    parameters = [replace(mine, default=mine.default or other.default) for mine, other in pairs]
+    parameters = [replace(new, default=new.default or old.default) for new, old in pairs]
     return replace(function, parameters=tuple(parameters))

@@ -136,7 +136,7 @@ _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
 }
 
 
-def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
+def get_integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
     """Return a value as an integer; a symbol of an integer type for another value."""
     integer = get_integer(value)
     return integer if integer is not None else make_free(str(value), kind)

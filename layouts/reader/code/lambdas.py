@@ -40,11 +40,11 @@ def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> Funct
 
 def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
     """Copy the variables that a lambda with [=] uses without listing them."""
-    listed = {capture.name for capture in node.captures} | {"this"}
+    listed_names = {capture.name for capture in node.captures} | {"this"}
     for name in list_used_names(node.function):
         entity, home = find_name(scope, name)
         member = "this" in home.names  # [=] captures `this`, not what it points to
-        if isinstance(entity, PLACES) and home.owner != "namespace" and name not in listed and not member:
+        if isinstance(entity, PLACES) and home.owner != "namespace" and name not in listed_names and not member:
             value = _copy_captured(ev, ev.load_place(entity, node))
             inner.names[name] = Cell(value, None, name, node.span, -1)
 

@@ -106,13 +106,13 @@ def note_instance(ev: Evaluator, function: Any) -> None:
         note_instance(ev, function.no)
     elif isinstance(function, FunctionSet) and function.templates is not None and function.this is None:
         for declaration in function.functions:
-            noted = ev.named_instances.setdefault(id(declaration), [])
+            instances = ev.named_instances.setdefault(id(declaration), [])
             if (
                 declaration.templates
-                and len(noted) < MOST_INSTANCES
-                and not any(_is_same(other, function) for other in noted)
+                and len(instances) < MOST_INSTANCES
+                and not any(_is_same(other, function) for other in instances)
             ):
-                noted.append(function)
+                instances.append(function)
 
 
 def _is_same(left: FunctionSet, right: FunctionSet) -> bool:

@@ -56,11 +56,11 @@ class _RawStrings:
         self.text = text
         self.left = MOST_RAW
 
-    def find_end(self, opened: str, past: int) -> int:
+    def find_end(self, opening: str, past: int) -> int:
         """Find the end of a raw string whose opening `R"delimiter(` ends at `past`; -1 if it is unterminated."""
         if not self.left:
             return -1
-        close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
+        close = f'){opening[opening.index(chr(34)) + 1 : -1]}"'
         at = self.text.find(close, past)
         self.left -= at < 0
         return at + len(close) if at >= 0 else -1

@@ -11,7 +11,7 @@ from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
 from lanescope.reader.code.cute_mmas import MEMBER_TYPES, find_member_type
 from lanescope.reader.code.cute_values import CuteEvaluator, freeze_value, is_cute_value, is_size_call
-from lanescope.reader.code.integer_values import integer_or_symbol
+from lanescope.reader.code.integer_values import get_integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
 from lanescope.reader.code.number_classes import is_number_class
 from lanescope.reader.code.records import lay_out_record
@@ -286,7 +286,7 @@ def _is_global_variable(value: Any) -> bool:
 def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Resolve a type in a scope."""
     dims = tuple(
-        SymbolicInt(0, ULONG) if size is None else integer_or_symbol(ev.evaluate_expression(size, scope))
+        SymbolicInt(0, ULONG) if size is None else get_integer_or_symbol(ev.evaluate_expression(size, scope))
         for size in type_node.dims
     )
     base = _resolve_base_type(ev, type_node, scope)

@@ -11,7 +11,13 @@ from lanescope.cxx.integers import BOOL, INT, LONG, find_common_type, promote
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.branches import is_none, is_real
 from lanescope.reader.code.header_names import THREADS
-from lanescope.reader.code.integer_values import get_integer, identify_place, integer_or_symbol, make_size, move_pointer
+from lanescope.reader.code.integer_values import (
+    get_integer,
+    get_integer_or_symbol,
+    identify_place,
+    make_size,
+    move_pointer,
+)
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
@@ -122,7 +128,7 @@ def _move_address(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
 def _subtract_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
     """Count the elements between two pointers."""
     both = isinstance(left, Pointer) and isinstance(right, Pointer)
-    return _apart(ev, left, right, at) if both and op == "-" and not ev.python else None
+    return _count_elements_between(ev, left, right, at) if both and op == "-" and not ev.python else None
 
 
 def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
@@ -132,7 +138,7 @@ def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
         if step is not None:
             return move_pointer(left, step, _SIGNS[op])
     if op == "+" and isinstance(right, Pointer) and get_integer(left) is not None:
-        return move_pointer(right, integer_or_symbol(left))
+        return move_pointer(right, get_integer_or_symbol(left))
     return None
 
 
@@ -147,7 +153,7 @@ def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expressi
         return None
     if ev.python:
         return OpaqueValue(ev.format_expression(at))
-    return move_pointer(ev.decay_array(left), integer_or_symbol(right), _SIGNS[op])
+    return move_pointer(ev.decay_array(left), get_integer_or_symbol(right), _SIGNS[op])
 
 
 def _apply_own(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
@@ -218,7 +224,7 @@ def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
     return value
 
 
-def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
+def _count_elements_between(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
     """Return the number of elements between two pointers."""
     if left.array is not None and left.array is right.array and left.at is not None and right.at is not None:
         return symbolic_integers.convert_int(symbolic_integers.add_ints(left.at, right.at, -1), LONG)
@@ -296,7 +302,7 @@ def _apply_shift(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) 
         return _shift_too_far(op, left, right, kind, by)
     result = symbolic_integers.shift_int(left, by if op == "<<" else -by)
     low = by if op == "<<" and left.known is not None and not left.known else result.low
-    origin = _origin_of_both(left, right)
+    origin = _join_both_origins(left, right)
     return SymbolicInt(
         result.const, kind, result.pieces, low=low, marks=result.marks, origin=origin, assumed=result.assumed
     )
@@ -310,10 +316,10 @@ def _shift_too_far(
     if left.known is None and (signed or kind == UNKNOWN):
         return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(left)} {op} {by}", kind, left, right)
     shifted = c_integers.compute_shift(op, left.known or 0, kind, by).value or 0
-    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(left, right))
+    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_join_both_origins(left, right))
 
 
-def _origin_of_both(left: SymbolicInt, right: SymbolicInt) -> tuple[Any, ...]:
+def _join_both_origins(left: SymbolicInt, right: SymbolicInt) -> tuple[Any, ...]:
     """Join the origins of two integers."""
     return tuple(dict.fromkeys((*left.origin, *right.origin)))[: symbolic_integers.MOST_ORIGINS]
 

@@ -70,8 +70,8 @@ class Preprocessor:
                 self.macros[name] = MacroDefinition(
                     None, tuple(split_tokens("1" if value == predefined.HAS else value))
                 )
-        joined = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
-        self.text: DirectiveText = find_directives(_blank_open_comment(joined))
+        split_text = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
+        self.text: DirectiveText = find_directives(_blank_open_comment(split_text))
         self.arch = predefined.find_architecture(text)
         self.steps = StepCounter(MOST_STEPS * patience)
         self.line_ends = [end.start() for end in re.finditer("\n", self.text.joined.text)]
@@ -174,14 +174,14 @@ class _PreprocessorRun:
         if self.lost:
             text, blanked = blank_declarations(text, self.lost)
         source = ParsedSource(blank_brackets(text), tuple(self.starts), tuple(self.places))
-        lost = tuple(source.get_original(start, end) for start, end in blanked)
+        lost_spans = tuple(source.get_original(start, end) for start, end in blanked)
         return PreparedSource(
             source,
             tuple(self.state.met),
             self.failed,
             tuple(self.state.presumed.values()),
             tuple(self.unread),
-            lost,
+            lost_spans,
         )
 
     @property
@@ -249,11 +249,11 @@ class _PreprocessorRun:
         if self._leaves_out:
             self.state.doubtful.add(name)
 
-    def _pragma(self, n: int, directive: Directive) -> None:
+    def _handle_pragma(self, n: int, directive: Directive) -> None:
         if self.reads and len(directive.rest) > 2 and directive.rest[0].text in ("push_macro", "pop_macro"):
             self._push_or_pop_macro(directive.rest[2].text.strip('"'), directive.rest[0].text == "push_macro")
 
-    def _error(self, n: int, directive: Directive) -> None:
+    def _fail(self, n: int, directive: Directive) -> None:
         if self.reads and (not self.opened or self.opened[-1].matters):
             self.failed = True
 
@@ -264,19 +264,19 @@ class _PreprocessorRun:
         code = self.code[directive.past : self.text.directives[directive.end].start]
         return any(is_function_definition(code, piece) for piece in find_declarations(code))
 
-    def _freeze_condition(self, opened: _OpenCondition, n: int) -> None:
+    def _freeze_condition(self, condition: _OpenCondition, n: int) -> None:
         """Leave out a condition without a decision; macros defined in its branches become doubtful."""
         if not self.state.depends_on_frozen:
             return
         self.state.depends_on_frozen = False
-        if opened.frozen < 0:
-            opened.frozen = self.length
+        if condition.frozen < 0:
+            condition.frozen = self.length
             first = self.text.directives[n]
             for directive in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
                 if directive.name in ("define", "undef") and directive.rest:
                     self.state.doubtful.add(directive.rest[0].text)
 
-    def _turn_branch(self, n: int, directive: Directive) -> None:
+    def _enter_branch(self, n: int, directive: Directive) -> None:
         if not self.opened:
             return
         top = self.opened[-1]
@@ -308,9 +308,9 @@ class _PreprocessorRun:
                 self.unread.append(UnreadPart(message, span))
             self._write_text("\n", span[1] - 1, 1, False)
 
-    def _list_declared(self, opened: int) -> frozenset[str]:
+    def _list_declared(self, first: int) -> frozenset[str]:
         """Return the names that any branch of a condition may declare or write."""
-        inside = self.text.directives[opened : self.text.directives[opened].end + 1]
+        inside = self.text.directives[first : self.text.directives[first].end + 1]
         result: set[str] = set()
         for before, after in pairwise(inside):
             code = self.code[before.past : after.start]
@@ -381,20 +381,20 @@ class _PreprocessorRun:
         """Return (expansion, end) of a use of a macro; None if it is no use, expansion None if it is unknown."""
         past, broken = at, name in self.state.doubtful
         if not broken and self.uses.takes_arguments(name):
-            opened = _OPEN.match(self.code, at, end)
-            if opened is None:
+            opening = _OPEN.match(self.code, at, end)
+            if opening is None:
                 return None
-            past, broken = self.uses.find_close(opened.end(), end)
+            past, broken = self.uses.find_close(opening.end(), end)
         while not broken:
             try:
                 tokens = self.state.expander.expand_all(split_tokens(self.code[start:past]))
                 last = tokens[-1] if tokens else None
                 may_continue = last is not None and last.kind == "name" and not last.painted
                 continues = may_continue and last is not None and self.uses.takes_arguments(last.text)
-                opened = _OPEN.match(self.code, past, end) if continues else None
-                if opened is None:
+                opening = _OPEN.match(self.code, past, end) if continues else None
+                if opening is None:
                     return format_tokens(tokens), past
-                past, broken = self.uses.find_close(opened.end(), end)
+                past, broken = self.uses.find_close(opening.end(), end)
             except TooLongError:
                 broken = True
         return None, past
@@ -433,12 +433,12 @@ class _PreprocessorRun:
 _BUILTIN = frozenset(("__LINE__", "__COUNTER__"))
 _HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # by the directive's name
     **dict.fromkeys(("if", "ifdef", "ifndef"), _PreprocessorRun._open_condition),
-    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _PreprocessorRun._turn_branch),
+    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _PreprocessorRun._enter_branch),
     "endif": _PreprocessorRun._close_condition,
     "define": _PreprocessorRun._define,
     "undef": _PreprocessorRun._undefine,
-    "pragma": _PreprocessorRun._pragma,
-    "error": _PreprocessorRun._error,
+    "pragma": _PreprocessorRun._handle_pragma,
+    "error": _PreprocessorRun._fail,
 }
 
 

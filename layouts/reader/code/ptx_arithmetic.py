@@ -43,10 +43,10 @@ def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
     return int.from_bytes(permuted, "little")
 
 
-def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
+def insert_bits(bits: int, _: bool, value: int, word: int, at: int, count: int) -> int:
     """Evaluate bfi: insert the value's lowest bits into another at bit `at`; position and length are modulo 256."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
-    return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
+    return (word & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
 def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
@@ -94,16 +94,16 @@ def _shift_symbolic(value: SymbolicInt, by: SymbolicInt, up: bool, bits: int) ->
 
 
 def _insert_symbolic(
-    bits: int, _: bool, value: SymbolicInt, into: SymbolicInt, at: SymbolicInt, count: SymbolicInt
+    bits: int, _: bool, value: SymbolicInt, word: SymbolicInt, at: SymbolicInt, count: SymbolicInt
 ) -> SymbolicInt | None:
     if at.known is None or count.known is None:
         return None
     low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
     if width <= 0:
-        return into
+        return word
     mask = (1 << width) - 1
     full = (1 << bits) - 1
-    rest = symbolic_integers.and_ints(into, SymbolicInt(full & ~(mask << low), into.type))
+    rest = symbolic_integers.and_ints(word, SymbolicInt(full & ~(mask << low), word.type))
     return symbolic_integers.or_ints(
         rest, symbolic_integers.shift_int(symbolic_integers.and_ints(value, SymbolicInt(mask, value.type)), low)
     )

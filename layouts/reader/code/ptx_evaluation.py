@@ -274,14 +274,14 @@ def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Output
 
 def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
-    into, of = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
-    if into is None or of is None or len(instruction.operands) != 2:
+    target, source = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
+    if target is None or source is None or len(instruction.operands) != 2:
         return None
-    value = at.read_integer(instruction.operands[1], int(of[2]), of[1] == "s")
+    value = at.read_integer(instruction.operands[1], int(source[2]), source[1] == "s")
     if value is None:
         return None
-    cut = _extend_value(value, get_integer_type(int(into[2])))
-    return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
+    cut = _extend_value(value, get_integer_type(int(target[2])))
+    return [None if cut is None else _reinterpret_bits(cut, int(target[2]), target[1] == "s")]
 
 
 def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
@@ -294,24 +294,29 @@ def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs
     bits, _ = _parse_type(instruction.opcode)
     if source.startswith("{"):
         parts = [part.strip() for part in source.strip("{} ").split(",")]
-        each = bits // len(parts)
+        part_bits = bits // len(parts)
         integer = SymbolicInt(0, get_integer_type(bits))
         for n, part in enumerate(parts):
-            value = at.read_integer(part, each)
+            value = at.read_integer(part, part_bits)
             if value is None:
                 return None
             integer = symbolic_integers.or_ints(
                 integer,
-                symbolic_integers.shift_int(symbolic_integers.convert_int(value, get_integer_type(bits)), n * each),
+                symbolic_integers.shift_int(
+                    symbolic_integers.convert_int(value, get_integer_type(bits)), n * part_bits
+                ),
             )
         return [integer]
     parts = list_targets(instruction)
-    each = bits // len(parts)
+    part_bits = bits // len(parts)
     value = at.read_integer(source, bits)
     return (
         None
         if value is None
-        else [symbolic_integers.extract_bits(value, n * each, each, get_integer_type(each)) for n in range(len(parts))]
+        else [
+            symbolic_integers.extract_bits(value, n * part_bits, part_bits, get_integer_type(part_bits))
+            for n in range(len(parts))
+        ]
     )
 
 

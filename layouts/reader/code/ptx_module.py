@@ -227,10 +227,10 @@ class KernelRegisters(RegisterFile):
         missing = (1 << end) - 1 & ~covered
         if missing & (value.const | ~self._find_zeros(start[0].source) >> FIELD_SHIFT):
             return value
-        joined = replace(
+        start_piece = replace(
             start[0], low=0, width=end, shift=FIELD_SHIFT, exact=all(p.exact for p in start if p.end == end)
         )
-        return replace(value, pieces=(joined, *(p for p in value.pieces if p not in start)))
+        return replace(value, pieces=(start_piece, *(p for p in value.pieces if p not in start)))
 
     def _find_zeros(self, line: LinearExpression) -> int:
         """Return the bits of an address that are certainly 0: below all alignments, and 0 in its constant."""
@@ -249,15 +249,15 @@ def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     statements = list(list_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
     descriptors: list[FoundDescriptor] = []
-    ran: list[AsmRun] = []
+    asm_runs: list[AsmRun] = []
     for name, span, body in _list_functions(statements):
         registers = KernelRegisters(text, shared, values, _find_several(body))
         for placed in body:
             if isinstance(placed.statement, ptx.PtxInstruction) and placed.statement.opcode.startswith(_MMA):
-                _note_mma(registers, placed, (name, span), descriptors, ran)
+                _note_mma(registers, placed, (name, span), descriptors, asm_runs)
             else:
                 registers.run_placed(placed)
-    return ModuleRecords(tuple(descriptors[:MOST_DESCRIPTORS]), tuple(ran[:MOST_DESCRIPTORS]))
+    return ModuleRecords(tuple(descriptors[:MOST_DESCRIPTORS]), tuple(asm_runs[:MOST_DESCRIPTORS]))
 
 
 def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
@@ -281,7 +281,7 @@ def _note_mma(
     placed: PlacedStatement,
     function: tuple[str, Span],
     descriptors: list[FoundDescriptor],
-    ran: list[AsmRun],
+    asm_runs: list[AsmRun],
 ) -> None:
     """Record the operands of a wgmma or tcgen05.mma as an asm statement with numbered operands."""
     instruction = placed.statement
@@ -302,7 +302,7 @@ def _note_mma(
         if bits == 64 and value is not None and value.marks:
             descriptors.append(FoundDescriptor(text, span, value, (), (), order=len(descriptors)))
     line = f'"{instruction.opcode} {", ".join(operands)};"'
-    ran.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(ran)))
+    asm_runs.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(asm_runs)))
 
 
 def find_source_line(text: str, place: int) -> str:

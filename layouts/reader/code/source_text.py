@@ -54,14 +54,14 @@ def is_python(text: str) -> bool:
 def blank_printed(text: str) -> str:
     """Blank the lines of a text that are printed output; only lines with a hint of output are examined."""
     result: list[str] = []
-    done = 0
+    copied = 0
     for hint in _PRINT.finditer(text):
-        if hint.start() < done:
+        if hint.start() < copied:
             continue
-        first = text.rfind("\n", done, hint.start()) + 1 or done
+        first = text.rfind("\n", copied, hint.start()) + 1 or copied
         past = text.find("\n", first)
         past = len(text) if past < 0 else past + 1
         line = text[first:past]
-        result += text[done:first], blank_matches(_PRINTED, line)
-        done = past
-    return "".join((*result, text[done:]))
+        result += text[copied:first], blank_matches(_PRINTED, line)
+        copied = past
+    return "".join((*result, text[copied:]))

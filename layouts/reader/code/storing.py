@@ -102,8 +102,8 @@ def _store_items(ev: Evaluator, place: Cell, old: ArrayValue, value: Any) -> boo
         return True
     if old.typed is None or len(old.cells) != len(value.cells):
         return False
-    for mine, other in zip(old.cells, value.cells, strict=True):
-        ev.write_cell(mine, ev.copy_assigned(other.value))
+    for target, source in zip(old.cells, value.cells, strict=True):
+        ev.write_cell(target, ev.copy_assigned(source.value))
     return True
 
 
@@ -182,9 +182,9 @@ def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
     for name, field in (place.of.record.fields or {}).items():
         if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, SymbolicInt):
             key = id(store), field.low
-            called = f"{store.name}.{name}" if store.name else name
+            member_name = f"{store.name}.{name}" if store.name else name
             kind = field.integer or ULONG
-            cell = ev.inner_words.setdefault(key, Cell(None, None, called, span))
+            cell = ev.inner_words.setdefault(key, Cell(None, None, member_name, span))
             cell.value = symbolic_integers.extract_bits(store.value, field.low, 64, kind)
             ev.note_variable(cell, span)
             return

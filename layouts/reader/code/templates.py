@@ -22,7 +22,7 @@ _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types
 
 def is_same_type(left: ResolvedType, right: ResolvedType) -> bool | None:
     """Return whether two types are the same, including const and reference; None if unknown."""
-    if _declarators(left) != _declarators(right):
+    if _get_declarators(left) != _get_declarators(right):
         return False if _is_known_type(left) and _is_known_type(right) else None
     for left_size, right_size in zip(left.dims, right.dims, strict=True):
         if left_size.known is None or right_size.known is None:
@@ -46,7 +46,7 @@ def _is_class_and_builtin(left: ResolvedType, right: ResolvedType) -> bool:
     return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
 
-def _declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
+def _get_declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
     return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
 
@@ -186,8 +186,8 @@ def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, e
             if size is not None and not match_argument(match, size, dim, evaluate):
                 return False
         value = stripped
-        bare = tree.Type(pattern.path, span=pattern.span)
-        if (name := _get_single_name(bare)) in match.names:
+        path_type = tree.Type(pattern.path, span=pattern.span)
+        if (name := _get_single_name(path_type)) in match.names:
             return match.bind_parameter(name, value)
     return _match_path(match, pattern.path, value, evaluate)
 

@@ -319,8 +319,8 @@ def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None
     if bits is None:
         sheet.symbols["element_bits"] = f"the type of {arguments[tensor]}"
     dims, box = (
-        tuple(sheet.read_number(arguments[n], f"{what}[{i}]") for i, n in enumerate(places))
-        for what, places in (("dims", dims_at), ("box", box_at))
+        tuple(sheet.read_number(arguments[n], f"{label}[{i}]") for i, n in enumerate(places))
+        for label, places in (("dims", dims_at), ("box", box_at))
     )
     mode = sheet.read_number(arguments[mode_at], "swizzle")
     steps = [sheet.read_number(arguments[n], f"strides[{i}]") for i, n in enumerate(strides_at)]

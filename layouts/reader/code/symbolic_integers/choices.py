@@ -113,9 +113,9 @@ def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Intege
         text = f"({condition} ? {sides[0]} : {sides[1]})"
         pieces.append(SymbolBits(low, width, make_symbol(text)))
         hidden |= ((1 << width) - 1) << low
-    kept = mask_pieces(common_pieces, ~hidden & ((1 << most) - 1), most)
+    equal_pieces = mask_pieces(common_pieces, ~hidden & ((1 << most) - 1), most)
     const = kind.wrap(yes.const & no.const & ~hidden)
-    return SymbolicInt(const, kind, (*make_inexact(kept), *pieces), marks=join_marks(yes, no))
+    return SymbolicInt(const, kind, (*make_inexact(equal_pieces), *pieces), marks=join_marks(yes, no))
 
 
 def _format_side(value: SymbolicInt, low: int, width: int) -> str:
