@@ -20,13 +20,13 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.paths import EarlyExit
 from lanescope.reader.code.preprocessor import prepare_source
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
+from lanescope.reader.code.statement_run import BUDGET, make_evaluator
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
 from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import PLACES, ObjectValue, OpaqueValue

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lanescope.cxx.source_text import blank
+
 MOST_RAW = 64  # searches for the end of unterminated raw strings in one text
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _STRING = r"\"(?:\\.|[^\"\\\n])*\""
@@ -173,3 +175,13 @@ def join_lines(text: str) -> JoinedText:
             cuts.append(length)
             lengths.append(removed)
     return JoinedText("".join(lines) + text[start:], tuple(cuts), tuple(lengths))
+
+
+def blank_open_comment(text: str) -> str:
+    """Blank an unclosed comment, which would make the parser restart repeatedly."""
+    if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
+        return text
+    for piece in find_pieces(text):
+        if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
+            return text[: piece.start] + blank(text[piece.start :])
+    return text

@@ -17,7 +17,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.integer_values import get_integer
@@ -25,6 +24,7 @@ from lanescope.reader.code.predefined import ARCHITECTURE
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource
+from lanescope.reader.code.statement_run import BUDGET, make_evaluator
 from lanescope.reader.code.symbolic_integers import make_free
 from lanescope.reader.code.tree_statements import Block, UnreadText
 from lanescope.reader.code.values import NamespaceValue, OpaqueValue

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lanescope.cxx.source_text import blank
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
 from lanescope.reader.code.decisions import Conditions
 from lanescope.reader.code.directives import Directive, DirectiveText, find_directives, get_include_guard
-from lanescope.reader.code.lexing import PreprocessingToken, find_pieces, split_tokens
+from lanescope.reader.code.lexing import PreprocessingToken, blank_open_comment, split_tokens
 from lanescope.reader.code.macro_uses import MacroUses
 from lanescope.reader.code.macros import (
     MOST_STEPS,
@@ -28,6 +27,8 @@ from lanescope.reader.code.macros import (
     parse_define,
 )
 from lanescope.reader.code.source import ParsedSource, PreparedSource, UnreadPart
+from lanescope.reader.code.source_text import convert_rust
+from lanescope.reader.code.source_writer import SourceWriter
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.top_declarations import (
     LostStretch,
@@ -44,7 +45,6 @@ _UNKNOWN = "what depends on it is unknown."
 _SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
-_RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def prepare_source(text: str) -> ParsedSource:
@@ -59,8 +59,7 @@ class Preprocessor:
     """
 
     def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
-        if "u64" in text and _RUST.search(text):
-            text = _convert_rust(text)
+        text = convert_rust(text)
         self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
         for name, value in (macros or {}).items():
@@ -71,7 +70,7 @@ class Preprocessor:
                     None, tuple(split_tokens("1" if value == predefined.HAS else value))
                 )
         split_text = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
-        self.text: DirectiveText = find_directives(_blank_open_comment(split_text))
+        self.text: DirectiveText = find_directives(blank_open_comment(split_text))
         self.arch = predefined.find_architecture(text)
         self.steps = StepCounter(MOST_STEPS * patience)
         self.line_ends = [end.start() for end in re.finditer("\n", self.text.joined.text)]
@@ -86,28 +85,6 @@ class Preprocessor:
         that they change.
         """
         return _PreprocessorRun(self, decisions or {}, chosen).make_prepared()
-
-
-def _blank_open_comment(text: str) -> str:
-    """Blank an unclosed comment, which would make the parser restart repeatedly."""
-    if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
-        return text
-    for piece in find_pieces(text):
-        if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
-            return text[: piece.start] + blank(text[piece.start :])
-    return text
-
-
-def _convert_rust(text: str) -> str:
-    """Rewrite Rust integers in C, keeping the length: `let d: u64 = 64u64 << 32 | x as u64`."""
-    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda match: f"u64 {match[1]}".ljust(len(match[0])), text)
-    text = re.sub(
-        r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
-        lambda match: f"{match[1].replace('_', '')}ull".ljust(len(match[0])),
-        text,
-    )
-    text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
-    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda match: " " * len(match[0]), text)
 
 
 @dataclass(slots=True)
@@ -139,10 +116,7 @@ class _PreprocessorRun:
         self.state.undefined |= preprocessor.undefined
         self.uses = MacroUses(self.text, self.state.macros)
         self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
-        self.out: list[str] = []
-        self.length = 0
-        self.starts: list[int] = []
-        self.places: list[tuple[int, int, bool]] = []
+        self.output = SourceWriter(self.text.joined)
         self.failed = False
         self.unread: list[UnreadPart] = []
         self.lost: list[LostStretch] = []  # stretches of the output that differ from what C++ would produce
@@ -168,12 +142,12 @@ class _PreprocessorRun:
             self._write_code(start, len(self.code))
         for condition in self.opened:
             if condition.frozen >= 0:
-                self.lost.append(LostStretch(condition.frozen, self.length, frozenset(_WORD.findall(self.code))))
-        text = attributes.blank_attributes("".join(self.out), self.text.attributes)
+                self.lost.append(LostStretch(condition.frozen, self.output.length, frozenset(_WORD.findall(self.code))))
+        text = attributes.blank_attributes(self.output.get_text(), self.text.attributes)
         blanked: list[Span] = []
         if self.lost:
             text, blanked = blank_declarations(text, self.lost)
-        source = ParsedSource(blank_brackets(text), tuple(self.starts), tuple(self.places))
+        source = self.output.make_source(blank_brackets(text))
         lost_spans = tuple(source.get_original(start, end) for start, end in blanked)
         return PreparedSource(
             source,
@@ -270,7 +244,7 @@ class _PreprocessorRun:
             return
         self.state.depends_on_frozen = False
         if condition.frozen < 0:
-            condition.frozen = self.length
+            condition.frozen = self.output.length
             first = self.text.directives[n]
             for directive in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
                 if directive.name in ("define", "undef") and directive.rest:
@@ -301,12 +275,12 @@ class _PreprocessorRun:
         top = self.opened.pop()
         if top.frozen >= 0:
             first = self.text.directives[top.at].start
-            self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
+            self.lost.append(LostStretch(top.frozen, self.output.length, self._list_declared(top.at)))
             line, span = self._get_line(first), self._get_original_span(first, directive.past)
             if len(self.lost) <= MOST_REPORTED:
                 message = f"Line {line}: too many conditions are undecided; {_UNKNOWN}"
                 self.unread.append(UnreadPart(message, span))
-            self._write_text("\n", span[1] - 1, 1, False)
+            self.output.write_text("\n", span[1] - 1, 1, False)
 
     def _list_declared(self, first: int) -> frozenset[str]:
         """Return the names that any branch of a condition may declare or write."""
@@ -320,23 +294,11 @@ class _PreprocessorRun:
 
     # output ----------------------------------------------------------------------------------------------------------
 
-    def _write_text(self, text: str, start: int, length: int, copied: bool) -> None:
-        if text:
-            self.starts.append(self.length)
-            self.places.append((start, length, copied))
-            self.out.append(text)
-            self.length += len(text)
-
-    def _copy_stretch(self, start: int, end: int) -> None:
-        """Copy a stretch of the text whose lines are joined."""
-        for first, past in self.text.joined.split_stretch(start, end):
-            self._write_text(self.code[first:past], self.text.joined.get_original(first), past - first, True)
-
     def _write_code(self, start: int, end: int) -> None:
         """Write a stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
         if words.isdisjoint(self.state.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.state.doubtful):
-            self._copy_stretch(start, end)
+            self.output.copy_stretch(start, end)
             return
         covered = self.text.covered
         n = self.text.find_literal_after(start + 1)
@@ -354,7 +316,7 @@ class _PreprocessorRun:
             past = self._write_macro_use(name, match.start(), at=at, end=end, copied=copied)
             if past is not None:
                 copied = at = past
-        self._copy_stretch(copied, end)
+        self.output.copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
         """Write the text before a use of a macro, and its expansion; return where the use ends, None for no use."""
@@ -367,14 +329,14 @@ class _PreprocessorRun:
         if expansion is None:
             return None
         replacement, past = expansion
-        if replacement is not None and self.length + len(replacement) > len(self.code) + MOST_TEXT:
+        if replacement is not None and self.output.length + len(replacement) > len(self.code) + MOST_TEXT:
             replacement = None
         span = self._get_original_span(start, past)
-        self._copy_stretch(copied, start)
+        self.output.copy_stretch(copied, start)
         if replacement is None:
             self._replace_unexpanded(name, start, past, span)
         else:
-            self._write_text(self._pad_expansion(replacement, start, past), span[0], span[1] - span[0], False)
+            self.output.write_expansion(replacement, (start, past), span)
         return past
 
     def _expand_use(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
@@ -399,14 +361,6 @@ class _PreprocessorRun:
                 broken = True
         return None, past
 
-    def _pad_expansion(self, replacement: str, start: int, past: int) -> str:
-        """Return an expansion with blanks where it would join an adjacent token."""
-        before = self.code[start - 1] if start else " "
-        after = self.code[past] if past < len(self.code) else " "
-        left = " " if _may_join(before, replacement[:1]) else ""
-        right = " " if _may_join(replacement[-1:], after) else ""
-        return left + replacement + right
-
     def _make_line_token(self, at: int) -> PreprocessingToken:
         return PreprocessingToken(str(self._get_line(at)), "number")
 
@@ -423,11 +377,11 @@ class _PreprocessorRun:
             self.unread.append(UnreadPart(f"Line {line}: the macro {name} takes too long to expand; {_UNKNOWN}", span))
         if operand:
             self.counted += 1
-            self._write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
+            self.output.write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
         else:
             names = self.uses.find_reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_REPORTED)
-            self.lost.append(LostStretch(self.length, self.length + 1, names))
-            self._write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
+            self.lost.append(LostStretch(self.output.length, self.output.length + 1, names))
+            self.output.write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
 
 
 _BUILTIN = frozenset(("__LINE__", "__COUNTER__"))
@@ -440,15 +394,3 @@ _HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # 
     "pragma": _PreprocessorRun._handle_pragma,
     "error": _PreprocessorRun._fail,
 }
-
-
-def _may_join(left: str, right: str) -> bool:
-    """Return whether two adjacent characters may be in one token."""
-    if not left or not right or left.isspace() or right.isspace():
-        return False
-    words = (left.isalnum() or left in "_$\"'", right.isalnum() or right in "_$\"'")
-    if all(words):
-        return True
-    if any(words):
-        return (left == "." and right.isdigit()) or (left.isdigit() and right in ".+-")
-    return left in "+-<>=&|*/%^!:#." and right in "+-<>=&|*/:#.>"
