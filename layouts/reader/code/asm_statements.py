@@ -54,7 +54,7 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
-    """Record an asm statement with the values of its operands, of each function that is run by itself up to a limit."""
+    """Record an asm statement with the values of its operands, up to a limit for each entry function."""
     if not _EMPTY.sub("", assembly.text):
         return
     most = MOST_ASM_RUNS * (2 if "mma" in assembly.text else 1)  # products last: they are what is verified

@@ -308,7 +308,7 @@ def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpressi
 def _fit_affine_start(
     steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
 ) -> LinearExpression | None:
-    """Fit the starts of a loop's iterations with one affine expression of its variables; None if there is none."""
+    """Fit the starts of a loop's iterations with one affine expression of its variables, or return None."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
@@ -336,7 +336,7 @@ def _fit_affine_start(
 def _find_differing_iteration(
     turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
 ) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """Return an iteration that differs from the first one only in variable n; None if there is none."""
+    """Return an iteration that differs from the first one only in variable n, or None."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
@@ -390,7 +390,7 @@ def _extend_down(bits: int, within: int) -> int:
 
 
 def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | None:
-    """Find the literal that sets some bits, in a helper or in its argument; None if there is none."""
+    """Find the literal that sets some bits, in a helper or in its argument."""
     for mark in value.marks:
         if bits >> mark.bit & 1:
             for span in mark.origin:

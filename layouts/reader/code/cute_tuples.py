@@ -27,7 +27,7 @@ def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int
 
 
 def _divide_shape(a: Value, b: Value) -> Value:
-    """Return shape_div(a, b): what is left of shape a behind b elements of it."""
+    """Return shape_div(a, b): the rest of shape a after its first b elements."""
     if isinstance(a, int) and isinstance(b, int):
         if min(a, b) < 1:
             return None

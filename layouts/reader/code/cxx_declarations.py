@@ -263,7 +263,7 @@ class DeclarationLowering(ExpressionLowering):
         return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
     def _lower_width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
-        """Return the width of the bit field among some nodes; None if there is none."""
+        """Lower the width of a bit field; None if no node is one."""
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
         return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 

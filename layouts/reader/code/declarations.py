@@ -338,7 +338,7 @@ def _refer_to_parts(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScop
 
 
 def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
-    """Return the place of an item of an array, a tuple or a struct; None if there is none."""
+    """Return the place of an item of an array, a tuple or a struct; None if it has no such item."""
     if isinstance(value, ArrayValue) and at < len(value.cells):
         return value.cells[at]
     if isinstance(value, ObjectValue) and not value.record.bases:

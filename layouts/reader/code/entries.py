@@ -70,7 +70,7 @@ def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset
 
 
 def _list_host_spans(functions: Sequence[Entry], text: str) -> Iterator[Span]:
-    """Yield the spans of functions that run on the host; none of a text without kernels, which may be a part of one."""
+    """Yield the spans of functions that run on the host; none if the text has no kernel."""
     device = {"__device__", "__global__"}
     device |= {name for name, body in list_macros(text) if not device.isdisjoint(WORDS.findall(body))}
     heads = [(f.span, WORDS.findall(text[slice(*f.span)].partition("{")[0])) for f, _, _ in functions]

@@ -349,7 +349,7 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
 
 
 def _is_type(type_node: tree.Type) -> bool:
-    """Return whether what the grammar reads as a type is certainly one."""
+    """Return whether a node that the grammar reads as a type is certainly a type."""
     shaped = type_node.pointers or type_node.dims or type_node.reference or type_node.const or type_node.body
     return bool(shaped) or type_node.name == "decltype"
 

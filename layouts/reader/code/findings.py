@@ -191,7 +191,7 @@ def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Spa
 
 
 def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, span: Span) -> None:
-    """Warn of a known value that does not fit a bit field; 0xb001 for 0b001 stores what is meant, so no warning."""
+    """Warn of a known value that does not fit a bit field; 0xb001 for 0b001 stores the right bits."""
     if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
         fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
         stored = value.known & ((1 << field.width) - 1)

@@ -79,7 +79,7 @@ def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
 
 
 def get_integer(value: Any) -> SymbolicInt | None:
-    """Return a value as an integer; None if it is none (a large object, a string)."""
+    """Return a value as an integer; None if it has no integer value (a large object, a string)."""
     if isinstance(value, SymbolicInt):
         return value
     convert = _NUMBERS.get(type(value))

@@ -394,7 +394,7 @@ def _list_filled_arrays(statement: tree.Statement) -> set[str]:
 
 
 def _find_counter(statement: tree.Statement) -> str | None:
-    """Return the name of the variable that a loop counts up; None if there is none."""
+    """Return the name of the variable that a loop counts up, or None."""
     if not isinstance(statement, Loop):
         return None
     step = (

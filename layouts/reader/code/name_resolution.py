@@ -102,7 +102,7 @@ def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> 
 def _make_instance_of(
     ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
 ) -> Any:
-    """Apply template arguments to a template; note a misread expression if the name is no template."""
+    """Apply template arguments to a template; note a misread expression if the name is not a template."""
     if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
         return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
     if expressions is None or entity is None:

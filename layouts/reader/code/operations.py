@@ -72,16 +72,16 @@ def apply_operator(
         return symbolic_integers.make_opaque(
             ev.format_expression(at), BOOL, left_int, right_int
         )  # the grammar reads f<2>::value as two comparisons
-    return _shared_out(op, result)
+    return _name_thread_parts(op, result)
 
 
 def _is_plain_integer(value: Any) -> bool:
-    """Return whether a value is an integer that no rule of `_RULES` is about: one that is of no enumeration."""
+    """Return whether a value is an integer but not an enumerator, so that no rule of `_RULES` applies."""
     return type(value) is SymbolicInt and value.type.underlying is None
 
 
 def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any, Any]:
-    """Return (left, right) with arrays decayed to pointers where the operator needs it."""
+    """Return (left, right), with arrays decayed to pointers if the operator needs it."""
     if isinstance(left, ArrayValue) and left.name == "" and left.element is not None:
         left = ev.decay_array(left)
     if isinstance(left, Pointer) and op == "-" and isinstance(right, ArrayValue) and right.typed is None:
@@ -101,8 +101,8 @@ def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt |
     return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), ResolvedType("double", None, 64))
 
 
-def _shared_out(op: str, integer: SymbolicInt) -> SymbolicInt:
-    """Return a number in terms of the thread's parts that shifts, quotients and masks take of it."""
+def _name_thread_parts(op: str, integer: SymbolicInt) -> SymbolicInt:
+    """Return an operand with shifted, divided or masked thread indices as new symbols."""
     if op in (">>", "/"):
         return symbolic_integers.divide_as_symbol(integer, THREADS)
     return symbolic_integers.round_as_symbol(integer) if op in ("&", "*", "<<") else integer
@@ -234,7 +234,7 @@ def _count_elements_between(ev: Evaluator, left: Pointer, right: Pointer, at: tr
 
 
 def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) -> SymbolicInt:
-    """Note of a number where the text writes it."""
+    """Mark a number with its place in the text."""
     return ev.mark_operand(value, at.span) if at is not None else value
 
 

@@ -81,7 +81,7 @@ def choose_candidate(
 
 
 def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
-    """Rank the conversion of an argument to a parameter's type; None if there is no conversion."""
+    """Rank the conversion of an argument to a parameter's type; None if no conversion exists."""
     if kind is None:
         return UNKNOWN
     if kind.name in _ANYTHING:

@@ -176,7 +176,7 @@ class _PreprocessorRun:
     # directives ------------------------------------------------------------------------------------------------------
 
     def _push_or_pop_macro(self, name: str, push: bool) -> None:
-        """Push a macro's definition, or pop the one pushed last."""
+        """Push a macro's definition, or pop the last pushed one."""
         if push:
             self.pushed.setdefault(name, []).append((self.state.macros.get(name), name in self.state.undefined))
         elif self.pushed.get(name):
@@ -319,7 +319,7 @@ class _PreprocessorRun:
         self.output.copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
-        """Write the text before a use of a macro, and its expansion; return where the use ends, None for no use."""
+        """Write the text before a use of a macro, and its expansion; return the end of the use, None if it is not one."""
         self.state.expander.builtin = {
             "__LINE__": lambda: self._make_line_token(start),
             "__COUNTER__": self._make_counter_token,
@@ -340,7 +340,7 @@ class _PreprocessorRun:
         return past
 
     def _expand_use(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
-        """Return (expansion, end) of a use of a macro; None if it is no use, expansion None if it is unknown."""
+        """Return (expansion, end) of a use of a macro; None if it is not a use; expansion None if unknown."""
         past, broken = at, name in self.state.doubtful
         if not broken and self.uses.takes_arguments(name):
             opening = _OPEN.match(self.code, at, end)

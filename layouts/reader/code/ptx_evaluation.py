@@ -79,7 +79,7 @@ def evaluate_outputs(
 
     shared: a pointer → its address in the shared window.
 
-    >>> [str(one) for one in evaluate_outputs("shl.b32 %0, %1, 4;", [AsmOperand("=r"), AsmOperand("r", "",
+    >>> [str(value) for value in evaluate_outputs("shl.b32 %0, %1, 4;", [AsmOperand("=r"), AsmOperand("r", "",
     ... SymbolicInt(3))])]
     ['48', '3']
     """
@@ -250,7 +250,7 @@ _Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Outputs]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
-    """Find what evaluates an opcode; None if it is not in the table, or has modifiers that the table does not know."""
+    """Find the function that evaluates an opcode; None for an unknown opcode or unknown modifiers."""
     name, *modifiers = opcode.split(".")
     row = _OPCODES.get(name)
     return row.reader if row is not None and row.fits(modifiers) else None
@@ -362,7 +362,7 @@ def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs
     bits, signed = _parse_type(instruction.opcode)
     if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
         return None
-    signed = signed and part != "lo"  # which does not depend on it
+    signed = signed and part != "lo"  # the lower half does not depend on the sign
     left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:3])
     if left is None or right is None:
         return None
@@ -421,14 +421,14 @@ def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) ->
 
 @dataclass(frozen=True, slots=True)
 class _Opcode:
-    """What evaluates an opcode; fits: whether it knows these modifiers, the type last."""
+    """An evaluated opcode. reader: evaluates it; fits: whether its modifiers are supported, the type last."""
 
     reader: _Reader
     fits: Callable[[list[str]], bool]
 
 
 def _fits_product(modifiers: list[str]) -> bool:
-    """Return whether modifiers are .lo.u32 and its like, not of .b types."""
+    """Return whether modifiers are those of a product: .lo.u32, but no .b type."""
     known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
     return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
 

@@ -1,8 +1,8 @@
 """Evaluate a PTX module: the descriptors of its wgmma and tcgen05.mma instructions.
 
 Each function is run once from its first line to its last. A register written by one instruction has that value; one
-written by several becomes a new symbol after a label, where paths meet. Loops run once, so that nothing is known of
-later iterations.
+written by several becomes a new symbol after a label, where paths meet. Loops run once; values of later iterations
+are unknown.
 
 Source: PTX ISA 9.1, syntax, state spaces, data movement and conversion instructions.
 """

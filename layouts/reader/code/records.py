@@ -339,7 +339,7 @@ def _has_special_functions(record: RecordType) -> bool:
 
 
 def _count_items(kind: ResolvedType) -> int | None:
-    """Return the number of items of a one-dimensional array, 0 if it is no array, None if unknown."""
+    """Return the number of items of a one-dimensional array, 0 for a scalar, None if unknown."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:

@@ -1,4 +1,4 @@
-"""Find loops that need not be run: long loops over numbers, such as a reference product on the host.
+"""Find long loops over numbers that need not be run, such as a reference product on the host.
 
 Such a loop is cut: after its step limit, what it writes becomes unknown. If its body has nothing that is checked,
 running a part of it first changes nothing, so it is not run at all.
@@ -215,7 +215,7 @@ def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, dep
 
 
 def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
-    """Return how many steps a silent loop would take before it is cut, about; 0 if it may end before.
+    """Estimate the steps that a silent loop takes before it is cut; 0 if it may end earlier.
 
     bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
     """
@@ -227,13 +227,13 @@ def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool,
 
 
 def _limit_steps(turns: int, per_turn: int, most: int) -> int:
-    """Return how many steps some turns take, of which at least LEAST_TURNS are run, and more up to a limit."""
+    """Return the number of steps of some turns: at least LEAST_TURNS run, more only up to `most` steps."""
     every = turns * per_turn
     return every if every <= most else max(min(most + per_turn, every), min(LEAST_TURNS, turns) * per_turn)
 
 
 def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
-    """Return how many turns `for (…; i < bound; i += step)` takes, 1 if that is unknown. start: the value of i."""
+    """Return the number of turns of `for (…; i < bound; i += step)`, 1 if unknown. start: the value of i."""
     condition, step = loop.condition, loop.step
     while isinstance(step, tree.Unary):
         step = step.value
@@ -259,7 +259,7 @@ def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
 
 
 def _find_number(expression: tree.Expression, scope: NameScope) -> int | None:
-    """Return the value of a number, or of a variable that is known."""
+    """Return the value of a literal or of a known variable; None for another expression."""
     if isinstance(expression, tree.NumberLiteral):
         return expression.value
     entity = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
@@ -299,7 +299,7 @@ def _count_steps(node: object, scope: NameScope, depth: int) -> int:
 
 
 def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope) -> bool:
-    """Return whether forgetting can make all unknown that a loop writes, and loses nothing but numbers."""
+    """Return whether everything that a loop writes can be made unknown, with no loss but numbers."""
     if ev.try_blocks or ev.pending_objects != []:
         return False
     host = any(first <= loop.span[0] < past for first, past in ev.host_spans)
@@ -318,7 +318,7 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
 
 
 def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
-    """Return whether all is known that a write to an item, member or target of a value may reach, and is no integer.
+    """Return whether every place that a write through a value may reach is known and holds no integer.
 
     assigned: whether the loop assigns it. host: whether the loop runs on the host; elsewhere the order of stores to
     shared memory is checked.
@@ -333,7 +333,7 @@ def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
 
 
 def _holds_reals(array: ArrayValue) -> bool:
-    """Return whether the items of an array are floating-point numbers, of which nothing is known after a loop."""
+    """Return whether the items of an array are floating-point numbers, which are unknown after a loop."""
     kind = array.element
     return kind is not None and kind.integer is None and kind.record is None and not kind.pointers and not kind.dims
 

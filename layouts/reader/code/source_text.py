@@ -1,4 +1,4 @@
-"""Tell the language of a text, blank its lines that are not code, and rewrite Rust integers in C."""
+"""Recognise the language of a text, blank its lines that are not code, and rewrite Rust integers in C."""
 
 from __future__ import annotations
 
