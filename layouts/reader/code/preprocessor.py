@@ -319,7 +319,7 @@ class _PreprocessorRun:
         self.output.copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
-        """Write the text before a use of a macro, and its expansion; return the end of the use, None if it is not one."""
+        """Write the text before a macro name and its expansion; return the end of the use, None if it is not a use."""
         self.state.expander.builtin = {
             "__LINE__": lambda: self._make_line_token(start),
             "__COUNTER__": self._make_counter_token,

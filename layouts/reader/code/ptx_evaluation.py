@@ -267,37 +267,37 @@ def _parse_type(opcode: str) -> tuple[int, bool]:
     return (int(match[2]), match[1] == "s") if match else (1, False)
 
 
-def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
-    value = at.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
-    return None if value is None else [at.shared(value)]
+def _evaluate_cvta(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    value = registers.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
+    return None if value is None else [registers.shared(value)]
 
 
-def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_cvt(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
     target, source = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
     if target is None or source is None or len(instruction.operands) != 2:
         return None
-    value = at.read_integer(instruction.operands[1], int(source[2]), source[1] == "s")
+    value = registers.read_integer(instruction.operands[1], int(source[2]), source[1] == "s")
     if value is None:
         return None
     cut = _extend_value(value, get_integer_type(int(target[2])))
     return [None if cut is None else _reinterpret_bits(cut, int(target[2]), target[1] == "s")]
 
 
-def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_mov(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
     if len(instruction.operands) != 2:
         return None
     target, source = instruction.operands
     if not target.startswith("{") and not source.startswith("{"):
-        return [at.read_operand(source)]
+        return [registers.read_operand(source)]
     bits, _ = _parse_type(instruction.opcode)
     if source.startswith("{"):
         parts = [part.strip() for part in source.strip("{} ").split(",")]
         part_bits = bits // len(parts)
         integer = SymbolicInt(0, get_integer_type(bits))
         for n, part in enumerate(parts):
-            value = at.read_integer(part, part_bits)
+            value = registers.read_integer(part, part_bits)
             if value is None:
                 return None
             integer = symbolic_integers.or_ints(
@@ -309,7 +309,7 @@ def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs
         return [integer]
     parts = list_targets(instruction)
     part_bits = bits // len(parts)
-    value = at.read_integer(source, bits)
+    value = registers.read_integer(source, bits)
     return (
         None
         if value is None
@@ -320,56 +320,56 @@ def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs
     )
 
 
-def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_shuffle(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate shfl.sync.idx of a value that all threads of a warp have; None where it may differ between them."""
     if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
         return None
-    value = at.read_integer(instruction.operands[1], 32)
+    value = registers.read_integer(instruction.operands[1], 32)
     if value is None or _LANES.search(_WARPS.sub("", str(value))):
         return None
     return [value]
 
 
-def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_setp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(instruction.opcode)
     test = instruction.opcode.split(".")[1]
     signed = signed and test not in ("lo", "ls", "hi", "hs")
     if len(instruction.operands) != 3:
         return None
-    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:])
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:])
     if left is None or right is None or left.known is None or right.known is None:
         return None
     truth = int(_COMPARED[test](left.known, right.known))
     return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(list_targets(instruction))]
 
 
-def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_selp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate selp d, a, b, p: a if p is true, else b."""
     if len(instruction.operands) != 4:
         return None
-    choice = at.read_integer(instruction.operands[3], 1)
+    choice = registers.read_integer(instruction.operands[3], 1)
     if choice is None or choice.known is None:
         return None
     bits, signed = _parse_type(instruction.opcode)
     chosen = instruction.operands[1 if choice.known else 2]
-    return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
+    return [registers.read_integer(chosen, bits, signed) if bits > 1 else registers.read_operand(chosen)]
 
 
-def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_mul(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
     name, part, _ = instruction.opcode.split(".")
     bits, signed = _parse_type(instruction.opcode)
     if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
         return None
     signed = signed and part != "lo"  # the lower half does not depend on the sign
-    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:3])
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:3])
     if left is None or right is None:
         return None
     wide = 2 * bits if part == "wide" else bits
     product = _multiply_part(left, right, part, bits, get_integer_type(wide, signed))
     if product is not None and name == "mad":
-        more = at.read_integer(instruction.operands[3], wide, signed)
+        more = registers.read_integer(instruction.operands[3], wide, signed)
         product = (
             None
             if more is None
@@ -396,7 +396,7 @@ def _multiply_part(
     )
 
 
-def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+def _evaluate_table_opcode(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
     bits, signed = _parse_type(instruction.opcode)
     row = ARITHMETIC[instruction.opcode.partition(".")[0]]
@@ -404,7 +404,7 @@ def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) ->
         return None
     signed_type = signed and row.signs
     sources = [
-        at.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
+        registers.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
         for text, read in zip(instruction.operands[1:], row.reads, strict=True)
     ]
     operands = [value for value in sources if value is not None]
