@@ -219,4 +219,4 @@ def test_a_text_that_does_nothing_of_what_is_checked_is_not_run() -> None:
     product = CASTS.replace("cvt.s32.s8 %0, %1;", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %1, %1, 1;")
     run = evaluate_text(product)
     assert run is not None
-    assert len(run.assembled) == 1
+    assert len(run.asm_runs) == 1
