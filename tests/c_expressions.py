@@ -16,12 +16,12 @@ from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
-from lanescope.reader.code.evaluation import BUDGET
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.preprocessor import prepare_source
 from lanescope.reader.code.scopes import NameScope
+from lanescope.reader.code.statement_run import BUDGET
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, convert_int, get_exact_linear
 from tests import cpp
 

@@ -94,7 +94,7 @@ def _compare_used(out: ProgramVerdict) -> None:
     if made is None:
         return
     told: list[int | None] = []
-    for one in made.made:
+    for one in made.bodiless_calls:
         if one.term.head == "use" and one.term.arguments:
             given = get_integer(one.term.arguments[0])
             known = None if given is None else given.known

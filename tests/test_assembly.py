@@ -33,7 +33,7 @@ def parse_call_arguments(text: str) -> list[int | None]:
     """What the last call of `desc(…)` of a text is given: known values, None for unknown ones."""
     made = evaluate_text(text)
     assert made is not None
-    last = [one for one in made.made if one.term.head == "desc"][-1]
+    last = [one for one in made.bodiless_calls if one.term.head == "desc"][-1]
     return [None if (value := get_integer(one)) is None else value.known for one in last.term.arguments]
 
 
@@ -406,4 +406,4 @@ def test_a_variable_of_a_branch_keeps_what_the_branch_gave_it() -> None:
       uint64_t desc = 0; desc |= (uint64_t)((__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4); desc |= 1ull << 16;
       desc |= 64ull << 32; desc |= 1ull << 62; }} }}"""
     made = evaluate_text(text)
-    assert made is not None and [hex(one.value.const) for one in made.found] == ["0x4000004000010000"]
+    assert made is not None and [hex(one.value.const) for one in made.descriptors] == ["0x4000004000010000"]

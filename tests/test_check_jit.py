@@ -152,7 +152,7 @@ def test_a_shuffle_takes_the_word_of_its_lane() -> None:
     """Lane 2 has first + 1024, in units of 16 B; lane 9 has 0; an open lane has neither."""
     evaluation = evaluate_text(LANES)
     assert evaluation is not None
-    desc, late, open_ = next(call for call in evaluation.made if call.term.head == "use_desc").term.arguments
+    desc, late, open_ = next(call for call in evaluation.bodiless_calls if call.term.head == "use_desc").term.arguments
     assert str(desc).startswith("(tiles + 16384 >> 4)")
     assert late.known == (64 << 32) + (1 << 62)
     assert open_.known is None and "16384" not in str(open_)
@@ -174,7 +174,7 @@ def test_a_fold_runs_a_lambda_for_each_number_of_its_sequence() -> None:
     """Each item is a turn, as of a loop over the numbers."""
     evaluation = evaluate_text(FOLD)
     assert evaluation is not None
-    calls = [call for call in evaluation.made if call.term.head == "use_desc"]
+    calls = [call for call in evaluation.bodiless_calls if call.term.head == "use_desc"]
     assert [call.term.arguments[0].known for call in calls] == [0, 32, 64]
     assert [[(name, value.known) for name, value in call.loops] for call in calls] == [[("I", n)] for n in range(3)]
 
@@ -191,7 +191,7 @@ def test_a_fold_runs_a_lambda_for_each_number_of_its_sequence() -> None:
 def test_number_classes_of_one_library_differ(first: str, second: str, same: str | None) -> None:
     evaluation = evaluate_text(f"__global__ void f() {{ use_desc(std::is_same_v<{first}, {second}>); }}")
     assert evaluation is not None
-    known = getattr(evaluation.made[0].term.arguments[0], "known", None)
+    known = getattr(evaluation.bodiless_calls[0].term.arguments[0], "known", None)
     assert (None if known is None else str(int(known))) == same
 
 
@@ -200,7 +200,7 @@ def test_what_an_editor_defines_is_not_defined(name: str) -> None:
     evaluation = evaluate_text(
         f"__global__ void f() {{\n#ifdef {name}\n use_desc(1);\n#else\n use_desc(2);\n#endif\n}}"
     )
-    assert evaluation is not None and [call.term.arguments[0].known for call in evaluation.made] == [2]
+    assert evaluation is not None and [call.term.arguments[0].known for call in evaluation.bodiless_calls] == [2]
 
 
 def test_a_condition_that_both_devices_meet_is_no_variant() -> None:
@@ -209,4 +209,4 @@ def test_a_condition_that_both_devices_meet_is_no_variant() -> None:
     both = "// SM90_ and SM100_\nSM90_A x; SM100_MMA_B y;"
     evaluation = evaluate_text(f"{both}\n__global__ void f() {{{body}}}")
     assert evaluation is not None and not evaluation.merged
-    assert [call.term.arguments[0].known for call in evaluation.made] == [1]
+    assert [call.term.arguments[0].known for call in evaluation.bodiless_calls] == [1]

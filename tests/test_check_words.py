@@ -215,8 +215,8 @@ def test_the_two_words_of_an_array_are_one_descriptor() -> None:
 def test_a_text_that_does_nothing_of_what_is_checked_is_not_run() -> None:
     evaluation = evaluate_text(CASTS)
     assert evaluation is not None
-    assert (evaluation.made, evaluation.assembled) == ((), ())
+    assert (evaluation.bodiless_calls, evaluation.asm_runs) == ((), ())
     product = CASTS.replace("cvt.s32.s8 %0, %1;", "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %1, %1, 1;")
     run = evaluate_text(product)
     assert run is not None
-    assert len(run.assembled) == 1
+    assert len(run.asm_runs) == 1

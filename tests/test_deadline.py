@@ -33,7 +33,7 @@ MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 def evaluate_words() -> list[tuple[str, object]]:
     found = evaluate_text(LOOP + " ")
     assert found is not None
-    return [(one.name, str(one.value)) for one in found.found]
+    return [(one.name, str(one.value)) for one in found.descriptors]
 
 
 def list_advised() -> list[str]:

@@ -110,7 +110,7 @@ def test_markdown_without_code_in_its_blocks_is_left_as_it_is() -> None:
 def find_foreign_names(text: str) -> dict[str, str]:
     """Type or object that a text does not define → the union of CUTLASS whose members it has."""
     found = evaluate_text(text)
-    return dict(found.foreign) if found is not None else {}
+    return dict(found.assumed_unions) if found is not None else {}
 
 
 @for_each("declared", ["Desc d;", "Desc d{};", "Desc d = {};", "ns::Desc d;"])

@@ -12,7 +12,7 @@ PYTHON = "def f(n):\n    t = 5\n    {loop}\n    desc = t | 1 << 62\n    wgmma(de
 
 def evaluate_word(text: str, loop: str) -> int | None:
     """What is or-ed into the last word of the text; None where it is open."""
-    value = evaluate_text(text.format(loop=loop)).found[-1].value
+    value = evaluate_text(text.format(loop=loop)).descriptors[-1].value
     return None if value.pieces else value.const & ~(1 << 62)
 
 

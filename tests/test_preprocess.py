@@ -135,7 +135,7 @@ def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
     made = evaluate_text(text)
     assert time.monotonic() - began < 5
     assert made is not None
-    for one in made.made:
+    for one in made.bodiless_calls:
         assert all((value := get_integer(given)) is None or value.known is None for given in one.term.arguments)
     line = use.count("\n")
     assert any(f"Line {line}: the macro" in one.message for one in made.unread) and not made.complete
@@ -144,7 +144,7 @@ def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
 
 def test_two_uses_that_are_not_expanded_are_not_taken_for_the_same() -> None:
     made = evaluate_text(f"{make_doubled(20)}void f() {{ use(A20(1) - A20(2)); /* desc */ }}")
-    assert made is not None and get_integer(made.made[0].term.arguments[0]).known is None  # type: ignore[union-attr]
+    assert made is not None and get_integer(made.bodiless_calls[0].term.arguments[0]).known is None  # type: ignore[union-attr]
 
 
 def test_a_use_that_may_store_takes_its_declaration_with_it() -> None:
@@ -153,7 +153,7 @@ def test_a_use_that_may_store_takes_its_declaration_with_it() -> None:
     text += "void g() { uint64_t desc = 5; use(desc); }"
     made = evaluate_text(text)
     assert made is not None
-    assert [[str(given) for given in one.term.arguments] for one in made.made] == [["5"]]
+    assert [[str(given) for given in one.term.arguments] for one in made.bodiless_calls] == [["5"]]
 
 
 def test_other_macros_are_expanded_beside_one_that_takes_too_long() -> None:
@@ -221,7 +221,7 @@ def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> No
     )
     made = evaluate_text(text)
     assert made is not None
-    assert sorted(str(one.term.arguments[0]) for one in made.made) == ["1", "2"]
+    assert sorted(str(one.term.arguments[0]) for one in made.bodiless_calls) == ["1", "2"]
 
 
 def test_a_macro_can_be_given() -> None:
@@ -263,7 +263,7 @@ def test_what_depends_on_more_conditions_than_are_told_apart_is_left_out() -> No
     )
     made = evaluate_text(text)
     assert made is not None
-    found = [[get_integer(given) for given in one.term.arguments] for one in made.made]
+    found = [[get_integer(given) for given in one.term.arguments] for one in made.bodiless_calls]
     assert [value.known for values in found for value in values if value is not None and value.known is not None] == [3]
     assert made.unread
 
@@ -283,11 +283,11 @@ def test_an_evaluation_merged_with_itself_is_itself() -> None:
     )
     assert isinstance(made, Evaluation)
     own = evaluation_merge.EvaluationRecords(
-        made.found, made.made, made.warnings, made.assembled, lambda _: True, lambda _: False
+        made.descriptors, made.bodiless_calls, made.warnings, made.asm_runs, lambda _: True, lambda _: False
     )
     both = evaluation_merge.merge_records("X", own, own)
-    assert (both.found, both.warnings) == (made.found, made.warnings)
-    assert [one.term for one in both.made] == [one.term for one in made.made]
+    assert (both.descriptors, both.warnings) == (made.descriptors, made.warnings)
+    assert [one.term for one in both.bodiless_calls] == [one.term for one in made.bodiless_calls]
 
 
 @pytest.mark.skipif(not GXX, reason="needs g++")
@@ -300,7 +300,7 @@ def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
         made = evaluate_text(f"// desc\n{text}")
         assert made is not None
         claims: dict[int | None, list[SymbolicInt]] = {}
-        for one in made.made:
+        for one in made.bodiless_calls:
             if one.term.head == "use":
                 value, which = (get_integer(given) for given in one.term.arguments)
                 assert value is not None and which is not None

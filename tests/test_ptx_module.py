@@ -39,7 +39,7 @@ def read_word(*lines: str, **given: int | str) -> str:
     """Return what %rd20 is at the wgmma, in hexadecimal where it is known."""
     evaluation = evaluate_text(write_module(*lines), 1, (), tuple((n, str(v)) for n, v in given.items()))
     assert evaluation is not None
-    value = evaluation.assembled[-1].inputs[0][1]
+    value = evaluation.asm_runs[-1].inputs[0][1]
     assert value is not None
     return f"{value.known % (1 << 64):#x}" if value.known is not None else str(value)
 

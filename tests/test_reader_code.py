@@ -245,7 +245,7 @@ HARD = {
 def test_hard_texts_end(name: str) -> None:
     """Texts made to take long end within the budget: it counts steps, so no clock is needed."""
     made = evaluation.evaluate_text(HARD[name])
-    assert made is None or len(made.found) < 1000
+    assert made is None or len(made.descriptors) < 1000
     find_builders(HARD[name])
     find_tensor_maps(HARD[name])
 

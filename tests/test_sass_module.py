@@ -29,8 +29,8 @@ def write_listing(*lines: str) -> str:
 
 def read_words(*lines: str) -> list[str]:
     evaluation = evaluate_text(write_listing(*lines))
-    assert evaluation is not None and evaluation.assembled
-    values = [value for _, value, _ in evaluation.assembled[-1].inputs if value is not None]
+    assert evaluation is not None and evaluation.asm_runs
+    values = [value for _, value, _ in evaluation.asm_runs[-1].inputs if value is not None]
     return [f"{v.known:#x}" if v.known is not None else str(v) for v in values]
 
 
@@ -54,9 +54,9 @@ def test_of_a_product_with_registers_the_descriptor_is_in_the_upper_pair() -> No
         write_listing("UMOV UR10, 0x10002 ;", f"UMOV UR11, {UPPER} ;", GMMA.replace("gdesc[UR8]", "R64, gdesc[UR8]"))
     )
     assert evaluation is not None
-    ((_, value, _),) = evaluation.assembled[0].inputs
+    ((_, value, _),) = evaluation.asm_runs[0].inputs
     assert value is not None and value.known == 0x4000004000010002
-    assert [one.name for one in evaluation.found] == ["UR10"]
+    assert [one.name for one in evaluation.descriptors] == ["UR10"]
 
 
 @for_each(

@@ -14,7 +14,7 @@ def parse_call_arguments(text: str) -> list[list[int | None]]:
     """What each call of `desc(…)` of a text is given: known values, None for unknown ones."""
     made = evaluate_text(text)
     assert made is not None
-    calls = [one.term.arguments for one in made.made if one.term.head == "desc"]
+    calls = [one.term.arguments for one in made.bodiless_calls if one.term.head == "desc"]
     return [[None if (value := get_integer(one)) is None else value.known for one in given] for given in calls]
 
 

@@ -32,7 +32,7 @@ MAIN = "int main() { scale<<<1, 128>>>(nullptr, 3); gemm<<<1, 128>>>(0); }\n"
 def list_run(text: str) -> set[str]:
     """Return the functions whose asm statements a text's evaluation ran, and those around them."""
     code = evaluate_text(text)
-    return {name for run in code.assembled for name, _ in run.calls} if code else set()
+    return {name for run in code.asm_runs for name, _ in run.calls} if code else set()
 
 
 def test_kernel_that_does_nothing_checked_is_not_run() -> None:
@@ -44,7 +44,7 @@ def test_kernel_that_does_nothing_checked_is_not_run() -> None:
 def test_kernels_are_run_where_their_instructions_are_asked_for() -> None:
     code = evaluate_text(SIMT, 1, (), (("__CUDA_ARCH__", "700"),))
     assert code is not None
-    assert [run.calls[-1][0] for run in code.assembled] == ["scale"]
+    assert [run.calls[-1][0] for run in code.asm_runs] == ["scale"]
 
 
 @pytest.mark.parametrize(("pointer", "bytes_"), [("&bytes", None), ("nullptr", 1024)])
@@ -52,7 +52,7 @@ def test_what_a_skipped_kernel_may_write_is_not_known(pointer: str, bytes_: int 
     limit = "cudaFuncSetAttribute(scale, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);"
     code = evaluate_text(f"{SIMT}int main() {{ int bytes = 1024; scale<<<1, 128>>>({pointer}, 3); {limit} }}")
     assert code is not None
-    [call] = [call for call in code.made if call.term.head == "cudaFuncSetAttribute"]
+    [call] = [call for call in code.bodiless_calls if call.term.head == "cudaFuncSetAttribute"]
     value = get_integer(call.term.arguments[2])
     assert (value.known if value is not None else None) == bytes_
 

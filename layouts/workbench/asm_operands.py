@@ -35,7 +35,7 @@ def find_operand_argument(run: AsmRun, argument: str, cut: int) -> tuple[Symboli
     if not 0 <= at < len(run.inputs):
         return None, run.span, ()
     _, value, span = run.inputs[at]
-    return value, span, run.around[at] if run.around else ()
+    return value, span, run.call_spans[at] if run.call_spans else ()
 
 
 def find_predicate_source(predicate: str, code: str) -> str | None:

@@ -187,7 +187,7 @@ class _BenchBuilder(TextContents):
         if instruction is None or not instruction.family.by_descriptor:
             return []
         group = self._name_operands(group)
-        where = find_places(group, self.code.endless if self.code else frozenset(), self.text)
+        where = find_places(group, self.code.unbounded_variables if self.code else frozenset(), self.text)
         turns = {
             name: verification.list_turns(group, where, name)
             for name in "ab"

@@ -31,7 +31,7 @@ _CALL = re.compile(r"mma|gemm", re.I)  # name of a call that takes descriptors
 def find_call_uses(evaluation: Evaluation, mentions: tuple[InstructionMention, ...]) -> list[DescriptorUse]:
     """Find bodiless calls with descriptors: the first is A's, the second B's, unless names say otherwise."""
     known: dict[tuple[int, Any], list[FoundDescriptor]] = {}
-    for bodiless in evaluation.found:
+    for bodiless in evaluation.descriptors:
         known.setdefault((bodiless.value.const, bodiless.value.pieces), []).append(bodiless)
     uses = (_make_call_use(call, known, mentions, evaluation.text) for call in _list_bodiless_calls(evaluation))
     return [use for use in uses if use is not None]
@@ -80,8 +80,10 @@ def _list_descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) ->
 
 def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
     """List the calls of bodiless functions, without those that only compute an operand of an asm statement."""
-    inside = {call.span for call in evaluation.assembled}  # loops run one statement many times
-    return (call for call in evaluation.made if not any(low <= call.term.span[0] < high for low, high in inside))
+    inside = {call.span for call in evaluation.asm_runs}  # loops run one statement many times
+    return (
+        call for call in evaluation.bodiless_calls if not any(low <= call.term.span[0] < high for low, high in inside)
+    )
 
 
 def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:

@@ -195,7 +195,7 @@ def _find_mistakes(source: _EvaluatedText) -> tuple[list[CheckFinding], list[Ope
     refused = _list_refused(text)
     findings += _find_kernel_mistakes(code, bench, target) if code else []
     mismatches, open_ = check_operands(source.guesses, bench, {finding.code for finding in findings}, source.blame)
-    tiles = check_tensor_code(text, code.assembled if code else (), bench, target) + check_tiled_mmas(text)
+    tiles = check_tensor_code(text, code.asm_runs if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])
     findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))

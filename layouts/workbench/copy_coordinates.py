@@ -60,7 +60,7 @@ def find_fixed_coordinates(
     for copy in copies:
         found = find_map(copy, text.maps)
         name = next((name for name, tensor_map in maps.items() if tensor_map is found), "")
-        cut = [n for n, (variable, _) in enumerate(copy.event.loops) if variable in text.code.cut]
+        cut = [n for n, (variable, _) in enumerate(copy.event.loops) if variable in text.code.cut_variables]
         if name and cut:
             key = copy.event.calls[:1], str(copy.event.loops[: cut[-1]]), copy.event.loops[cut[-1]][0]
             loops[key][name].copies.append(copy)

@@ -76,8 +76,8 @@ def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedC
 def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
     """Yield overlaps of consecutive copies of different calls."""
     records: tuple[AsmRun | BodilessCall | SkippedCode, ...] = (
-        *text.code.assembled,
-        *text.code.made,
+        *text.code.asm_runs,
+        *text.code.bodiless_calls,
         *text.code.skipped,
     )
     waits = [record.order for record in records if _may_wait(record)]
@@ -141,10 +141,10 @@ def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
 def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
     """Return whether the code between two copies may wait for the barrier of the first."""
     between = range(copy.event.order + 1, later.event.order)
-    for call in text.code.made:
+    for call in text.code.bodiless_calls:
         if call.order in between and _may_wait(call):
             return True
-    waits = (run for run in text.code.assembled if run.order in between and _may_wait(run))
+    waits = (run for run in text.code.asm_runs if run.order in between and _may_wait(run))
     values = (str(value) for run in waits for _, value, _ in run.inputs if value is not None)
     return copy.copy.barrier in values or any(skipped.order in between for skipped in text.code.skipped)
 

@@ -28,7 +28,7 @@ _DEEPEST = 8
 def find_copy_mistakes(code: Evaluation) -> list[Pitfall]:
     """Find TMA copies whose map has another layout than the tensor they fill."""
     found: dict[object, Pitfall] = {}
-    for call in code.made:
+    for call in code.bodiless_calls:
         term = call.term
         if term.head == "tma_partition" and len(term.arguments) >= 4:
             pair = term.arguments[0], term.arguments[3]

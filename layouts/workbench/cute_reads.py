@@ -75,7 +75,7 @@ class CuteFragment:
 def list_cute_fragments(code: Evaluation) -> tuple[CuteFragment, ...]:
     """List the fragments that a text's code makes of A and B in shared memory, each once."""
     found: dict[object, CuteFragment] = {}
-    for call in code.made:
+    for call in code.bodiless_calls:
         if call.term.head in _FRAGMENTS and len(found) < MOST_FRAGMENTS:
             fragment = _read_fragment(call.term, code.text)
             found.setdefault(fragment, fragment)

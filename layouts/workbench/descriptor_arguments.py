@@ -41,7 +41,7 @@ class ArgumentSources:
     def __init__(self, evaluation: Evaluation) -> None:
         self.text = evaluation.text
         self.found: dict[tuple[Any, ...], list[Span]] = {}
-        for descriptor in evaluation.found:
+        for descriptor in evaluation.descriptors:
             spans = self.found.setdefault((descriptor.name, descriptor.value.const, descriptor.value.pieces), [])
             if descriptor.span not in spans:
                 spans.append(descriptor.span)

@@ -47,7 +47,7 @@ def find_exchanged_buffers(
     that gives it. rows: of M or N that one instruction takes of each operand.
     """
     called: dict[tuple[int, object], str] = {}
-    for descriptor in code.found if code else ():
+    for descriptor in code.descriptors if code else ():
         called.setdefault((descriptor.value.const, descriptor.value.pieces), descriptor.name)
     seen: dict[str, set[str]] = {}
     for use in uses:

@@ -42,7 +42,7 @@ class _FillFinder:
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
-        self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut
+        self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut_variables
         self.kernels = _drop_unfinished(
             [run for run in text.runs if any(event.kind in PRODUCTS for event in run.events)]
         )

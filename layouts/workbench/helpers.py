@@ -33,7 +33,7 @@ def find_missing_calls(
     """Map each function that builds descriptors by its name, and has no code in the text, to its calls."""
     reads = any(m.instruction.family.by_descriptor for m in mentions)
     spans_of: dict[str, list[tuple[int, int]]] = {}
-    for call in code.made if code else ():
+    for call in code.bodiless_calls if code else ():
         head = call.term.head
         if not call.term.arguments or not _BUILDS.search(head) or _OTHER.search(head):
             continue
@@ -68,7 +68,7 @@ def assume_encoders(code: Evaluation | None) -> list[Assumption]:
     """Return assumptions about PTX's encode functions that the text calls and does not define."""
     why = "its code is not in the text: taken as PTX’s matrix-descriptor-encode"
     return (
-        [Assumption(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.taken]
+        [Assumption(f"encode.{name}", f"What {name} gives", ENCODED, why, (ENCODED,)) for name in code.encode_functions]
         if code
         else []
     )
@@ -79,7 +79,7 @@ def assume_foreign_types(code: Evaluation | None) -> list[Assumption]:
     why = "its code is not in the text, and its members have those names"
     return [
         Assumption(f"type.{name}", f"Type of {name}", union, why, (union,))
-        for name, union in (code.foreign if code else ())
+        for name, union in (code.assumed_unions if code else ())
     ]
 
 

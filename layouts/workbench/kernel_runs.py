@@ -136,8 +136,8 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
-    complete_runs = [run for run in code.assembled if not run.part]
-    records = [*code.made, *complete_runs, *code.skipped, *code.stored]
+    complete_runs = [run for run in code.asm_runs if not run.part]
+    records = [*code.bodiless_calls, *complete_runs, *code.skipped, *code.memory_stores]
     for record in sorted(records, key=lambda record: record.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
@@ -163,7 +163,7 @@ def _is_complete(
         return bool(events) and reached < cut
     if len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
         return True
-    return bool(events) and reached < max((run.order for run in code.assembled), default=0)
+    return bool(events) and reached < max((run.order for run in code.asm_runs), default=0)
 
 
 def _get_span(record: AsmRun | BodilessCall | SkippedCode | MemoryStore) -> Span:

@@ -49,13 +49,13 @@ def find_loaded_maps(code: Evaluation, choices: Mapping[str, str]) -> list[Tenso
 
 
 def _list_loaded(code: Evaluation) -> Iterator[_LoadedMap]:
-    for call in code.made:
+    for call in code.bodiless_calls:
         if is_load(call):
             for name in dict.fromkeys(map(_find_map_name, call.term.arguments)):
                 if name:
                     yield _LoadedMap(name, _find_rank(call), call.term.span)
                     break
-    for run in code.assembled:
+    for run in code.asm_runs:
         if name := find_assembly_map(run):
             yield _LoadedMap(name, _find_rank(run), run.span)
 

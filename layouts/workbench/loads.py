@@ -188,11 +188,11 @@ def is_load(call: BodilessCall) -> bool:
 
 
 def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
-    for call in code.made:
+    for call in code.bodiless_calls:
         if is_load(call):
-            yield from _list_call_loads(call, code.endless)
-    for ran in code.assembled:
-        if (load := _find_assembly_load(ran, code.endless)) is not None:
+            yield from _list_call_loads(call, code.unbounded_variables)
+    for ran in code.asm_runs:
+        if (load := _find_assembly_load(ran, code.unbounded_variables)) is not None:
             yield load
 
 
@@ -247,9 +247,9 @@ def _find_assembly_load(asm_run: AsmRun, endless: Collection[str]) -> BoxLoad | 
 
 def list_thread_stores(code: Evaluation) -> Iterator[tuple[LinearExpression, int]]:
     """Yield (byte address, order) of the stores of threads: through pointers, and by st.shared and stmatrix of PTX."""
-    for store in code.stored:
+    for store in code.memory_stores:
         yield store.to, store.order
-    for run in code.assembled:
+    for run in code.asm_runs:
         match = _STORE.search(join_strings(run.text))
         value = run.inputs[int(match[1])][1] if match is not None and int(match[1]) < len(run.inputs) else None
         first = next((piece for piece in value.pieces if not piece.shift), None) if value is not None else None

@@ -26,7 +26,7 @@ def find_named_wgmma(code: Evaluation, stored: Iterable[str | None]) -> tuple[In
     stored: element types of the tensor maps, as CUtensorMapDataType has them.
     """
     kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
-    for call in code.made:
+    for call in code.bodiless_calls:
         shape = _SHAPE.search(call.term.head) if _CALLED.search(call.term.head) else None
         if shape is not None and call.term.arguments and call.term.span != (0, 0):
             named = _find_instruction(call.term.head, shape, kinds)

@@ -242,7 +242,7 @@ class OperandCase:
             self.turns,
             ground,
             pitfalls=code.warnings if code else (),
-            endless=code.endless if code else (),
+            endless=code.unbounded_variables if code else (),
             why=self.causes,
         )
 

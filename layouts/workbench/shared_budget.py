@@ -108,7 +108,7 @@ def _check_limits(
 ) -> Iterator[Pitfall]:
     """Yield limits that are raised beyond what a block may have."""
     reported: set[Span] = set()
-    for call in code.made:
+    for call in code.bodiless_calls:
         arguments = call.term.arguments
         if (
             call.term.head != "cudaFuncSetAttribute"

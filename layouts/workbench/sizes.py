@@ -75,13 +75,13 @@ def assume_sizes(
             assumptions.append(
                 (size, Assumption(key, label, str(read(choices[key], key, 1, 256)), "as given", CHOICES))
             )
-        elif name in evaluation.recast:
+        elif name in evaluation.recast_names:
             why = f"{name} {known} and is cast to another pointer: taken as bytes"
             assumptions.append((size, Assumption(key, label, "1", why, CHOICES)))
-        elif name in evaluation.widened and not _POINTER.search(name):
+        elif name in evaluation.widened_names and not _POINTER.search(name):
             why = f"{name} is not declared, and its cast to 64 bits suits an address and a pointer: taken in bytes"
             assumptions.append((size, Assumption(key, label, "1", why, CHOICES)))
-        elif name in evaluation.widened and instruction is not None:
+        elif name in evaluation.widened_names and instruction is not None:
             element = instruction.operand("a").element
             why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {element.name}"
             assumptions.append((size, Assumption(key, label, str(max(element.bits // 8, 1)), why, CHOICES)))
@@ -96,25 +96,25 @@ def substitute_sizes(evaluation: Evaluation, sizes: Mapping[str, int]) -> Evalua
     """Return the evaluation with sizes in place of their symbols."""
     if not sizes:
         return evaluation
-    descriptors = tuple(_substitute_in_found(descriptor, sizes) for descriptor in evaluation.found)
+    descriptors = tuple(_substitute_in_found(descriptor, sizes) for descriptor in evaluation.descriptors)
     calls = tuple(
         replace(
             call,
             term=replace(call.term, arguments=tuple(_substitute_in_argument(v, sizes) for v in call.term.arguments)),
         )
-        for call in evaluation.made
+        for call in evaluation.bodiless_calls
     )
     ran = tuple(
         replace(run, inputs=tuple((kind, _substitute_in_integer(v, sizes), span) for kind, v, span in run.inputs))
-        for run in evaluation.assembled
+        for run in evaluation.asm_runs
     )
-    return replace(evaluation, found=descriptors, made=calls, assembled=ran)
+    return replace(evaluation, descriptors=descriptors, bodiless_calls=calls, asm_runs=ran)
 
 
 def _list_values(evaluation: Evaluation) -> Iterator[SymbolicInt]:
-    yield from (descriptor.value for descriptor in evaluation.found)
-    yield from (value for run in evaluation.assembled for _, value, _ in run.inputs if value is not None)
-    for call in evaluation.made:
+    yield from (descriptor.value for descriptor in evaluation.descriptors)
+    yield from (value for run in evaluation.asm_runs for _, value, _ in run.inputs if value is not None)
+    for call in evaluation.bodiless_calls:
         for argument in call.term.arguments:
             value = get_integer(argument) if not isinstance(argument, str) else None
             if value is not None:

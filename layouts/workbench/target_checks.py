@@ -113,7 +113,7 @@ def _list_kernel_runs(text: str, code: Evaluation | None) -> tuple[AsmRun, ...]:
     if code is None or "__global__" not in text:
         return ()
     kernels = {function.name for function in find_functions(blank_text(text)) if function.kernel}
-    return tuple(run for run in code.assembled if any(name in kernels for name, _ in run.calls))
+    return tuple(run for run in code.asm_runs if any(name in kernels for name, _ in run.calls))
 
 
 @lru_cache(maxsize=512)

@@ -33,7 +33,7 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     for kernel in text.runs:
         if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
             continue
-        complete_runs = (run for run in text.code.assembled if not run.part)
+        complete_runs = (run for run in text.code.asm_runs if not run.part)
         ran = [run for run in complete_runs if any(name == kernel.name for name, _ in run.calls)]
         for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
             found.setdefault((mistake.code, mistake.span), mistake)

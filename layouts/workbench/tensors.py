@@ -46,7 +46,7 @@ def find_named_layouts(evaluation: Evaluation, bits: int | None) -> Iterator[tup
 
     bits: of an element whose type is open.
     """
-    for call in evaluation.made:
+    for call in evaluation.bodiless_calls:
         if call.term.head.split("::")[-1].split(".")[-1] != "tile_to_shape":
             continue
         named = _NAMED.search(evaluation.text[max(0, call.term.span[0] - 120) : call.term.span[0]])
@@ -66,7 +66,7 @@ def find_shared_tensors(
     """
     known = {frozenset(line.terms) for line in starts}
     tensors: dict[tuple[object, ...], SharedTensor] = {}
-    for call in evaluation.made:
+    for call in evaluation.bodiless_calls:
         if call.term.head.split("::")[-1].split(".")[-1] != "make_tensor" or len(call.term.arguments) < 2:
             continue
         tensor = _make_tensor(call, evaluation.text, element_bits)

@@ -82,7 +82,7 @@ def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
         return []
     found: dict[Span, Pitfall] = {}
     for kernel in text.runs:
-        for mistake in _check_bytes(kernel, text.maps, text.code.endless, text.blank):
+        for mistake in _check_bytes(kernel, text.maps, text.code.unbounded_variables, text.blank):
             found.setdefault(mistake.span, mistake)
     return list(found.values())
 

@@ -21,7 +21,7 @@ def find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
     spent = dict(code.spent_loops) if code else {}
     for name, at in code.unfinished if code else ():
         what = f"{name} is" if name else "The lines outside all functions are"
-        bounds = list_open_bounds(code.text, spent.get(name, ()), code.endless) if code else ()
+        bounds = list_open_bounds(code.text, spent.get(name, ()), code.unbounded_variables) if code else ()
         rest = f" Give {join_words(list(bounds), 'or')} by -D to end its loops earlier." if bounds else ""
         yield OpenPoint(f"{what} too long to be evaluated to the end: the rest of it is not checked.{rest}", at, bounds)
     for part in code.unread if code else ():

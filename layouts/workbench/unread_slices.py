@@ -84,7 +84,7 @@ class UnreadSlices:
 
     def _list_cut(self, operand: VerifiedOperand) -> set[str]:
         """Return the variables of loops that may have been cut, without those that end here as their text says."""
-        cut = set(self.text.code.cut)
+        cut = set(self.text.code.cut_variables)
         last = {list(step.loops)[-1].rstrip("'") for step in operand.steps if step.loops}
         return cut - {name for name in cut & last if self._ends_as_written(operand, name)}
 
@@ -133,7 +133,7 @@ class UnreadSlices:
             at = find_inner_place(copy, tensor_map)
             if at is None or not loops:
                 return {}
-            depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut), default=0)
+            depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut_variables), default=0)
             enclosing = copy.event.calls, str(loops[:depth])
             turn = enclosing, f"{loops[depth]} {copy.barrier}"
             counted = copy.barrier not in ("", "None")  # else several copies may be of several stages

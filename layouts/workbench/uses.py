@@ -47,9 +47,9 @@ def find_code_uses(
     tcgen05: whether uses of tcgen05.mma are included, decoded for `target` ("" for any).
     """
     sources = ArgumentSources(evaluation)
-    asm_uses = find_asm_uses(evaluation.assembled, mentions)
+    asm_uses = find_asm_uses(evaluation.asm_runs, mentions)
     if tcgen05:
-        asm_uses += find_tcgen05_uses(evaluation.assembled, target)
+        asm_uses += find_tcgen05_uses(evaluation.asm_runs, target)
     loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in asm_uses]
     descriptor_values = {g.value for use in loose for g in use.arguments.values()}
     calls = [
@@ -61,7 +61,7 @@ def find_code_uses(
     if uses:
         return uses[:MOST]
     fed = any(
-        "mma" in run.text for run in evaluation.assembled
+        "mma" in run.text for run in evaluation.asm_runs
     )  # their descriptors are open, hence also which of these they read
     return [use for use in find_unread_descriptors(evaluation, mentions) if not (fed and use.assumed)][:MOST]
 
@@ -191,7 +191,7 @@ def find_unread_descriptors(evaluation: Evaluation, mentions: tuple[InstructionM
     """Find descriptors that code builds and that no instruction of the text is seen to read."""
     mention = next((m for m in mentions if m.instruction.family.by_descriptor), None)
     registers = in_registers(mention)
-    majors = {**_find_stated_majors(evaluation.assembled), **(mention.majors if mention else {})}
+    majors = {**_find_stated_majors(evaluation.asm_runs), **(mention.majors if mention else {})}
     groups = _group_descriptors(evaluation)
     uses: list[DescriptorUse] = []
     for name, of_name in groups.items():

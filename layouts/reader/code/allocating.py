@@ -33,9 +33,9 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
         ev.forget_all(scope)
     if kind.dims:
         return _evaluate_new_array(ev, node, kind, scope)
-    value = _new_value(ev, node, kind, scope)
+    value = _make_new_value(ev, node, kind, scope)
     if isinstance(value, ObjectValue):
-        value.held = True
+        value.stored = True
         for place in places:
             if _put_object(ev, place, value):
                 return Address(place)
@@ -44,7 +44,7 @@ def evaluate_new(ev: Evaluator, node: tree.New, scope: NameScope) -> Any:
     return Address(cell)
 
 
-def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
+def _make_new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameScope) -> Any:
     """Return the initial value of a new object."""
     if node.braced:
         return ev.evaluate_initializer(tree.ItemList(tuple(("", a) for a in node.arguments)), kind, scope, "")
@@ -57,7 +57,7 @@ def _new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: NameSco
 
 
 def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:
-    """Replace an object of the same class in a place; return whether the place held one."""
+    """Replace an object of the same class in a place; return whether the place has one."""
     inner = place.place if isinstance(place, OverlayPlace) else place
     old = inner.value if isinstance(inner, Cell) else None
     if not isinstance(inner, Cell) or not isinstance(old, ObjectValue) or old.record is not value.record:

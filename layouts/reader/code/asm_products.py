@@ -1,6 +1,6 @@
 """Products of an asm statement that take registers of the statement itself, or that follow another.
 
-A statement may build its descriptors (`mov.b64 db, {lo, hi}`) and multiply several times; each product is given here as
+A statement may build its descriptors (`mov.b64 db, {lo, hi}`) and multiply several times; each product becomes
 a statement of its own, with the values of those registers as further operands.
 """
 
@@ -23,7 +23,7 @@ MOST_PRODUCTS = 32  # of one statement
 
 @dataclass(frozen=True, slots=True)
 class AsmProduct:
-    """One product: its PTX, in which numbers from that of the statement's operands on name `values`."""
+    """One product. text: its PTX, in which the operands after those of the statement are `values`."""
 
     text: str
     values: tuple[tuple[str, Any], ...]  # (constraint, value) of each further operand
@@ -32,15 +32,16 @@ class AsmProduct:
 def list_products(
     code: str, operands: Sequence[AsmOperand], shared: Callable[[Any], Any] = lambda value: value
 ) -> Iterator[AsmProduct]:
-    """Yield the products of a statement that its own text does not show: all that follow the first, and those that take
-    its registers. shared: a pointer → its address in the shared window.
+    """Yield the products that a statement's own text does not show: all but the first, and those on its own registers.
+
+    shared: a pointer → its address in the shared window.
 
     >>> code = "{ .reg .b64 d; mov.b64 d, {%0, 5}; tcgen05.mma.cta_group::1.kind::f16 [%1], d, d, %1, 1; }"
-    >>> [(one.text, len(one.values)) for one in list_products(code, [AsmOperand("r"), AsmOperand("r")])]
+    >>> [(p.text, len(p.values)) for p in list_products(code, [AsmOperand("r"), AsmOperand("r")])]
     [('"tcgen05.mma.cta_group::1.kind::f16 [%1], %2, %3, %1, 1;"', 2)]
     """
-    found = _PRODUCT.search(code)
-    if found is None or not (_OWN.search(code) or _PRODUCT.search(code, found.end())):
+    match = _PRODUCT.search(code)
+    if match is None or not (_OWN.search(code) or _PRODUCT.search(code, match.end())):
         return
     registers = RegisterFile(operands, shared)
     count = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import ptx_evaluation, tree
 from lanescope.reader.code.asm_products import list_products
-from lanescope.reader.code.findings import MOST_ASSEMBLED, AsmRun, list_named_loops
+from lanescope.reader.code.findings import MOST_ASM_RUNS, AsmRun, list_named_loops
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import list_place_names
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -54,11 +54,11 @@ def execute_assembly(ev: Evaluator, assembly: Assembly, scope: NameScope) -> Non
 
 
 def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -> None:
-    """Record an asm statement with the values of its operands, of each function that is run by itself up to a limit."""
+    """Record an asm statement with the values of its operands, up to a limit for each entry function."""
     if not _EMPTY.sub("", assembly.text):
         return
-    most = MOST_ASSEMBLED * (2 if "mma" in assembly.text else 1)  # products last: they are what is verified
-    if len(ev.assembled) - ev.assembled_before >= most:
+    most = MOST_ASM_RUNS * (2 if "mma" in assembly.text else 1)  # products last: they are what is verified
+    if len(ev.asm_runs) - ev.asm_runs_before >= most:
         ev.overflowed.setdefault(ev.frames[1].name if ev.frames[1:] else "", ev.run_count)
         return
     ev.run_count += 1
@@ -71,7 +71,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
         (kind, value, at[0]) for (kind, _), value, at in zip(assembly.operands, integers, origins, strict=True)
     )
     call_spans = tuple(at[1] for at in origins)
-    ev.assembled.append(
+    ev.asm_runs.append(
         AsmRun(
             assembly.text,
             assembly.span,
@@ -80,13 +80,13 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
             loops=list_named_loops(ev),
             calls=ev.list_running_functions(),
             order=ev.run_count,
-            around=call_spans,
+            call_spans=call_spans,
             arms=tuple(ev.branch_arms),
             places=list_place_names(ev, values),
         )
     )
     if assembly.code is not None and "mma" in assembly.code:
-        _record_products(ev, assembly, ev.assembled[-1], values)
+        _record_products(ev, assembly, ev.asm_runs[-1], values)
 
 
 def _record_products(ev: Evaluator, assembly: Assembly, run: AsmRun, values: Sequence[Any]) -> None:
@@ -100,13 +100,13 @@ def _record_products(ev: Evaluator, assembly: Assembly, run: AsmRun, values: Seq
         added = tuple(
             (kind, None if value is None else get_integer(value), assembly.span) for kind, value in product.values
         )
-        ev.assembled.append(
+        ev.asm_runs.append(
             replace(
                 run,
                 text=product.text,
                 inputs=(*run.inputs, *added),
                 names=(*run.names, *("" for _ in added)) if run.names else (),
-                around=(*run.around, *(() for _ in added)) if run.around else (),
+                call_spans=(*run.call_spans, *(() for _ in added)) if run.call_spans else (),
                 part=True,
             )
         )
@@ -158,9 +158,9 @@ def _forget_real_outputs(ev: Evaluator, assembly: Assembly, outputs: Sequence[in
     for root in dict.fromkeys(
         _find_root(assembly.operands[n][1]) for n in outputs if _is_floating(assembly.operands[n][0])
     ):
-        found = ev.resolve_name(root.path, scope) if root is not None else None
-        if isinstance(found, PLACES):
-            ev.forget_place(found, integers=True)
+        place = ev.resolve_name(root.path, scope) if root is not None else None
+        if isinstance(place, PLACES):
+            ev.forget_place(place, integers=True)
 
 
 def _forget_output(ev: Evaluator, place: Any, target: tree.Expression, scope: NameScope, key: Any) -> None:

@@ -115,7 +115,7 @@ def _evaluate_right_side(ev: Evaluator, assignment: tree.Assignment, scope: Name
     if argument is None:
         return ev.evaluate_expression(assignment.value, scope)
     value = argument.value
-    plain = isinstance(value, ObjectValue) and value.held and not value.record.copies and not value.record.assigns
+    plain = isinstance(value, ObjectValue) and value.stored and not value.record.copies and not value.record.assigns
     return ev.copy_assigned(value, 1) if plain else value
 
 

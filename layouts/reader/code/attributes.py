@@ -43,16 +43,16 @@ def blank_attributes(text: str, macros: Iterable[str] = ()) -> str:
     >>> blank_attributes("MY_DEVICE __forceinline__ int f() noexcept;").split()
     ['int', 'f()', ';']
     """
-    named = {one or two for one, two in _NAMED.findall(text)}
+    names_in_code = {type_name or defined_name for type_name, defined_name in _NAMED.findall(text)}
     sorted_macros = sorted(macros)
     if sorted_macros:
         text = re.sub(rf"{_KEPT}|\b(?:{'|'.join(map(re.escape, sorted_macros))})\b", _blank_macro, text, flags=re.S)
 
     def blanked(match: re.Match[str]) -> str:
-        found = match[0]
-        if match.lastgroup == "kept" or (match.lastgroup == "spelled" and found in named):
-            return found
-        return blank(found)
+        spelling = match[0]
+        if match.lastgroup == "kept" or (match.lastgroup == "spelled" and spelling in names_in_code):
+            return spelling
+        return blank(spelling)
 
     return _ATTRIBUTE.sub(blanked, text)
 

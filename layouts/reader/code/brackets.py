@@ -25,7 +25,7 @@ def blank_brackets(text: str) -> str:
     >>> blank_brackets("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
     'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
     """
-    types = {one or two for one, two in _TYPED.findall(text)}
+    types = {type_name or typedef_name for type_name, typedef_name in _TYPED.findall(text)}
 
     def blanked(match: re.Match[str]) -> str:
         name = match[1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, INT, find_arms_type
 from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code import symbolic_integers, tree
-from lanescope.reader.code.integer_values import get_integer, integer_or_symbol
+from lanescope.reader.code.integer_values import get_integer, get_integer_or_symbol
 from lanescope.reader.code.lane_choices import note_lane_choice
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -156,20 +156,20 @@ def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
             if isinstance(value, ObjectValue):
                 return None
         if isinstance(value, Pointer) and value.array is None:
-            return _points_somewhere(value)
+            return _is_non_null(value)
     if isinstance(value, _PRESENT):
         return True
-    return _truth_of_number(None if is_real(value) else get_integer(value))
+    return _is_nonzero(None if is_real(value) else get_integer(value))
 
 
-def _points_somewhere(pointer: Pointer) -> bool | None:
+def _is_non_null(pointer: Pointer) -> bool | None:
     """Return whether a pointer is not null; None if unknown."""
     if any(name.startswith("&") for name, _ in pointer.base.terms):
         return True
     return None if pointer.base.terms else bool(pointer.base.const)
 
 
-def _truth_of_number(value: SymbolicInt | None) -> bool | None:
+def _is_nonzero(value: SymbolicInt | None) -> bool | None:
     """Return whether a number is not 0; None if unknown."""
     if value is None:
         return None
@@ -203,9 +203,9 @@ def merge(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
         merged = rule(ev, condition, yes, no)
         if merged is not None:
             return merged
-    one, two = get_integer(yes), get_integer(no)
-    if one is not None and two is not None:
-        return merge_ints(condition, one, two)
+    left, right = get_integer(yes), get_integer(no)
+    if left is not None and right is not None:
+        return merge_ints(condition, left, right)
     return _make_unknown_choice(condition, yes, no)
 
 
@@ -249,7 +249,7 @@ def _merge_pointers(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     if not (isinstance(yes, Pointer) and isinstance(no, Pointer)):
         return None
     pointer = Pointer(
-        merge_ints(condition, integer_or_symbol(yes, BOOL), integer_or_symbol(no, BOOL)).make_linear(),
+        merge_ints(condition, get_integer_or_symbol(yes, BOOL), get_integer_or_symbol(no, BOOL)).make_linear(),
         yes.element,
     )
     if yes.array is None and no.array is None:
@@ -354,13 +354,13 @@ def join_breaks(ev: Evaluator, breaks: list[EscapedPath], early_exit: EarlyExit 
     if early_exit is not None and early_exit.word == "break":
         early_exit = None
     if early_exit is not None and breaks:
-        here: Journal = {
+        written_values: Journal = {
             key: (cell, cell.value)
             for path in breaks
             for key, (cell, _) in {**ev.list_writes_since(path.start), **path.changes}.items()
         }
         ev.restore_last_path(breaks)
-        ev.keep_escape("?", early_exit, here)
+        ev.keep_escape("?", early_exit, written_values)
         early_exit = None
     ev.rejoin_paths(breaks)
     return early_exit

@@ -103,7 +103,7 @@ def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[Desc
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
     """Group the values of each descriptor of an evaluated text; all iterations of its loops are in one group."""
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
-    for descriptor in evaluation.found:
+    for descriptor in evaluation.descriptors:
         groups.setdefault((descriptor.name, descriptor.span, descriptor.calls), []).append(descriptor)
     return _drop_superseded(
         {
@@ -136,12 +136,12 @@ def _drop_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescript
     words = [group for group in groups if group[0].value.type.bits == 64]
     if not words:
         return groups
-    lows = {get_low_half(found.value) for group in words for found in group}
+    lows = {get_low_half(descriptor.value) for group in words for descriptor in group}
     return [
         group
         for group in groups
         if group[0].value.type.bits != 32
-        or not (_HALF.search(group[0].name) or all(get_low_half(found.value) in lows for found in group))
+        or not (_HALF.search(group[0].name) or all(get_low_half(descriptor.value) in lows for descriptor in group))
     ]
 
 
@@ -308,7 +308,7 @@ def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpressi
 def _fit_affine_start(
     steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
 ) -> LinearExpression | None:
-    """Fit the starts of a loop's iterations with one affine expression of its variables; None if there is none."""
+    """Fit the starts of a loop's iterations with one affine expression of its variables, or return None."""
     if len(steps) < 2 or not steps[0][0]:
         return None
     names = [name for name, _ in steps[0][0]]
@@ -336,7 +336,7 @@ def _fit_affine_start(
 def _find_differing_iteration(
     turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
 ) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """Return an iteration that differs from the first one only in variable n; None if there is none."""
+    """Return an iteration that differs from the first one only in variable n, or None."""
     at = turns[0][0]
     return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
 
@@ -375,11 +375,11 @@ def _check_reserved_bits(
 
 def _name_variant(form: DescriptorFormat, bits: int) -> str:
     """Return a sentence that names the architecture on which some bits belong to fields; "" if there is none."""
-    found = find_variant_of_word(form, bits)
-    if found is None:
+    match = find_variant_of_word(form, bits)
+    if match is None:
         return ""
-    names = join_words([field.phrase for field in found[1].fields if bits >> field.low & field.most])
-    return f" On {found[0]} these bits belong to {names}: give the target."
+    names = join_words([field.phrase for field in match[1].fields if bits >> field.low & field.most])
+    return f" On {match[0]} these bits belong to {names}: give the target."
 
 
 def _extend_down(bits: int, within: int) -> int:
@@ -390,7 +390,7 @@ def _extend_down(bits: int, within: int) -> int:
 
 
 def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | None:
-    """Find the literal that sets some bits, in a helper or in its argument; None if there is none."""
+    """Find the literal that sets some bits, in a helper or in its argument."""
     for mark in value.marks:
         if bits >> mark.bit & 1:
             for span in mark.origin:

@@ -145,20 +145,20 @@ def _encode_address(ev: Evaluator, name: str, integer: SymbolicInt) -> SymbolicI
 
 @_register_rule(_EVERYWHERE, "min", "max")
 def _choose_extreme(call: _Call) -> Any:
-    found = call.get_known_pair()
-    if found is None:
+    pair = call.get_known_pair()
+    if pair is None:
         return MISSING
-    left, one, two = found
-    return left if (one <= two) == (call.name == "min") else get_integer(call.values[1])
+    left, first, second = pair
+    return left if (first <= second) == (call.name == "min") else get_integer(call.values[1])
 
 
 @_register_rule(_EVERYWHERE, "ceil_div", "cdiv", "div_up", "ceildiv")
 def _divide_up(call: _Call) -> Any:
-    found = call.get_known_pair()
-    if found is None or not found[2]:
+    pair = call.get_known_pair()
+    if pair is None or not pair[2]:
         return MISSING
-    left, one, two = found
-    return SymbolicInt(-(-one // two), left.type)
+    left, dividend, divisor = pair
+    return SymbolicInt(-(-dividend // divisor), left.type)
 
 
 @_register_rule(_EVERYWHERE, *_TUPLES)

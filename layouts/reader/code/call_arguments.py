@@ -219,10 +219,10 @@ def make_copy_argument(
 
 
 def make_constructor_argument(ev: Evaluator, value: Any) -> CallArgument:
-    """Make the argument of a constructor; the value category of a held object is unknown."""
+    """Make the argument of a constructor; the value category of a stored object is unknown."""
     if isinstance(value, CallArgument):
         return value
     argument: CallArgument = ev.make_argument(value)
-    if isinstance(value, ObjectValue) and value.held:
+    if isinstance(value, ObjectValue) and value.stored:
         return replace(argument, place=True, const=None, loose=True, where=Cell(value, argument.kind))
     return argument

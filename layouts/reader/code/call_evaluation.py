@@ -17,7 +17,7 @@ from lanescope.reader.code.launches import note_unread_call
 from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
-from lanescope.reader.code.operator_calls import with_associated
+from lanescope.reader.code.operator_calls import add_associated
 from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
 from lanescope.reader.code.python_calls import call_python, choose_python_overload
 from lanescope.reader.code.run_records import record_skipped
@@ -80,7 +80,7 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
     if isinstance(target, FunctionSet):
         target = filter_declared_before(target, node.span[0])
     if target is None or isinstance(target, FunctionSet):
-        target = with_associated(ev, target, call.name, function, arguments)
+        target = add_associated(ev, target, call.name, function, arguments)
     if isinstance(target, FunctionSet):
         if isinstance(function, tree.Name) and len(function.path) > 1:
             target = replace(target, direct=True)  # Base::f() calls no override
@@ -121,8 +121,8 @@ def _resolve_call(ev: Evaluator, call: tree.Call, scope: NameScope) -> Invocatio
     elif isinstance(function, tree.Member):
         lambda_ = ev.evaluate_expression(function.value, scope) if function.name == "operator()" else None
         if isinstance(lambda_, FunctionSet):  # f.template operator()<0>()
-            given = tuple(ev.evaluate_template_arguments(function.templates or (), scope)) or lambda_.templates
-            return Invocation(call, replace(lambda_, templates=given), "operator()", (), named, scope)
+            arguments = tuple(ev.evaluate_template_arguments(function.templates or (), scope)) or lambda_.templates
+            return Invocation(call, replace(lambda_, templates=arguments), "operator()", (), named, scope)
         target, name = _find_method(ev, function, scope), function.name
         if function.templates and not isinstance(target, FunctionSet):
             templates = tuple(ev.evaluate_template_arguments(function.templates, scope))
@@ -172,7 +172,7 @@ def call_function(
     value = _run_function(ev, closure, function, scope, span, at)
     if ev.is_descriptor(value, function.name):
         del ev.descriptors[known_before:]
-    if isinstance(value, ObjectValue) and value.record.ends and not value.held and not ev.python:
+    if isinstance(value, ObjectValue) and value.record.ends and not value.stored and not ev.python:
         ev.temporaries.append((value, MADE))
     return value
 
@@ -304,17 +304,17 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
             const = find_pointee_constness(ev, inner, scope) if function.arrow else find_constness(ev, inner, scope)
             place = replace(place, constant=const, direct=bool(function.owner))
     else:
-        whole = ev.find_place(function.value, scope)
+        owner = ev.find_place(function.value, scope)
         value = (
-            ev.load_place(whole, function.value)
-            if isinstance(whole, PLACES) and not isinstance(whole, ObjectPart)
-            else whole
+            ev.load_place(owner, function.value)
+            if isinstance(owner, PLACES) and not isinstance(owner, ObjectPart)
+            else owner
         )
         if isinstance(value, ArrayValue) and not ev.python and value.typed is not None:
             return OpaqueValue(ev.format_expression(function), head=function.name, arguments=(value,))
         if isinstance(value, SymbolicInt | str | ArrayValue):
             return OpaqueValue(f"{ev.format_expression(function)}", head=function.name, arguments=(value,))
-        place = ev.find_member(whole, function.name, function.span, None)
+        place = ev.find_member(owner, function.name, function.span, None)
         if isinstance(place, FunctionSet):
             place = replace(place, constant=find_constness(ev, function.value, scope))
     if isinstance(place, FunctionSet) and function.templates:

@@ -72,13 +72,13 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
         return _parse_dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
     name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
-    found = parse_atom_name(name)
-    if found is None or found.sparse or found.base32:
+    atom = parse_atom_name(name)
+    if atom is None or atom.sparse or atom.base32:
         return None
     arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
     element = arguments[0] if arguments else None
     bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
-    return found.major, found.mode.name, bits, str(element) if element is not None else None
+    return atom.major, atom.mode.name, bits, str(element) if element is not None else None
 
 
 def _parse_dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
@@ -105,9 +105,9 @@ def _list_extents(value: Any, depth: int = 0) -> list[int | None] | None:
 
 def _get_extent(value: Any, depth: int) -> int | None:
     if isinstance(value, ResolvedType):
-        found = re.fullmatch(r"_(\d+)", value.name)
-        if found:
-            return int(found[1])
+        match = re.fullmatch(r"_(\d+)", value.name)
+        if match:
+            return int(match[1])
         return _get_extent(value.arguments[-1], depth) if value.name in INTEGERS and value.arguments else None
     inner = _list_extents(value, depth + 1)
     if inner:

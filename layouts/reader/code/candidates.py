@@ -78,9 +78,9 @@ def _select_check_constraints(
     if len(candidates) < 2:
         return candidates
     allowed = [(candidate, _check_constraints(ev, closure, candidate)) for candidate in candidates]
-    kept = [candidate for candidate, allows in allowed if allows is not False]
+    viable = [candidate for candidate, allows in allowed if allows is not False]
     unsure = any(allows is None for _, allows in allowed)
-    return None if unsure and len(kept) > 1 else kept
+    return None if unsure and len(viable) > 1 else viable
 
 
 def _make_candidate(
@@ -168,10 +168,10 @@ def _deduce_parameter(match: TemplateMatch, pattern: tree.Type, argument: CallAr
         return True
     decays = bool(pattern.dims) and not pattern.reference  # T* tiles[] is T** tiles
     dims, pointers = pattern.dims[decays:], pattern.pointers + decays
-    bare = tree.Type(pattern.path, pointers, "", dims, None, False, span=pattern.span)
+    named_type = tree.Type(pattern.path, pointers, "", dims, None, False, span=pattern.span)
     if pattern.pointers and pattern.const:
         kind = replace(kind, const=False)
-    return match_argument(match, bare, kind, evaluate)
+    return match_argument(match, named_type, kind, evaluate)
 
 
 def _deduce_pack(match: TemplateMatch, pattern: tree.Type, arguments: list[CallArgument]) -> None:
@@ -205,7 +205,7 @@ def _choose_specialization(
         return candidate
     scope = NameScope(closure.get_home(candidate.function))
     enter_template(ev, candidate.function, candidate.deduced, scope)
-    mine = [scope.names.get(p.name) for p in candidate.function.templates]
+    bound_arguments = [scope.names.get(p.name) for p in candidate.function.templates]
     kinds = _list_parameter_kinds(ev, candidate.function, scope)
     unsure = False
     for special in specials:
@@ -214,7 +214,7 @@ def _choose_specialization(
         types = _list_parameter_kinds(ev, special, home)
         if len(types) != len(kinds):
             continue
-        alike = [is_same_argument(a, b) for a, b in zip(mine, template_arguments, strict=False)]
+        alike = [is_same_argument(a, b) for a, b in zip(bound_arguments, template_arguments, strict=False)]
         alike += [is_same_type(a, b) if a and b else None for a, b in zip(kinds, types, strict=True)]
         if all(alike):
             return OverloadCandidate(special, tuple(types), {})
@@ -247,9 +247,9 @@ def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
     if len(hidden) in (0, len(plain)):
         return closure
     unsure = any(f.templates for f in hidden)
-    kept = [f for f in closure.functions if f.specialized is not None or id(f) not in late]
-    functions = tuple(replace(f, body=None) if unsure and id(f) in late else f for f in kept)
-    return replace(closure, functions=functions, homes=tuple(closure.get_home(f) for f in kept))
+    visible = [f for f in closure.functions if f.specialized is not None or id(f) not in late]
+    functions = tuple(replace(f, body=None) if unsure and id(f) in late else f for f in visible)
+    return replace(closure, functions=functions, homes=tuple(closure.get_home(f) for f in visible))
 
 
 def _filter_by_constness(functions: list[tree.Function], constant: bool | None) -> list[tree.Function]:
@@ -258,8 +258,10 @@ def _filter_by_constness(functions: list[tree.Function], constant: bool | None) 
         return [f for f in functions if f.const or f.static] or functions
     if constant is None:
         return functions
-    mine = [[_format_parameter_type(p) for p in f.parameters] for f in functions if not f.const]
-    return [f for f in functions if not (f.const and [_format_parameter_type(p) for p in f.parameters] in mine)]
+    non_const_types = [[_format_parameter_type(p) for p in f.parameters] for f in functions if not f.const]
+    return [
+        f for f in functions if not (f.const and [_format_parameter_type(p) for p in f.parameters] in non_const_types)
+    ]
 
 
 def _format_parameter_type(parameter: tree.Parameter) -> str:

@@ -20,13 +20,13 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.paths import EarlyExit
 from lanescope.reader.code.preprocessor import prepare_source
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
+from lanescope.reader.code.statement_run import BUDGET, make_evaluator
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
 from lanescope.reader.code.tree_statements import ExpressionStatement
 from lanescope.reader.code.values import PLACES, ObjectValue, OpaqueValue
@@ -96,12 +96,12 @@ def _make_error(why: str, field: str, hint: str = HINT) -> LayoutError:
 def _get_start(value: SymbolicInt, field: str) -> str:
     """Return the symbol in a word's start field; LayoutError if anything else is unknown."""
     names = list(dict.fromkeys(str(piece.source) for piece in value.pieces))
-    one = value.pieces[0]
-    if len(value.pieces) > 1 or one.low >= FIELD_BITS:
+    start_piece = value.pieces[0]
+    if len(value.pieces) > 1 or start_piece.low >= FIELD_BITS:
         raise _make_error(
             f"{shorten_value(', '.join(names), 80)}: no value", field, "Only the start address may be unknown."
         )
-    if one.low or one.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
+    if start_piece.low or start_piece.shift != FIELD_SHIFT or value.const & ((1 << FIELD_BITS) - 1):
         raise _make_error(
             f"the start field is not bits {FIELD_SHIFT} and up of the address '{shorten_value(names[0], 60)}'",
             field,
@@ -128,7 +128,7 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
         if isinstance(values, dict):
             return ev, values
         value = values
-        functions = [one for one in body if isinstance(one, tree.Function)]
+        functions = [node for node in body if isinstance(node, tree.Function)]
         for function in functions if value is None else ():
             if id(function) not in ev.called:
                 value = ev.run_entry(function, scope)
@@ -177,9 +177,9 @@ def _choose_written(ev: Evaluator, scope: NameScope, written: list[str], assigne
     cells = {name: scope.names[name] for name in written if isinstance(scope.names.get(name), Cell)}
     objects = [name for name, cell in cells.items() if isinstance(cell.value, ObjectValue) and name in assigned]
     ends = [name for name in cells if not objects and _is_final_word(ev, name, cells[name], written)]
-    for several in (objects, ends):
-        if len(several) > 1:
-            return {name: cells[name].value for name in several}
+    for names in (objects, ends):
+        if len(names) > 1:
+            return {name: cells[name].value for name in names}
     if objects:
         return cells[objects[0]].value
     chosen = cells.get(written[-1])

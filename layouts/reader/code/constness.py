@@ -60,9 +60,9 @@ def find_pointee_constness(ev: Evaluator, expression: tree.Expression, scope: Na
 
 
 def _find_this_constness(scope: NameScope) -> bool | None:
-    found, home = find_name(scope, "this")
-    if found is None or any(inner.owner == "lambda" for inner in _list_inner_scopes(scope, home)):
-        return None if found is None else "this" in home.consts
+    entity, home = find_name(scope, "this")
+    if entity is None or any(inner.owner == "lambda" for inner in _list_inner_scopes(scope, home)):
+        return None if entity is None else "this" in home.consts
     return "this" in home.consts
 
 
@@ -76,18 +76,18 @@ def _list_inner_scopes(scope: NameScope, home: NameScope) -> list[NameScope]:
 
 
 def _find_name_constness(ev: Evaluator, name: tree.Name, scope: NameScope) -> bool | None:
-    found, home = find_name(scope, name.last) if len(name.path) == 1 else (None, scope)
-    if found is None or f"?{name.last}" in home.consts:
+    entity, home = find_name(scope, name.last) if len(name.path) == 1 else (None, scope)
+    if entity is None or f"?{name.last}" in home.consts:
         return None
-    if name.last in home.consts or (isinstance(found, Cell) and found.const):
+    if name.last in home.consts or (isinstance(entity, Cell) and entity.const):
         return True
     if "this" in home.names:  # a member of the object that a function is called for
         return _find_member_constness(
             ev, _get_pointee_record(home.names["this"]), name.last, _find_this_constness(scope)
         )
-    if home.owner == "lambda" or not isinstance(found, Cell):
+    if home.owner == "lambda" or not isinstance(entity, Cell):
         return None  # a copy: const unless the lambda is mutable
-    kind = found.kind
+    kind = entity.kind
     if kind is None or kind.name in ("auto", "") or kind.unbound:
         return False
     return kind.const and not kind.pointers
@@ -123,9 +123,9 @@ def _find_record(ev: Evaluator, expression: tree.Expression, scope: NameScope, a
         return _get_pointee_record(find_name(scope, "this")[0])
     kind = _find_declared_type(expression, scope)
     if kind is None and not arrow and isinstance(expression, tree.Name) and len(expression.path) == 1:
-        found = find_name(scope, expression.last)[0]
-        held = found.value if isinstance(found, Cell) else None
-        return held.record if isinstance(held, ObjectValue) else None
+        entity = find_name(scope, expression.last)[0]
+        value = entity.value if isinstance(entity, Cell) else None
+        return value.record if isinstance(value, ObjectValue) else None
     return kind.record if kind is not None and bool(kind.pointers) == arrow else None
 
 
@@ -133,8 +133,8 @@ def _find_declared_type(expression: tree.Expression, scope: NameScope) -> Resolv
     """Find the declared type of a variable."""
     if not isinstance(expression, tree.Name) or len(expression.path) != 1:
         return None
-    found = find_name(scope, expression.last)[0]
-    return found.kind if isinstance(found, Cell) else None
+    entity = find_name(scope, expression.last)[0]
+    return entity.kind if isinstance(entity, Cell) else None
 
 
 def _find_return_constness(ev: Evaluator, function: tree.Name | tree.Type, scope: NameScope) -> bool | None:

@@ -33,7 +33,7 @@ def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
             member_name = f"{name}.{member}" if name else member
             if kind is not None and kind.record is not None and not kind.pointers and not kind.dims:
                 value: Any = ev.make_instance(kind.record, member_name)  # the enclosing constructor initializes it
-                value.held = True
+                value.stored = True
             else:
                 value = ev.make_default(kind, member_name)
             instance.members[member] = Cell(value, kind, member_name, declared.span)
@@ -51,7 +51,7 @@ def construct_object(
         return _construct_python(ev, instance, arguments)
     fresh = _find_nameless_object(arguments)
     if fresh is not None and fresh.record is record is instance.record:
-        instance.store, instance.members, fresh.held = fresh.store, fresh.members, True  # the same object
+        instance.store, instance.members, fresh.stored = fresh.store, fresh.members, True  # the same object
         return instance
     ctors = record.methods.get(record.name)
     only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
@@ -73,7 +73,7 @@ def _find_nameless_object(arguments: list[Any]) -> ObjectValue | None:
     only = arguments[0] if len(arguments) == 1 else None
     if isinstance(only, CallArgument):
         only = only.value if only.where is None and not only.place else None
-    return only if isinstance(only, ObjectValue) and not only.held else None
+    return only if isinstance(only, ObjectValue) and not only.stored else None
 
 
 def _construct_bits(ev: Evaluator, instance: ObjectValue, record: RecordType, arguments: list[Any]) -> None:

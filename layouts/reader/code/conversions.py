@@ -102,10 +102,10 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
     integer = get_integer(value)
     ctors = record.methods.get(record.name)
     if ctors is not None and any(f.explicit for f in ctors.functions) and not isinstance(value, OpaqueValue):
-        kept = tuple(f for f in ctors.functions if not f.explicit)
-        if not kept:
+        converting = tuple(f for f in ctors.functions if not f.explicit)
+        if not converting:
             return OpaqueValue(f"{record.name}({value})"[:80], ResolvedType(record.name, record=record))
-        ctors = replace(ctors, functions=kept, homes=tuple(ctors.get_home(f) for f in kept))
+        ctors = replace(ctors, functions=converting, homes=tuple(ctors.get_home(f) for f in converting))
         return construct_with(ev, ev.make_instance(record, name), ctors, [value])
     if ctors is not None and any(f.body is not None for f in ctors.functions) and not isinstance(value, OpaqueValue):
         return ev.construct_object(ev.make_instance(record, name), [value])
@@ -138,18 +138,18 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
-    kept = kind.name in ("auto", "")
+    keeps_type = kind.name in ("auto", "")
     if isinstance(value, Address):
         return _recast_address(ev, value, element) if not ev.python else value
     if isinstance(value, Pointer):
-        return _recast_pointer(value, value.element if kept else element, kept)
+        return _recast_pointer(value, value.element if keeps_type else element, keeps_type)
     if isinstance(value, SymbolicInt):
         return ev.make_name_pointer(value, element) or Pointer(value.make_linear(), element)
     if isinstance(value, OpaqueValue):
         return _make_pointer(ev, value, element)
     if isinstance(value, ArrayValue) and (value.name or value.typed is None):
         pointer = ev.decay_array(value)
-        return pointer if kept else replace(pointer, element=element)
+        return pointer if keeps_type else replace(pointer, element=element)
     return value
 
 
@@ -159,10 +159,10 @@ def _make_pointer(ev: Evaluator, value: OpaqueValue, element: ResolvedType) -> P
     return Pointer(make_symbol(value.text), make_unsized_type(value.text) if unsure else element)
 
 
-def _recast_pointer(value: Pointer, element: ResolvedType | None, kept: bool) -> Pointer:
-    """Convert a pointer to another element type. kept: keep its own type, known or not."""
-    at = value.at if kept or element == value.element else _recount_elements(value.at, value.element, element)
-    return Pointer(value.base, element, value.dims if kept else (), value.shared, value.array, at)
+def _recast_pointer(value: Pointer, element: ResolvedType | None, keeps_type: bool) -> Pointer:
+    """Convert a pointer to another element type. keeps_type: keep its own type, known or not."""
+    at = value.at if keeps_type or element == value.element else _recount_elements(value.at, value.element, element)
+    return Pointer(value.base, element, value.dims if keeps_type else (), value.shared, value.array, at)
 
 
 def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any:
@@ -175,11 +175,14 @@ def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any
         if recast is not None:
             return recast
     declared_type = value.element or ev.find_declared_type(value.place, inner)
-    bare = replace(element, const=False)
-    if declared_type is None or is_same_type(replace(declared_type, const=False, reference=""), bare) is not False:
+    element_type = replace(element, const=False)
+    if (
+        declared_type is None
+        or is_same_type(replace(declared_type, const=False, reference=""), element_type) is not False
+    ):
         return value
-    at = _recount_elements(value.at, declared_type, bare)
-    return Address(value.place, bare, at if at is not None else make_free("?", LONG))
+    at = _recount_elements(value.at, declared_type, element_type)
+    return Address(value.place, element_type, at if at is not None else make_free("?", LONG))
 
 
 def _recast_object(
@@ -255,7 +258,7 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
     sized = bool(element.bits) and element.name != "void"
     size = make_size(element if sized and not element.pointers and not cast else make_unsized_type(name))
     if sized and cast:
-        ev.recast.add(name)
+        ev.recast_names.add(name)
     base = make_symbol(name)
     for other, factor in line.terms:
         if other != name:
@@ -267,8 +270,8 @@ def make_name_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType, 
 def _find_pointer_name(ev: Evaluator, line: LinearExpression) -> str:
     """Return the name in a sum that is most likely a pointer; "" for none."""
     undeclared = [name for name, factor in line.terms if factor == 1 and name in ev.undeclared_names]
-    names = [one for one in undeclared if not _CONSTANT.search(one)] or undeclared
-    return next((one for one in names if _NAMED.search(one)), names[0] if names else "")
+    names = [candidate for candidate in undeclared if not _CONSTANT.search(candidate)] or undeclared
+    return next((candidate for candidate in names if _NAMED.search(candidate)), names[0] if names else "")
 
 
 def _recount_elements(at: SymbolicInt | None, old: ResolvedType | None, new: ResolvedType | None) -> SymbolicInt | None:

@@ -88,9 +88,9 @@ class CuteMma:
     def tile(self) -> tuple[int, int, int]:
         """M, N and K of the tile: tile_size<i>."""
         sizes = [n * count for n, count in zip(self.atom.shape, self.atoms, strict=True)]
-        for mode, given in enumerate(self.tiler[:3]):
-            if given is not None:
-                sizes[mode] = max(sizes[mode], given if isinstance(given, int) else given.size)
+        for mode, mode_tiler in enumerate(self.tiler[:3]):
+            if mode_tiler is not None:
+                sizes[mode] = max(sizes[mode], mode_tiler if isinstance(mode_tiler, int) else mode_tiler.size)
         return sizes[0], sizes[1], sizes[2]
 
     @property
@@ -228,8 +228,10 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     if len(arguments) < 4 or bits not in _SELECTED_BITS:
         raise OpenCuteValueError(shorten_name(arguments[0]) if arguments else call.text)
     tile = evaluate(arguments[3])
-    given = arguments[4:6]
-    majors = _parse_majors(given) if len(given) == 2 else ("K", "K") if not given else None
+    major_arguments = arguments[4:6]
+    majors = (
+        _parse_majors(major_arguments) if len(major_arguments) == 2 else ("K", "K") if not major_arguments else None
+    )
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenCuteValueError(call.text)
     n = next((size for size in SELECTED_N if _get_size(tile[1]) % size == 0), None)
@@ -270,9 +272,9 @@ def get_type_bits(value: Any) -> int | None:
 
 def _get_number(value: Any) -> int | None:
     if isinstance(value, ResolvedType):
-        found = re.fullmatch(r"_(\d+)", value.name.split("::")[-1])
+        match = re.fullmatch(r"_(\d+)", value.name.split("::")[-1])
         inner = value.arguments[-1] if value.arguments and value.name.split("::")[-1] in ("Int", "C") else None
-        return int(found[1]) if found else _get_number(inner) if inner is not None else None
+        return int(match[1]) if match else _get_number(inner) if inner is not None else None
     number = get_integer(value) if value is not None and not isinstance(value, str) else None
     return number.known if number is not None else None
 
@@ -367,7 +369,7 @@ def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, in
         raise OpenCuteValueError(_name_value(arguments[1]) if major and bits is None else call.head)
     block = evaluate(arguments[2 if major == "MN" else 3])
     run = _get_size(block[0] if isinstance(block, tuple) else block)
-    mode = next((one for one in reversed(BY_WIDTH) if not run * bits % (8 * one.width_bytes)), None)
+    mode = next((candidate for candidate in reversed(BY_WIDTH) if not run * bits % (8 * candidate.width_bytes)), None)
     if mode is None:
         raise OpenCuteValueError(call.head)
     return SmemAtomName(major, mode), bits

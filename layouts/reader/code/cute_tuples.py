@@ -27,14 +27,14 @@ def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int
 
 
 def _divide_shape(a: Value, b: Value) -> Value:
-    """Return shape_div(a, b): what is left of shape a behind b elements of it."""
+    """Return shape_div(a, b): the rest of shape a after its first b elements."""
     if isinstance(a, int) and isinstance(b, int):
         if min(a, b) < 1:
             return None
         return a // b if not a % b else 1 if not b % a else None
     if isinstance(a, int) and isinstance(b, tuple):
-        whole = _multiply(b)
-        return None if whole is None else _divide_shape(a, whole)
+        size = _multiply(b)
+        return None if size is None else _divide_shape(a, size)
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return _map_pairs(_divide_shape, a, b)
     return None
@@ -58,7 +58,7 @@ def _round_up(a: Value, b: Value) -> Value:
 
 
 def _map_pairs(function: Callable[[Value, Value], Value], a: Sequence[Value], b: Sequence[Value]) -> Value:
-    parts = tuple(function(one, other) for one, other in zip(a, b, strict=True))
+    parts = tuple(function(left, right) for left, right in zip(a, b, strict=True))
     return None if None in parts else parts
 
 
@@ -103,20 +103,20 @@ def _take(values: Sequence[Value], places: Sequence[int]) -> Value:
     return value[slice(*places)] or None
 
 
-def _of_two(function: Callable[[Value, Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+def _wrap_binary(function: Callable[[Value, Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
     return lambda values, places: function(*values) if len(values) == 2 and not places else None
 
 
-def _of_one(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+def _wrap_unary(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
     return lambda values, places: function(values[0]) if len(values) == 1 and not places else None
 
 
 TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
-    "shape_div": _of_two(_divide_shape),
-    "ceil_div": _of_two(_divide_up),
-    "round_up": _of_two(_round_up),
-    "product": _of_one(_multiply),
-    "product_each": _of_one(_multiply_modes),
+    "shape_div": _wrap_binary(_divide_shape),
+    "ceil_div": _wrap_binary(_divide_up),
+    "round_up": _wrap_binary(_round_up),
+    "product": _wrap_unary(_multiply),
+    "product_each": _wrap_unary(_multiply_modes),
     "append": lambda values, places: _extend(values, places, before=False),
     "prepend": lambda values, places: _extend(values, places, before=True),
     "take": _take,

@@ -79,18 +79,18 @@ class CuteEvaluator:
     text: str
     bits: int | None
 
-    def evaluate_value(self, value: Any, deep: int = 0) -> Value:
+    def evaluate_value(self, value: Any, depth: int = 0) -> Value:
         """Evaluate a number, a tuple, a layout or a swizzle. Errors as in make_tensor_layout."""
-        if deep > DEEPEST:
+        if depth > DEEPEST:
             raise OpenCuteValueError(shorten_name(value))
         if isinstance(value, tuple):
-            return tuple(self.evaluate_value(item, deep + 1) for item in value)
+            return tuple(self.evaluate_value(item, depth + 1) for item in value)
         if isinstance(value, ResolvedType):
-            return self._evaluate_type(value, deep)
+            return self._evaluate_type(value, depth)
         if isinstance(value, ArrayValue):
-            return self._evaluate_braces(value, deep)
+            return self._evaluate_braces(value, depth)
         if isinstance(value, OpaqueValue):
-            return self._evaluate_call(value, deep)
+            return self._evaluate_call(value, depth)
         if value is None or isinstance(value, str):
             raise OpenCuteValueError(str(value))
         read = get_integer(value)
@@ -98,7 +98,7 @@ class CuteEvaluator:
             raise OpenCuteValueError(shorten_name(value) if read is None else str(read))
         return _require_size(read.known)
 
-    def evaluate_arguments(self, call: OpaqueValue, deep: int, skipped: int = 0) -> list[Value]:
+    def evaluate_arguments(self, call: OpaqueValue, depth: int, skipped: int = 0) -> list[Value]:
         """Evaluate a call's arguments except the first `skipped`.
 
         Arguments up to the last one that was parsed as a comparison (`A<B<_8, _64>>{}`) are parsed again from their
@@ -111,36 +111,36 @@ class CuteEvaluator:
         ]
         split = 1 + max((n for n, argument in enumerate(arguments) if _is_misread(argument)), default=-1)
         if not split:
-            return [self.evaluate_value(argument, deep + 1) for argument in arguments[skipped:]]
-        behind = [
+            return [self.evaluate_value(argument, depth + 1) for argument in arguments[skipped:]]
+        last_arguments = [
             argument
             for argument in arguments[split:]
             if not (isinstance(argument, ArrayValue) and argument.typed is None and not argument.cells)
         ]
-        return self._parse_arguments(call, skipped, len(behind)) + [
-            self.evaluate_value(argument, deep + 1) for argument in behind
+        return self._parse_arguments(call, skipped, len(last_arguments)) + [
+            self.evaluate_value(argument, depth + 1) for argument in last_arguments
         ]
 
-    def _parse_arguments(self, call: OpaqueValue, skipped: int, behind: int) -> list[Value]:
-        """Parse the arguments of a call from its text, without the first `skipped` and the last `behind`."""
+    def _parse_arguments(self, call: OpaqueValue, skipped: int, dropped_last: int) -> list[Value]:
+        """Parse the arguments of a call from its text, without the first `skipped` and the last `dropped_last`."""
         home = terms.make_term_text(self.text)
         term = home.parse_term(call.span[0], alone=True)
         spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
-        if len(spelled) - behind < skipped:
+        if len(spelled) - dropped_last < skipped:
             raise OpenCuteValueError(call.text)
         result: list[Value] = []
-        for argument in spelled[skipped : len(spelled) - behind]:
+        for argument in spelled[skipped : len(spelled) - dropped_last]:
             block = smem_layouts.parse_layout_text(home, argument, self.bits)
             if block is None:
                 raise OpenCuteValueError(home.format_words(argument))
             result.append(parse_layout(block))
         return result
 
-    def _evaluate_type(self, kind: ResolvedType, deep: int) -> Value:
+    def _evaluate_type(self, kind: ResolvedType, depth: int) -> Value:
         """Evaluate a type as T{}."""
         name = kind.name.split("::")[-1]
-        if found := _NUMBER.fullmatch(name):
-            return _require_size(int(found[1]))
+        if match := _NUMBER.fullmatch(name):
+            return _require_size(int(match[1]))
         if name in UNDERSCORES:
             return None
         if name in LEFT or name in RIGHT:
@@ -149,80 +149,82 @@ class CuteEvaluator:
             of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
             return make_canonical_atom(atom, of)
         if (inner := _get_inner(name, kind)) is not None:
-            return self.evaluate_value(inner, deep + 1)
+            return self.evaluate_value(inner, depth + 1)
         if _FLAG.fullmatch(name):
-            return PointerUnit(self._get_flag_bits(kind, deep))
-        values = [self.evaluate_value(argument, deep + 1) for argument in kind.arguments] if _is_cute_name(name) else []
+            return PointerUnit(self._get_flag_bits(kind, depth))
+        values = (
+            [self.evaluate_value(argument, depth + 1) for argument in kind.arguments] if _is_cute_name(name) else []
+        )
         return _call_cute(name, values, {}, str(kind))
 
-    def _get_flag_bits(self, kind: ResolvedType, deep: int) -> int:
+    def _get_flag_bits(self, kind: ResolvedType, depth: int) -> int:
         """Return the element bits of a flagged pointer; for an unknown type, those of the instruction."""
         try:
-            return int(self.evaluate_value(kind.arguments[0], deep + 1)) if kind.arguments else 1
+            return int(self.evaluate_value(kind.arguments[0], depth + 1)) if kind.arguments else 1
         except OpenCuteValueError:
             if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
                 raise
             return self.bits
 
-    def _evaluate_braces(self, value: ArrayValue, deep: int) -> Value:
+    def _evaluate_braces(self, value: ArrayValue, depth: int) -> Value:
         """Evaluate T{…}, make_shape(…), and Python's tuples."""
         cells = [cell.value for cell in value.cells]
         typed = value.typed
         if not isinstance(typed, ResolvedType):
             if not cells:
                 raise OpenCuteValueError(str(value))
-            return tuple(self.evaluate_value(cell_value, deep + 1) for cell_value in cells)
+            return tuple(self.evaluate_value(cell_value, depth + 1) for cell_value in cells)
         name = typed.name.split("::")[-1]
         if not cells and not name.startswith("make_"):
-            return self.evaluate_value(typed, deep + 1)
+            return self.evaluate_value(typed, depth + 1)
         if name in INTEGERS or _NUMBER.fullmatch(name):
-            return self.evaluate_value(typed, deep + 1)
-        return _call_cute(name, [self.evaluate_value(cell_value, deep + 1) for cell_value in cells], {}, str(typed))
+            return self.evaluate_value(typed, depth + 1)
+        return _call_cute(name, [self.evaluate_value(cell_value, depth + 1) for cell_value in cells], {}, str(typed))
 
-    def _evaluate_call(self, term: OpaqueValue, deep: int) -> Value:
+    def _evaluate_call(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a CuTe call; a plain name is unknown."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            said = parse_atom_kind(str(term.arguments[0]))
-            if said is None or said.base32:
+            atom_kind = parse_atom_kind(str(term.arguments[0]))
+            if atom_kind is None or atom_kind.base32:
                 raise OpenCuteValueError(str(term.arguments[0]))
-            return make_canonical_atom(said, _get_element_bits(term.arguments[1:2], self.bits))
+            return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
         name = get_last_word(term.head)
         if not name:
-            return self._evaluate_name(term, deep)
+            return self._evaluate_name(term, depth)
         named = dict(term.named)
         templates = named.pop("<>", ())
         if name in SMEM_SELECTORS:
-            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, deep + 1)))
+            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, depth + 1)))
         if name in MMA_CALLS:
-            return self._evaluate_mma_call(name, term, deep)
+            return self._evaluate_mma_call(name, term, depth)
         if name in TUPLE_CALLS and term.arguments:
-            places = self._evaluate_places([one for one in templates if str(one) not in _KEYWORDS], deep)
-            return call_tuple_function(name, self.evaluate_arguments(term, deep), places, term.text)
+            places = self._evaluate_places([item for item in templates if str(item) not in _KEYWORDS], depth)
+            return call_tuple_function(name, self.evaluate_arguments(term, depth), places, term.text)
         if name in ("get", "select") and templates:
-            return self._choose_modes(name, term, templates, deep)
+            return self._choose_modes(name, term, templates, depth)
         if not _is_cute_name(name):
             raise OpenCuteValueError(term.text)
-        arguments = self.evaluate_arguments(term, deep)
+        arguments = self.evaluate_arguments(term, depth)
         if templates and name in _MODAL and arguments:
-            arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, deep), term.text)]
+            arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, depth), term.text)]
         named.pop("self", None)
         named.pop(CALLED, None)
         if templates and name in ("upcast", "downcast"):
-            arguments += [self.evaluate_value(template, deep + 1) for template in templates[:1]]
-        words = {word: self.evaluate_value(template, deep + 1) for word, template in named.items()}
+            arguments += [self.evaluate_value(template, depth + 1) for template in templates[:1]]
+        words = {word: self.evaluate_value(template, depth + 1) for word, template in named.items()}
         return _call_cute(name, arguments, words, term.text)
 
-    def _evaluate_mma_call(self, name: str, term: OpaqueValue, deep: int) -> Value:
+    def _evaluate_mma_call(self, name: str, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a call on a TiledMMA: its sizes, and the shapes of partitioned tensors."""
-        value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, deep + 1))
+        value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, depth + 1))
         if value is None:
             raise OpenCuteValueError(term.text)
         return value
 
-    def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], deep: int) -> Value:
+    def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], depth: int) -> Value:
         """Evaluate get<0>(tuple) and select<0, 2>(tuple)."""
-        value = self.evaluate_value(term.arguments[0], deep + 1) if len(term.arguments) == 1 else None
-        places = self._evaluate_places(templates, deep)
+        value = self.evaluate_value(term.arguments[0], depth + 1) if len(term.arguments) == 1 else None
+        places = self._evaluate_places(templates, depth)
         if not isinstance(value, tuple | CuteLayout):
             raise OpenCuteValueError(term.text)
         if name == "get":
@@ -230,19 +232,19 @@ class CuteEvaluator:
         chosen = [_get_modes(value, (place,), term.text) for place in places]
         return tuple(chosen) if isinstance(value, tuple) else _make_layout(chosen)
 
-    def _evaluate_places(self, templates: Sequence[Any], deep: int) -> tuple[int, ...]:
-        places = tuple(self.evaluate_value(one, deep + 1) for one in templates)
+    def _evaluate_places(self, templates: Sequence[Any], depth: int) -> tuple[int, ...]:
+        places = tuple(self.evaluate_value(template, depth + 1) for template in templates)
         if not all(isinstance(place, int) for place in places):
             raise OpenCuteValueError(", ".join(map(str, templates)))
         return places
 
-    def _evaluate_name(self, term: OpaqueValue, deep: int) -> Value:
+    def _evaluate_name(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a name or a word: an atom, None, a number."""
         word = get_last_word(term.text)
         if (atom := parse_atom_name(word)) and not atom.base32:
             return make_canonical_atom(atom, _get_element_bits((), self.bits))
         if term.kind is not None and not term.kind.open:
-            return self.evaluate_value(term.kind, deep + 1)
+            return self.evaluate_value(term.kind, depth + 1)
         if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
             return None
         if match := _NUMBER.fullmatch(word):
@@ -314,11 +316,11 @@ def _names_cute(text: str) -> bool:
     return _CUTE.search(text) is not None
 
 
-def freeze_value(value: Any, deep: int = 0) -> Any:
+def freeze_value(value: Any, depth: int = 0) -> Any:
     """Copy a CuTe tuple, so that values and types made from it do not change with the variable."""
-    if not isinstance(value, ArrayValue) or deep > DEEPEST or len(value.cells) > _MOST_MODES:
+    if not isinstance(value, ArrayValue) or depth > DEEPEST or len(value.cells) > _MOST_MODES:
         return value
-    cells = [Cell(freeze_value(cell.value, deep + 1), cell.kind, cell.name) for cell in value.cells]
+    cells = [Cell(freeze_value(cell.value, depth + 1), cell.kind, cell.name) for cell in value.cells]
     return ArrayValue(cells, value.element, value.name, value.typed)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import top_declarations, tree
-from lanescope.reader.code.cxx_parsing import cuda_language, parse_bounded
+from lanescope.reader.code.cxx_parsing import load_cuda_language, parse_bounded
 from lanescope.reader.code.cxx_statements import CxxLowering
 from lanescope.reader.code.source import ParsedSource, make_plain_source
 from lanescope.reader.code.symbolic_integers import Span
@@ -24,9 +24,9 @@ _WIDTH = re.compile(r"([;{},]\s{0,99}(?:[\w:]{1,80}\s{1,99}){0,4})(?<!:):\s{0,99
 
 def is_well_formed(source: ParsedSource) -> bool:
     """Return whether a text parses without errors."""
-    root = parse_bounded(cuda_language(), source)
+    root = parse_bounded(load_cuda_language(), source)
     if root is not None and root.has_error:
-        root = parse_bounded(cuda_language(), make_plain_source(_drop_unnamed_bit_fields(source.text)))
+        root = parse_bounded(load_cuda_language(), make_plain_source(_drop_unnamed_bit_fields(source.text)))
     return root is not None and not root.has_error
 
 
@@ -45,7 +45,7 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
 
     A text that is too much work as a whole is parsed in groups of declarations.
     """
-    root = parse_bounded(cuda_language(), source)
+    root = parse_bounded(load_cuda_language(), source)
     if root is not None:
         return tuple(CxxLowering(source).lower_statements(root)), ()
     parts: list[tree.Statement] = []
@@ -54,7 +54,7 @@ def parse_cxx_parts(source: ParsedSource) -> tuple[tuple[tree.Statement, ...], t
     failed = 0
     for part in top_declarations.group_declarations(source.text, PART):
         ranges = [_make_range(*span) for span in part.list_spans()]
-        root = parse_bounded(cuda_language(), source, ranges) if failed < MOST_FAILED else None
+        root = parse_bounded(load_cuda_language(), source, ranges) if failed < MOST_FAILED else None
         if root is None:
             failed += 1
             unread.append(source.get_original(part.start, part.end))

@@ -34,20 +34,20 @@ class DeclarationLowering(ExpressionLowering):
 
     # templates and namespaces ----------------------------------------------------------------------------------------
 
-    def _template(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        parameters = self._parameters(node.child_by_field_name("parameters"))
+    def _lower_template(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        parameters = self._lower_parameters(node.child_by_field_name("parameters"))
         constraint = next((c for c in node.named_children if c.type == "requires_clause"), None)
-        self.constraint = self._required(constraint) if constraint else None
+        self.constraint = self._lower_requirement(constraint) if constraint else None
         for child in node.named_children:
             if child.type not in ("template_parameter_list", "requires_clause"):
                 yield from self.lower_statement(child, (*heads, parameters))
         self.constraint = None
 
-    def _required(self, node: tree_sitter.Node) -> tree.Expression:
+    def _lower_requirement(self, node: tree_sitter.Node) -> tree.Expression:
         inner = node.child_by_field_name("constraint")
         return self.lower_expression(inner) if inner else tree.OpaqueExpression(self.get_text(node))
 
-    def _namespace(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_namespace(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         names = tuple(re.findall(r"\w+", self.get_text(named))) if named else ()
         inline = any(c.type == "inline" for c in node.children)
@@ -55,18 +55,18 @@ class DeclarationLowering(ExpressionLowering):
             names, tuple(self.lower_statements(body)) if body else (), inline, span=self.get_span(node)
         )
 
-    def _namespace_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_namespace_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named = node.child_by_field_name("name")
         path = tuple((name, None) for name in re.findall(r"\w+", self.get_text(node).partition("=")[2]))
         yield tree.NamespaceAlias(self.get_text(named), path, span=self.get_span(node))
 
-    def _using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_using(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         of_namespace = any(c.type == "namespace" for c in node.children)
         named = next((c for c in node.named_children if c.type != "comment"), None)
         if named is not None:
-            yield tree.UsingDeclaration(self._path(named), of_namespace, span=self.get_span(node))
+            yield tree.UsingDeclaration(self._lower_path(named), of_namespace, span=self.get_span(node))
 
-    def _friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_friend(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         """Yield the friend functions that a class defines; they belong to the enclosing namespace."""
         for child in node.named_children:
             if child.type == "function_definition":
@@ -76,14 +76,14 @@ class DeclarationLowering(ExpressionLowering):
 
     # types -----------------------------------------------------------------------------------------------------------
 
-    def _alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_alias(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
         type_node = node.child_by_field_name("type")
         if named is None or type_node is None:
             return
         templates = heads[-1] if heads else ()
         if type_node.type in RECORDS and type_node.child_by_field_name("body"):
-            definition = self._struct(type_node, ())
+            definition = self._lower_struct(type_node, ())
             if definition:
                 name = self.get_text(named)
                 yield tree.StructDefinition(
@@ -93,16 +93,16 @@ class DeclarationLowering(ExpressionLowering):
                     yield tree.Alias(definition.name, tree.Type(((name, None),)), span=definition.span)
             return
         if type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
-            enumeration = self._enumeration(type_node)
+            enumeration = self._make_enumeration(type_node)
             yield tree.Enum(self.get_text(named), enumeration.members, enumeration.base, span=enumeration.span)
             return
-        target, inner = self._declared(self.typed(node, type_node), named)
+        target, inner = self._lower_declared(self.lower_declared_type(node, type_node), named)
         yield tree.Alias(self.get_text(inner), target, templates, span=self.get_span(node))
 
-    def _enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        yield self._enumeration(node)
+    def _lower_enum(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        yield self._make_enumeration(node)
 
-    def _enumeration(self, node: tree_sitter.Node) -> tree.Enum:
+    def _make_enumeration(self, node: tree_sitter.Node) -> tree.Enum:
         members = []
         body, base = node.child_by_field_name("body"), node.child_by_field_name("base")
         for child in body.named_children if body else ():
@@ -114,17 +114,19 @@ class DeclarationLowering(ExpressionLowering):
         return tree.Enum(
             self.get_text(node.child_by_field_name("name")),
             tuple(members),
-            self.type(base) if base else None,
+            self.lower_type(base) if base else None,
             scoped,
             span=self.get_span(node),
         )
 
     def _record(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        definition = self._struct(node, heads[-1] if heads else ())
+        definition = self._lower_struct(node, heads[-1] if heads else ())
         if definition:
             yield definition
 
-    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
+    def _lower_struct(
+        self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]
+    ) -> tree.StructDefinition | None:
         body, named = node.child_by_field_name("body"), node.child_by_field_name("name")
         if body is None:
             return (
@@ -134,10 +136,10 @@ class DeclarationLowering(ExpressionLowering):
             )
         specialized = None
         if named is not None and named.type == "template_type":
-            specialized = self._path(named)[-1][1]
+            specialized = self._lower_path(named)[-1][1]
             named = named.child_by_field_name("name")
         bases = [
-            tree.Type((("a virtual base", None),)) if _is_virtual_clause(clause) else self.type(child)
+            tree.Type((("a virtual base", None),)) if _is_virtual_clause(clause) else self.lower_type(child)
             for clause in node.named_children
             if clause.type == "base_class_clause"
             for child in clause.named_children
@@ -155,65 +157,67 @@ class DeclarationLowering(ExpressionLowering):
 
     # declarations ----------------------------------------------------------------------------------------------------
 
-    def _declaration(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_declaration(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         type_node = node.child_by_field_name("type")
         if type_node is None:
-            yield from self._prototypes(node, heads)
+            yield from self._lower_prototypes(node, heads)
             return
         body: tree.StructDefinition | tree.Enum | None = None
         if type_node.type in RECORDS:
-            made_struct = body = self._struct(type_node, heads[-1] if heads else ())
+            made_struct = body = self._lower_struct(type_node, heads[-1] if heads else ())
             if made_struct and made_struct.name:
                 yield made_struct
         elif type_node.type == "enum_specifier" and type_node.child_by_field_name("body"):
-            body = self._enumeration(type_node)
+            body = self._make_enumeration(type_node)
             yield body
         if body is None:
-            base = self.typed(node, type_node)
+            base = self.lower_declared_type(node, type_node)
         else:  # not lowered twice: nested definitions would double the work at each level
             const = any(
                 c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children
             )
             name = self.get_text(type_node.child_by_field_name("name"))
             base = tree.Type(((name, None),), body=body, const=const, span=self.get_span(type_node))
-        yield from self._declarators(node, base, body, heads)
+        yield from self._lower_declarators(node, base, body, heads)
 
-    def _prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_prototypes(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         """Yield declarations of constructors, destructors and conversions."""
         for child in node.named_children:
             if child.type in ("function_declarator", "operator_cast"):
-                yield from self._signature(node, child, None, heads)
+                yield from self._lower_signature(node, child, None, heads)
 
-    def _declarators(
+    def _lower_declarators(
         self, node: tree_sitter.Node, base: tree.Type, body: tree.Statement | None, heads: Heads
     ) -> Iterator[tree.Statement]:
         """Yield the variables and functions of one declaration, or its unnamed member."""
         children = node.children
         places = [at for at in range(len(children)) if node.field_name_for_child(at) == "declarator"]
         for at in places:
-            yield from self._declarator(node, at, base, heads)
+            yield from self._lower_declarator(node, at, base, heads)
         if places:
             return
         if isinstance(body, tree.StructDefinition) and not body.name:
             yield tree.Declaration(base, "", span=self.get_span(node))
-        width = self._width(children)
+        width = self._lower_width(children)
         if width is not None:
             yield tree.Declaration(base, "", bits=width, span=self.get_span(node))
 
-    def _declarator(self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_declarator(
+        self, node: tree_sitter.Node, at: int, base: tree.Type, heads: Heads
+    ) -> Iterator[tree.Statement]:
         """Yield what one declarator declares, child `at` of the declaration."""
-        inner, initializer = _declarator_and_value(node.children, at)
+        inner, initializer = _split_declarator(node.children, at)
         if inner is None:
             return
-        declared_type, last = self._declared(base, inner)
+        declared_type, last = self._lower_declared(base, inner)
         if last.type == "structured_binding_declarator":
-            yield from self._bindings(node, declared_type, last, initializer)
+            yield from self._lower_bindings(node, declared_type, last, initializer)
             return
         arguments: tuple[tree.Expression, ...] | None = None
         if last.type == "function_declarator":
             arguments = self._list_ambiguous_arguments(last) if initializer is None else None
             if _is_prototype(node, initializer, arguments):
-                yield from self._signature(node, inner, None, heads)
+                yield from self._lower_signature(node, inner, None, heads)
                 return
         if arguments is not None:
             last = last.child_by_field_name("declarator") or last
@@ -222,14 +226,14 @@ class DeclarationLowering(ExpressionLowering):
             arguments = self._lower_arguments(initializer)
         elif initializer is not None:
             value = self.lower_expression(initializer)
-        path = self._path(last)
-        words = self._specifiers(node)
+        path = self._lower_path(last)
+        words = self._list_specifiers(node)
         yield tree.Declaration(
             declared_type,
             path[-1][0],
             value,
             arguments=arguments,
-            bits=self._width(node.children[at + 1 : at + 2]),
+            bits=self._lower_width(node.children[at + 1 : at + 2]),
             static=bool(words & {"static", "constexpr"}),
             lasting=bool(words & {"static", "thread_local"}) and "constexpr" not in words,
             const=bool(words & {"const", "constexpr", "__constant__"}),
@@ -240,7 +244,7 @@ class DeclarationLowering(ExpressionLowering):
             span=self.get_span(node.children[at]),
         )
 
-    def _bindings(
+    def _lower_bindings(
         self,
         node: tree_sitter.Node,
         type_node: tree.Type,
@@ -254,112 +258,118 @@ class DeclarationLowering(ExpressionLowering):
                 names, self.lower_expression(initializer), bool(type_node.reference), span=self.get_span(node)
             )
 
-    def _specifiers(self, node: tree_sitter.Node) -> set[str]:
+    def _list_specifiers(self, node: tree_sitter.Node) -> set[str]:
         """Return the specifiers of a declaration: static, const, …"""
         return {self.get_text(c) for c in node.children if c.type in ("storage_class_specifier", "type_qualifier")}
 
-    def _width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
-        """Return the width of the bit field among some nodes; None if there is none."""
+    def _lower_width(self, children: Sequence[tree_sitter.Node]) -> tree.Expression | None:
+        """Lower the width of a bit field; None if no node is one."""
         clause = next((c for c in children if c.type == "bitfield_clause"), None)
         return self.lower_expression(clause.named_children[0]) if clause and clause.named_children else None
 
     def _list_ambiguous_arguments(self, node: tree_sitter.Node) -> tuple[tree.Expression, ...] | None:
         """Return the arguments of `T x(a, b)`, which parses as a function declaration, if a and b can be values."""
         result: list[tree.Expression] = []
-        listed = node.child_by_field_name("parameters")
-        for child in listed.named_children if listed else ():
+        parameters = node.child_by_field_name("parameters")
+        for child in parameters.named_children if parameters else ():
             type_node = child.child_by_field_name("type")
             plain = child.type == "parameter_declaration" and child.child_by_field_name("declarator") is None
             if not plain or type_node is None or type_node.type == "primitive_type" or child.named_child_count != 1:
                 return None
-            path = self._path(type_node)
+            path = self._lower_path(type_node)
             result.append(tree.Name(path, span=self.get_span(child)))
         return tuple(result) or None
 
     # functions -------------------------------------------------------------------------------------------------------
 
-    def _function(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_function(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         body = body or next((c for c in node.named_children if c.type == "try_statement"), None)
         if declarator is not None:
-            yield from self._signature(node, declarator, body, heads)
+            yield from self._lower_signature(node, declarator, body, heads)
 
-    def _signature(
+    def _lower_signature(
         self, node: tree_sitter.Node, declarator: tree_sitter.Node, body: tree_sitter.Node | None, heads: Heads
     ) -> Iterator[tree.Statement]:
         """Yield a function, given its node and its declarator; a declaration if `body` is None."""
         returns = node.child_by_field_name("type")
-        base, inner = self._returned_by(self.typed(node, returns) if returns else None, declarator)
+        base, inner = self._find_return_type(self.lower_declared_type(node, returns) if returns else None, declarator)
         if inner is None or inner.type not in ("operator_cast", "function_declarator"):
             return
-        path, converted, qualifiers = self._function_name(inner)
+        path, converted, qualifiers = self._find_function_name(inner)
         words = {"virtual" if c.type == "virtual" else self.get_text(c) for c in node.children if c != body}
         outer, own_heads = _split_heads(path, heads)
         clauses = [c.type for c in node.named_children]
         yield tree.Function(
             path[-1][0],
-            self._parameters(inner.child_by_field_name("parameters")),
+            self._lower_parameters(inner.child_by_field_name("parameters")),
             self._defer_block(body) if body else None,
             own_heads[-1] if own_heads else (),
-            tuple(self._initializers(node)),
+            tuple(self._lower_initializers(node)),
             self.lower_trailing_return(inner) or converted or base,
             owner=path[:-1],
             owner_templates=outer,
             specialized=(path[-1][1] or ()) if own_heads and not own_heads[-1] else None,
-            constraint=self._constraint(inner),
+            constraint=self._lower_constraint(inner),
             static="static" in words,
             const=self._is_const(qualifiers),
             virtual="virtual" in words,
             deleted="delete_method_clause" in clauses,
             explicit="explicit_function_specifier" in clauses,
             defaulted="default_method_clause" in clauses,
-            qualifier=self.get_text(_child_of_type(inner, "ref_qualifier")),
+            qualifier=self.get_text(_find_child(inner, "ref_qualifier")),
             span=self.get_span(node),
         )
 
-    def _function_name(self, node: tree_sitter.Node) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
+    def _find_function_name(
+        self, node: tree_sitter.Node
+    ) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
         """Return (name, type if it is a conversion function, node that may be followed by const)."""
         if node.type == "operator_cast":
             path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
-            return path, self._converted_to(node), node.child_by_field_name("declarator")
+            return path, self._lower_conversion_type(node), node.child_by_field_name("declarator")
         named = node.child_by_field_name("declarator")
         if named is None:
             return (("", None),), None, node
-        return self._path(named), self._converted_to(named) if named.type == "operator_cast" else None, node
+        return (
+            self._lower_path(named),
+            self._lower_conversion_type(named) if named.type == "operator_cast" else None,
+            node,
+        )
 
-    def _returned_by(
+    def _find_return_type(
         self, base: tree.Type | None, declarator: tree_sitter.Node
     ) -> tuple[tree.Type | None, tree_sitter.Node | None]:
         """Return (return type including the declarator's pointers, inner declarator)."""
         inner: tree_sitter.Node | None = declarator
         while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
             if base is not None:
-                reference = self._referred(inner) if inner.type == "reference_declarator" else base.reference
+                reference = self._find_reference(inner) if inner.type == "reference_declarator" else base.reference
                 pointers = base.pointers + (inner.type == "pointer_declarator")
                 base = tree.Type(base.path, pointers, reference, base.dims, base.body, base.const, span=base.span)
             inner = next((c for c in inner.named_children if c.type.endswith(("declarator", "operator_cast"))), None)
         return base, inner
 
-    def _converted_to(self, node: tree_sitter.Node) -> tree.Type | None:
+    def _lower_conversion_type(self, node: tree_sitter.Node) -> tree.Type | None:
         """Return the type of a conversion function."""
         type_node = node.child_by_field_name("type")
-        return self.type(type_node) if type_node else None
+        return self.lower_type(type_node) if type_node else None
 
-    def _constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
+    def _lower_constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
         """Return the requires clause of a function, else of the current template."""
-        clause = _child_of_type(node, "requires_clause")
-        return self._required(clause) if clause else self.constraint
+        clause = _find_child(node, "requires_clause")
+        return self._lower_requirement(clause) if clause else self.constraint
 
     def _is_const(self, qualifiers: tree_sitter.Node | None) -> bool:
         return qualifiers is not None and any(self.get_text(c) == "const" for c in qualifiers.named_children)
 
-    def _initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
+    def _lower_initializers(self, node: tree_sitter.Node) -> Iterator[tuple[str, tuple[tree.Expression, ...]]]:
         """Yield (member or base, values) of a constructor's initializer list, in order."""
         for clause in node.named_children:
             for child in clause.named_children if clause.type == "field_initializer_list" else ():
                 parts = child.named_children
                 if child.type == "field_initializer" and parts:
-                    name = self._path(parts[0])[-1][0]
+                    name = self._lower_path(parts[0])[-1][0]
                     values = parts[1].named_children if len(parts) > 1 else ()
                     yield name, tuple(self.lower_expression(c) for c in values if c.type != "comment")
 
@@ -374,7 +384,7 @@ def _split_heads(path: tree.Path, heads: Heads) -> tuple[tuple[tree.Parameter, .
     return tuple(parameter for head in heads[:count] for parameter in head), heads[count:]
 
 
-def _child_of_type(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
+def _find_child(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
     return next((c for c in node.named_children if c.type == kind), None)
 
 
@@ -387,7 +397,7 @@ def _is_prototype(
     return node.type == "field_declaration"  # virtual void f() = 0
 
 
-def _declarator_and_value(
+def _split_declarator(
     children: Sequence[tree_sitter.Node], at: int
 ) -> tuple[tree_sitter.Node | None, tree_sitter.Node | None]:
     """Return (declarator, initializer) at an index of a declaration's children."""

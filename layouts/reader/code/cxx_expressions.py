@@ -46,7 +46,7 @@ class ExpressionLowering(TypeLowering):
         return tree.Unary(sign, literal, span=self.get_span(node)) if sign else literal
 
     def _lower_name(self, node: tree_sitter.Node) -> tree.Expression:
-        return tree.Name(self._path(node), span=self.get_span(node))
+        return tree.Name(self._lower_path(node), span=self.get_span(node))
 
     def _lower_parenthesized(self, node: tree_sitter.Node) -> tree.Expression:
         inner = [c for c in node.named_children if c.type != "comment"]
@@ -100,17 +100,17 @@ class ExpressionLowering(TypeLowering):
             declarator = declarator.child_by_field_name("declarator")
         if declarator is not None:  # (a * (b & c)) & d: the grammar reads the product as a type
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        kind = self.type(type_node) if type_node else tree.Type(())
+        kind = self.lower_type(type_node) if type_node else tree.Type(())
         return tree.Cast(kind, self._lower_field(node, "value"), span=self.get_span(node))
 
     def _lower_call(self, node: tree_sitter.Node) -> tree.Expression:
-        function, listed = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        arguments = self._lower_arguments(listed)
+        function, argument_list = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        arguments = self._lower_arguments(argument_list)
         if function is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
         if function.type in ("primitive_type", "sized_type_specifier"):
             value = arguments[0] if arguments else tree.NumberLiteral(0, INT)
-            return tree.Cast(self.type(function), value, span=self.get_span(node))
+            return tree.Cast(self.lower_type(function), value, span=self.get_span(node))
         callee = self.lower_expression(function)
         if isinstance(callee, tree.Call) and len(callee.arguments) == len(arguments) == 1:  # (wchar_t)(long)(x)
             outer, inner = callee.function, callee.arguments[0]
@@ -125,7 +125,7 @@ class ExpressionLowering(TypeLowering):
 
     def _lower_member(self, node: tree_sitter.Node) -> tree.Expression:
         field = node.child_by_field_name("field")
-        path = self._path(field) if field else (("", None),)
+        path = self._lower_path(field) if field else (("", None),)
         operator = self.get_text(node.child_by_field_name("operator"))
         if operator not in ("->", "."):  # a pointer to a member
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
@@ -135,12 +135,12 @@ class ExpressionLowering(TypeLowering):
         )
 
     def _lower_index(self, node: tree_sitter.Node) -> tree.Expression:
-        listed = node.child_by_field_name("indices")
+        indices = node.child_by_field_name("indices")
         inner = (
-            tuple(self.lower_expression(c) for c in listed.named_children)
-            if listed is not None and listed.type == "subscript_argument_list"
-            else (self.lower_expression(listed),)
-            if listed is not None
+            tuple(self.lower_expression(c) for c in indices.named_children)
+            if indices is not None and indices.type == "subscript_argument_list"
+            else (self.lower_expression(indices),)
+            if indices is not None
             else ()
         )
         return tree.Index(self._lower_field(node, "argument"), inner, span=self.get_span(node))
@@ -166,13 +166,13 @@ class ExpressionLowering(TypeLowering):
         type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         inner = self._lower_items(value) if value else tree.ItemList(())
         items = inner.items if isinstance(inner, tree.ItemList) else ()
-        return tree.ItemList(items, self.type(type_node) if type_node else None, span=self.get_span(node))
+        return tree.ItemList(items, self.lower_type(type_node) if type_node else None, span=self.get_span(node))
 
     def _lower_sizeof(self, node: tree_sitter.Node) -> tree.Expression:
         type_node, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         align, pack = node.type == "alignof_expression", self.get_text(node)[6:].lstrip().startswith("...")
         inner = (
-            self.type(type_node)
+            self.lower_type(type_node)
             if type_node is not None
             else self.lower_expression(value)
             if value
@@ -198,15 +198,15 @@ class ExpressionLowering(TypeLowering):
 
     def _lower_lambda(self, node: tree_sitter.Node) -> tree.Expression:
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
-        parameters = self._parameters(declarator.child_by_field_name("parameters")) if declarator else ()
+        parameters = self._lower_parameters(declarator.child_by_field_name("parameters")) if declarator else ()
         block = self._lower_block(body) if body else Block(())
-        listed = node.child_by_field_name("template_parameters")
+        template_parameters = node.child_by_field_name("template_parameters")
         returns = self.lower_trailing_return(declarator)
         function = tree.Function(
             "",
             parameters,
             block,
-            self._parameters(listed),
+            self._lower_parameters(template_parameters),
             returns=returns,
             span=self.get_span(node),
         )
@@ -251,7 +251,7 @@ class ExpressionLowering(TypeLowering):
         type_node, arguments = node.child_by_field_name("type"), node.child_by_field_name("arguments")
         if type_node is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        kind, sized = self.type(type_node), node.child_by_field_name("declarator")
+        kind, sized = self.lower_type(type_node), node.child_by_field_name("declarator")
         dims: list[tree.Expression | None] = []
         while sized is not None:
             length = sized.child_by_field_name("length")
@@ -275,7 +275,7 @@ class ExpressionLowering(TypeLowering):
         type_node, member = node.child_by_field_name("type"), node.child_by_field_name("member")
         if type_node is None or member is None:
             return tree.OpaqueExpression(self.get_text(node), span=self.get_span(node))
-        return tree.OffsetOf(self.type(type_node), self.get_text(member), span=self.get_span(node))
+        return tree.OffsetOf(self.lower_type(type_node), self.get_text(member), span=self.get_span(node))
 
     def _lower_pack(self, node: tree_sitter.Node) -> tree.Expression:
         inner = node.child_by_field_name("pattern") or (node.named_children[0] if node.named_children else None)
@@ -295,7 +295,7 @@ class ExpressionLowering(TypeLowering):
         return tree.Call(name, (value,), span=self.get_span(node))
 
     def _lower_type_value(self, node: tree_sitter.Node) -> tree.Expression:
-        return self.find_misread_call(node) or self.type(node)
+        return self.find_misread_call(node) or self.lower_type(node)
 
     def _lower_comma(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Binary(

@@ -22,7 +22,7 @@ PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers
 
 
 @cache
-def cuda_language() -> tree_sitter.Language:
+def load_cuda_language() -> tree_sitter.Language:
     with require_parser():
         import tree_sitter
         import tree_sitter_cuda

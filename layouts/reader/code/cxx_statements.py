@@ -115,7 +115,7 @@ class CxxLowering(DeclarationLowering):
             declarator = declarator.child_by_field_name("declarator")
         named = declarator.child_by_field_name("declarator") if declarator is not None else None
         if named is not None and not self.get_text(node).startswith("extern"):
-            yield Instantiation(tree.Name(self._path(named), span=self.get_span(named)), span=self.get_span(node))
+            yield Instantiation(tree.Name(self._lower_path(named), span=self.get_span(named)), span=self.get_span(node))
 
     def _lower_unread(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         """Yield the complete statements and definitions inside a parse error, and the remaining text."""
@@ -230,10 +230,10 @@ class CxxLowering(DeclarationLowering):
 
     def _lower_range_for(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
-        base = self.typed(node, type_node) if type_node else tree.Type((("auto", None),))
+        base = self.lower_declared_type(node, type_node) if type_node else tree.Type((("auto", None),))
         names: tuple[str, ...] = ()
         if declarator is not None:
-            base, inner = self._declared(base, declarator)
+            base, inner = self._lower_declared(base, declarator)
             bound = inner.type == "structured_binding_declarator"
             names = tuple(self.get_text(c) for c in inner.named_children) if bound else (self.get_text(inner),)
         values = node.child_by_field_name("right")
@@ -289,7 +289,7 @@ class CxxLowering(DeclarationLowering):
         handlers = []
         for clause in node.named_children:
             if clause.type == "catch_clause":
-                parameters = self._parameters(clause.child_by_field_name("parameters"))
+                parameters = self._lower_parameters(clause.child_by_field_name("parameters"))
                 inner = clause.child_by_field_name("body")
                 handlers.append(
                     (parameters[0] if parameters else None, self._lower_block(inner) if inner else Block(()))
@@ -327,8 +327,8 @@ class CxxLowering(DeclarationLowering):
         call = left.child_by_field_name("argument")
         if call is None or call.type != "call_expression":
             return None
-        kind, listed = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-        children = listed.named_children if listed is not None else []
+        kind, argument_list = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        children = argument_list.named_children if argument_list is not None else []
         if (
             kind is None
             or kind.type != "primitive_type"
@@ -338,15 +338,15 @@ class CxxLowering(DeclarationLowering):
         sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
         sizes = self.lower_expression(left)
         dims = sizes.indices if isinstance(sizes, tree.Index) else ()
-        base = self.type(kind)
+        base = self.lower_type(kind)
         declared = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
         return tree.Declaration(declared, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
 
     def _lower_assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         operands, names = [], []
         for name in ("output_operands", "input_operands"):
-            listed = node.child_by_field_name(name)
-            for child in listed.named_children if listed else ():
+            operand_list = node.child_by_field_name(name)
+            for child in operand_list.named_children if operand_list else ():
                 value = child.child_by_field_name("value")
                 if value:
                     constraint = self.get_text(child.child_by_field_name("constraint")).strip('"')
@@ -385,16 +385,16 @@ def _has_case_label(node: tree_sitter.Node, depth: int = 0) -> bool:
 
 _Reader = Callable[[CxxLowering, "tree_sitter.Node", Heads], Iterator[tree.Statement]]
 _STATEMENTS: dict[str, _Reader] = {
-    "template_declaration": CxxLowering._template,
+    "template_declaration": CxxLowering._lower_template,
     "template_instantiation": CxxLowering._lower_instantiation,
-    "namespace_definition": CxxLowering._namespace,
-    "namespace_alias_definition": CxxLowering._namespace_alias,
-    "using_declaration": CxxLowering._using,
-    "friend_declaration": CxxLowering._friend,
-    "function_definition": CxxLowering._function,
+    "namespace_definition": CxxLowering._lower_namespace,
+    "namespace_alias_definition": CxxLowering._lower_namespace_alias,
+    "using_declaration": CxxLowering._lower_using,
+    "friend_declaration": CxxLowering._lower_friend,
+    "function_definition": CxxLowering._lower_function,
     **dict.fromkeys(RECORDS, CxxLowering._record),
-    "declaration": CxxLowering._declaration,
-    "field_declaration": CxxLowering._declaration,
+    "declaration": CxxLowering._lower_declaration,
+    "field_declaration": CxxLowering._lower_declaration,
     "compound_statement": CxxLowering._lower_compound,
     "if_statement": CxxLowering._lower_if,
     "for_statement": CxxLowering._lower_for,
@@ -411,9 +411,9 @@ _STATEMENTS: dict[str, _Reader] = {
     "try_statement": CxxLowering._lower_try,
     "throw_statement": CxxLowering._lower_throw,
     "expression_statement": CxxLowering._lower_expression_statement,
-    "alias_declaration": CxxLowering._alias,
-    "type_definition": CxxLowering._alias,
-    "enum_specifier": CxxLowering._enum,
+    "alias_declaration": CxxLowering._lower_alias,
+    "type_definition": CxxLowering._lower_alias,
+    "enum_specifier": CxxLowering._lower_enum,
     "gnu_asm_expression": CxxLowering._lower_assembly,
 }
 # Statements that are unread as a whole if a part did not parse.

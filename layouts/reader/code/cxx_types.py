@@ -28,7 +28,9 @@ class TypeLowering(NodeReader):
     """The lowering of types and names of one text."""
 
     @abstractmethod
-    def _struct(self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]) -> tree.StructDefinition | None:
+    def _lower_struct(
+        self, node: tree_sitter.Node, templates: tuple[tree.Parameter, ...]
+    ) -> tree.StructDefinition | None:
         """Lower a class definition or a forward declaration of a class template; None for another declaration."""
 
     def __init__(self, source: ParsedSource) -> None:
@@ -39,7 +41,7 @@ class TypeLowering(NodeReader):
     def get_span(self, node: tree_sitter.Node) -> Span:
         return self.source.get_original(node.start_byte, node.end_byte)
 
-    def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
+    def _lower_declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, tree_sitter.Node]:
         """Return (type, node of the name) of a declarator.
 
         Pointers, references and array sizes are part of the type. A pointer to a function or an array gets the type
@@ -51,7 +53,7 @@ class TypeLowering(NodeReader):
             if kind in ("pointer_declarator", "abstract_pointer_declarator"):
                 pointers += 1
             elif kind in ("reference_declarator", "abstract_reference_declarator"):
-                reference = self._referred(node)
+                reference = self._find_reference(node)
             elif kind == "array_declarator" and self._is_array_pointer(node):
                 base, pointers, reference, dims = tree.Type((("auto", None),), span=base.span), 0, "", []
             elif kind in ("array_declarator", "abstract_array_declarator"):
@@ -71,7 +73,7 @@ class TypeLowering(NodeReader):
         type_node = tree.Type(base.path, pointers, reference, tuple(dims), base.body, base.const, span=base.span)
         return type_node, node
 
-    def _referred(self, node: tree_sitter.Node) -> str:
+    def _find_reference(self, node: tree_sitter.Node) -> str:
         return "&&" if self.get_text(node).startswith("&&") else "&"
 
     def _is_array_pointer(self, node: tree_sitter.Node) -> bool:
@@ -86,70 +88,72 @@ class TypeLowering(NodeReader):
         inner = node.child_by_field_name("declarator")
         return inner is not None and inner.type == "parenthesized_declarator"
 
-    def typed(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
+    def lower_declared_type(self, node: tree_sitter.Node, type_node: tree_sitter.Node) -> tree.Type:
         """Lower the type of a declaration, with a const qualifier beside it."""
-        kind = self.type(type_node)
+        kind = self.lower_type(type_node)
         const = any(c.type == "type_qualifier" and self.get_text(c) in ("const", "constexpr") for c in node.children)
         if not const or kind.const:
             return kind
         return tree.Type(kind.path, kind.pointers, kind.reference, kind.dims, kind.body, True, span=kind.span)
 
-    def type(self, node: tree_sitter.Node) -> tree.Type:
+    def lower_type(self, node: tree_sitter.Node) -> tree.Type:
         if node.type == "type_descriptor":
             inner = node.child_by_field_name("type")
-            base = self.typed(node, inner) if inner else tree.Type(())
+            base = self.lower_declared_type(node, inner) if inner else tree.Type(())
             declarator = node.child_by_field_name("declarator")
-            return self._declared(base, declarator)[0] if declarator else base
+            return self._lower_declared(base, declarator)[0] if declarator else base
         if node.type in (*RECORDS, "enum_specifier"):
             name = node.child_by_field_name("name")
             body = (
-                self._struct(node, ()) if node.child_by_field_name("body") and node.type != "enum_specifier" else None
+                self._lower_struct(node, ())
+                if node.child_by_field_name("body") and node.type != "enum_specifier"
+                else None
             )
-            path = self._path(name) if name is not None and body is None else ((self.get_text(name), None),)
+            path = self._lower_path(name) if name is not None and body is None else ((self.get_text(name), None),)
             return tree.Type(path, body=body, span=self.get_span(node))
         if node.type == "dependent_type":
             inner = node.named_children[0] if node.named_children else None
-            return self.type(inner) if inner else tree.Type(())
+            return self.lower_type(inner) if inner else tree.Type(())
         if node.type == "decltype":
             inner = next((c for c in node.named_children), None)
             value = (self.lower_expression(inner),) if inner else ()
             return tree.Type((("decltype", value),), span=self.get_span(node))
-        return tree.Type(self._path(node), span=self.get_span(node))
+        return tree.Type(self._lower_path(node), span=self.get_span(node))
 
-    def _path(self, node: tree_sitter.Node) -> tree.Path:
+    def _lower_path(self, node: tree_sitter.Node) -> tree.Path:
         """Return the parts of a qualified name; `::name` begins with an empty part."""
         if node.type == "qualified_identifier":
-            return self._qualified_path(node)
+            return self._lower_qualified_path(node)
         if node.type == "nested_namespace_specifier":
-            return tuple(part for child in node.named_children for part in self._path(child))
+            return tuple(part for child in node.named_children for part in self._lower_path(child))
         if node.type in ("template_type", "template_function", "template_method"):
             template_arguments = self._lower_arguments(node.child_by_field_name("arguments"))
             return ((self.get_text(node.child_by_field_name("name")), template_arguments),)
         if node.type in ("dependent_name", "dependent_type") and node.named_children:
-            return self._path(node.named_children[-1])
+            return self._lower_path(node.named_children[-1])
         text = " ".join(self.get_text(node).split())
         return ((text.replace(" ", "") if node.type == "operator_name" else text, None),)
 
-    def _qualified_path(self, node: tree_sitter.Node) -> tree.Path:
+    def _lower_qualified_path(self, node: tree_sitter.Node) -> tree.Path:
         parts: list[tuple[str, tuple[tree.Expression, ...] | None]] = []
         inner: tree_sitter.Node | None = node
         while inner is not None and inner.type == "qualified_identifier":  # a::b::c is a, then b::c
             scope, inner = inner.child_by_field_name("scope"), inner.child_by_field_name("name")
-            parts += self._path(scope) if scope else (("", None),) if not parts else ()
-        return (*parts, *(self._path(inner) if inner else ()))
+            parts += self._lower_path(scope) if scope else (("", None),) if not parts else ()
+        return (*parts, *(self._lower_path(inner) if inner else ()))
 
-    def _parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
+    def _lower_parameters(self, node: tree_sitter.Node | None) -> tuple[tree.Parameter, ...]:
         parameters = []
         for child in node.named_children if node else ():
             if child.type in _TYPE_PARAMETERS:
-                parameters.append(self._type_parameter(child))
+                parameters.append(self._lower_type_parameter(child))
             elif child.type.endswith("parameter_declaration"):
-                parameters.append(self._value_parameter(child))
+                parameters.append(self._lower_value_parameter(child))
         if node is not None and any(child.type == "..." for child in node.children):
             parameters.append(tree.Parameter("", tree.Type((("...", None),)), pack=True, span=self.get_span(node)))
         return tuple(parameters)
 
-    def _type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
+    def _lower_type_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
         """Lower a type parameter or template parameter of a template."""
         if node.type.startswith("template_template"):
             node = node.named_children[-1]
@@ -157,16 +161,16 @@ class TypeLowering(NodeReader):
             (c for c in node.named_children if c.type == "type_identifier"), None
         )
         default = node.child_by_field_name("default_type")
-        kind = self.type(default) if default else None
+        kind = self.lower_type(default) if default else None
         return tree.Parameter(
             self.get_text(name), None, kind, True, node.type.startswith("variadic"), span=self.get_span(node)
         )
 
-    def _value_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
+    def _lower_value_parameter(self, node: tree_sitter.Node) -> tree.Parameter:
         type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
         default = node.child_by_field_name("default_value")
-        base = self.typed(node, type_node) if type_node else tree.Type(())
-        kind, named = self._declared(base, declarator) if declarator else (base, None)
+        base = self.lower_declared_type(node, type_node) if type_node else tree.Type(())
+        kind, named = self._lower_declared(base, declarator) if declarator else (base, None)
         abstract = named is None or named.type.startswith("abstract") or not named.type.endswith("identifier")
         value = self.lower_expression(default) if default else None
         name = "" if abstract else self.get_text(named)
@@ -183,17 +187,21 @@ class TypeLowering(NodeReader):
         declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
         if declarator is None or kind is None or declarator.type != "abstract_function_declarator":
             return None
-        path = self._path(kind)
+        path = self._lower_path(kind)
         chosen = path[-1][1] if path else None
-        given = self._parameters(declarator.child_by_field_name("parameters"))
-        named = [one.type for one in given if not one.name and one.type is not None and not one.pack]
-        if not chosen or not all(isinstance(one, tree.NumberLiteral) for one in chosen) or len(named) != len(given):
+        parameters = self._lower_parameters(declarator.child_by_field_name("parameters"))
+        types = [item.type for item in parameters if not item.name and item.type is not None and not item.pack]
+        if (
+            not chosen
+            or not all(isinstance(item, tree.NumberLiteral) for item in chosen)
+            or len(types) != len(parameters)
+        ):
             return None
-        arguments = tuple(tree.Name(one.path, span=one.span) for one in named)
+        arguments = tuple(tree.Name(item.path, span=item.span) for item in types)
         return tree.Call(tree.Name(path, span=self.get_span(kind)), arguments, span=self.get_span(node))
 
     def lower_trailing_return(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
         """Lower the trailing return type of a function or lambda; None without one."""
         trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
         described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
-        return self.type(described) if described is not None else None
+        return self.lower_type(described) if described is not None else None

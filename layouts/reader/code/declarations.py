@@ -196,14 +196,14 @@ def _declare_static_variable(ev: Evaluator, declaration: tree.Declaration, scope
     cell = ev.static_variables.get(key)
     if cell is None:
         declare(ev, replace(declaration, lasting=False), scope)
-        found = scope.names.get(declaration.name)
-        scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not found)
-        if isinstance(found, Cell):
-            ev.static_variables[key] = found
-            found.outlive_block()
+        variable = scope.names.get(declaration.name)
+        scope.names["(destroyed)"] = tuple(c for c in scope.names.get("(destroyed)", ()) if c is not variable)
+        if isinstance(variable, Cell):
+            ev.static_variables[key] = variable
+            variable.outlive_block()
             entered = len(ev.frames) > 1 and ev.frames[1].entry
             if (frame.template or entered) and ev.is_changed_before_entry(declaration):
-                ev.give_earlier_value(found)
+                ev.give_earlier_value(variable)
         return True
     scope.names[declaration.name] = cell
     return True
@@ -236,8 +236,8 @@ def _find_referred_place(ev: Evaluator, expression: tree.Expression, scope: Name
     first = len(ev.temporaries)
     place = ev.find_place(expression, scope) if not isinstance(expression, tree.ItemList) else None
     for value, _ in ev.temporaries[first:] if isinstance(place, PLACES) else ():
-        if not value.held and ev.pending_objects is not None:
-            value.held = True
+        if not value.stored and ev.pending_objects is not None:
+            value.stored = True
             ev.pending_objects.append(value)
     return place.place if isinstance(place, ReferredPlace) else place
 
@@ -338,7 +338,7 @@ def _refer_to_parts(ev: Evaluator, node: tree.UnpackDeclaration, scope: NameScop
 
 
 def get_item_place(ev: Evaluator, value: Any, at: int) -> Any:
-    """Return the place of an item of an array, a tuple or a struct; None if there is none."""
+    """Return the place of an item of an array, a tuple or a struct; None if it has no such item."""
     if isinstance(value, ArrayValue) and at < len(value.cells):
         return value.cells[at]
     if isinstance(value, ObjectValue) and not value.record.bases:

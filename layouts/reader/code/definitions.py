@@ -60,10 +60,10 @@ def _list_declared(statement: tree.Statement, scope: NameScope) -> Iterator[tupl
         case tree.Namespace(names=names):
             for name in names:
                 yield scope, name, first
-                found = scope.names.get(name)
-                if not isinstance(found, NamespaceValue):
+                entity = scope.names.get(name)
+                if not isinstance(entity, NamespaceValue):
                     return
-                scope = found.scope
+                scope = entity.scope
 
 
 # functions and classes -------------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ def _define_function(ev: Evaluator, function: tree.Function, scope: NameScope) -
     functions = merge_declarations([*others, function]) if others else (function,)
     scope.names[name] = FunctionSet(functions, scope)
     if name.startswith("operator") and not function.python:
-        mine = FunctionSet((function,), scope)
+        overloads = FunctionSet((function,), scope)
         before = ev.operators.get(name)
-        ev.operators[name] = before.join_functions(mine) if before is not None else mine
+        ev.operators[name] = before.join_functions(overloads) if before is not None else overloads
 
 
 def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -> None:
@@ -100,19 +100,19 @@ def _define_friend(ev: Evaluator, node: tree.FriendFunction, scope: NameScope) -
 
 def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
     """Find the namespace or class that qualifies an out-of-class definition."""
-    found: Any = None
+    entity: Any = None
     for n, (name, _) in enumerate(path):
         if n == 0:
-            found = ev.globals if not name else find_name(scope, name)[0]
-        elif isinstance(found, NamespaceValue | NameScope):
-            found = find_in(found.scope if isinstance(found, NamespaceValue) else found, name)[0]
-        elif isinstance(found, TemplateEntity) and isinstance(found.decl, tree.StructDefinition):
+            entity = ev.globals if not name else find_name(scope, name)[0]
+        elif isinstance(entity, NamespaceValue | NameScope):
+            entity = find_in(entity.scope if isinstance(entity, NamespaceValue) else entity, name)[0]
+        elif isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.StructDefinition):
             nested = next(
-                (m for m in found.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
+                (m for m in entity.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
             )
-            kind = ev.apply_template(found, []) if nested is not None and not found.parameters else None
-            found = kind.record.scope.names.get(name) if isinstance(kind, ResolvedType) and kind.record else None
-    return found
+            kind = ev.apply_template(entity, []) if nested is not None and not entity.parameters else None
+            entity = kind.record.scope.names.get(name) if isinstance(kind, ResolvedType) and kind.record else None
+    return entity
 
 
 def _define_struct(ev: Evaluator, node: tree.StructDefinition, scope: NameScope) -> None:
@@ -204,11 +204,11 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
     fixed = base or (INT if node.scoped else None)
     cells = _make_enumerators(ev, node, inner, fixed)
     known = node.name in ev.enumerations  # two of one name are two types
-    called = f"{node.name}@{node.span[0]}" if known else node.name
+    unique_name = f"{node.name}@{node.span[0]}" if known else node.name
     enum_type: IntegerType | None = None
     if not ev.python:
         kind = fixed if fixed is not None else find_enumerators_type(tuple(cell.value.const for cell in cells))
-        enum_type = make_enumeration_type(called, kind, node.scoped)
+        enum_type = make_enumeration_type(unique_name, kind, node.scoped)
     for cell in cells:
         if enum_type is not None:
             cell.value = replace(convert_int(cell.value, enum_type), origin=cell.value.origin)
@@ -217,7 +217,7 @@ def _define_enum(ev: Evaluator, node: tree.Enum, scope: NameScope) -> None:
             scope.names.setdefault(cell.name, cell)
     if node.name:
         scope.names[node.name] = EnumerationType(node.name, inner, enum_type or INT, node.scoped)
-        ev.enumerations[called] = _get_enclosing_scope(scope)
+        ev.enumerations[unique_name] = _get_enclosing_scope(scope)
 
 
 def _make_enumerators(ev: Evaluator, node: tree.Enum, inner: NameScope, kind: IntegerType | None) -> list[Cell]:

@@ -60,10 +60,10 @@ class DirectiveText:
         return not self.silent[at]
 
     def _has_same_essence(self, at: int) -> bool:
-        opened = self.directives[at]
+        first_branch = self.directives[at]
         text = self.joined.text
-        end = self.directives[opened.end].start if opened.end >= 0 else len(text)
-        length = end - opened.past
+        end = self.directives[first_branch.end].start if first_branch.end >= 0 else len(text)
+        length = end - first_branch.past
         self.compared += length
         if length > MOST_COMPARED or self.compared > COMPARED_TIMES * len(text) + MOST_COMPARED:
             return False
@@ -72,7 +72,7 @@ class DirectiveText:
         while at >= 0:
             branch = self.directives[at]
             last = branch.name == "else"
-            past = branch.following if branch.following >= 0 else opened.end
+            past = branch.following if branch.following >= 0 else first_branch.end
             essence = self._list_essence(at, past if past >= 0 else len(self.directives))
             if first is None:
                 first = essence
@@ -88,7 +88,7 @@ class DirectiveText:
         start = self.directives[branch].past
         for n in range(branch + 1, past + 1):
             directive = self.directives[n] if n < len(self.directives) else None
-            words = self._words(start, directive.start if directive else len(self.joined.text))
+            words = self._split_words(start, directive.start if directive else len(self.joined.text))
             shows = shows or bool(words)
             result += words
             if directive is None or n == past:
@@ -100,7 +100,7 @@ class DirectiveText:
                 result.append(f"#{directive.name} " + " ".join(token.text for token in directive.rest))
         return result if shows else []
 
-    def _words(self, start: int, end: int) -> list[str]:
+    def _split_words(self, start: int, end: int) -> list[str]:
         """Return the tokens of a stretch of code, without attributes, assertions and printing."""
         code = _SILENT.sub(" ", attributes.blank_attributes(self.joined.text[start:end], self.attributes))
         return [token.text for token in split_tokens(code)]

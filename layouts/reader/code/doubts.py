@@ -152,11 +152,13 @@ def _check_comments(
     lines = {name: _list_lines(text, spans) for name, spans in origins.items()}
     if swizzle is not None:
         yield from _check_named_swizzle(text, swizzle, lines, codes)
-    for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
+    for name, field_pattern, other_pattern in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
             if any(line in field_lines for field, field_lines in lines.items() if field != name):
                 continue
-            wrong = _describe_stride_conflict(_get_commented_line(text, line), name, mine, other, amounts.get(name))
+            wrong = _describe_stride_conflict(
+                _get_commented_line(text, line), name, field_pattern, other_pattern, amounts.get(name)
+            )
             if wrong:
                 yield Pitfall("comment_contradicts", wrong, line)
                 break
@@ -187,10 +189,10 @@ def _find_named_modes(words: str, alone: bool) -> set[str]:
 
 
 def _describe_stride_conflict(
-    words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None
+    words: str, name: str, field_pattern: re.Pattern[str], other_pattern: re.Pattern[str], amount: int | None
 ) -> str:
     """Describe how a line contradicts its code about LBO or SBO; "" if it does not."""
-    if other.search(words) and not mine.search(words):
+    if other_pattern.search(words) and not field_pattern.search(words):
         field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
         return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
     comment = " ".join(filter(None, (group for match in _COMMENT.finditer(words) for group in match.groups())))

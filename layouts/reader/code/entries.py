@@ -47,14 +47,14 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     checked = None if ev.python or unrestricted else find_working_names(functions, body, text, fields)
     ev.idle_kernels = _list_idle_kernels(functions, text, checked)
     ev.working_names, ev.host_spans = checked, tuple(_list_host_spans(functions, text))
-    with_clue, called = _find_names_with_clues(functions, text, named)
+    with_clue, called_names = _find_names_with_clues(functions, text, named)
     structors = {f.name for f, owner, _ in functions if owner is not None and f.name in (owner.name, f"~{owner.name}")}
-    called |= structors | {f.name for f, _, _ in functions if f.name.startswith("operator")}
+    called_names |= structors | {f.name for f, _, _ in functions if f.name.startswith("operator")}
     chosen = [
         entry for entry in functions if entry[0].name in with_clue and (checked is None or entry[0].name in checked)
     ]
-    return [entry for entry in chosen if entry[0].name not in called], [
-        entry for entry in chosen if entry[0].name in called
+    return [entry for entry in chosen if entry[0].name not in called_names], [
+        entry for entry in chosen if entry[0].name in called_names
     ]
 
 
@@ -70,7 +70,7 @@ def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset
 
 
 def _list_host_spans(functions: Sequence[Entry], text: str) -> Iterator[Span]:
-    """Yield the spans of functions that run on the host; none of a text without kernels, which may be a part of one."""
+    """Yield the spans of functions that run on the host; none if the text has no kernel."""
     device = {"__device__", "__global__"}
     device |= {name for name, body in list_macros(text) if not device.isdisjoint(WORDS.findall(body))}
     heads = [(f.span, WORDS.findall(text[slice(*f.span)].partition("{")[0])) for f, _, _ in functions]
@@ -119,10 +119,10 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
 def _list_asm_macros(text: str) -> set[str]:
     """List the macros that expand to inline assembly, directly or through other macros."""
     bodies = dict(list_macros(text))
-    found = {name for name, body in bodies.items() if _ASM.search(body)}
-    while added := {name for name, body in bodies.items() if name not in found and found & set(WORDS.findall(body))}:
-        found |= added
-    return found
+    macros = {name for name, body in bodies.items() if _ASM.search(body)}
+    while added := {name for name, body in bodies.items() if name not in macros and macros & set(WORDS.findall(body))}:
+        macros |= added
+    return macros
 
 
 def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[str]) -> tuple[set[str], set[str]]:
@@ -137,15 +137,15 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
         if not callers:
             break
         with_clue |= callers
-    called: set[str] = set()
+    called_names: set[str] = set()
     kernels = {f.name for f, _, _ in functions if _is_kernel(f, text)}
     for f, _, _ in functions:
-        for name in (words[id(f)] & with_clue) - {f.name} - called:
+        for name in (words[id(f)] & with_clue) - {f.name} - called_names:
             body = text[f.span[0] : f.span[1]]
             before = f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES
             if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{before}\b{name}\s{{0,8}}[;,)]", body):
-                called.add(name)
-    return with_clue, called
+                called_names.add(name)
+    return with_clue, called_names
 
 
 def _list_functions(

@@ -25,22 +25,22 @@ class EvaluationRecords:
     incomplete.
     """
 
-    found: tuple[FoundDescriptor, ...]
-    made: tuple[BodilessCall, ...]
+    descriptors: tuple[FoundDescriptor, ...]
+    bodiless_calls: tuple[BodilessCall, ...]
     warnings: tuple[Pitfall, ...]
-    assembled: tuple[AsmRun, ...]
+    asm_runs: tuple[AsmRun, ...]
     holds: Place
     loses: Place
 
 
 def merge_records(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> EvaluationRecords:
     """Merge the findings of both variants of a condition."""
-    calls, assembled = _merge_calls_and_asm(condition, yes, no)
+    calls, asm_runs = _merge_calls_and_asm(condition, yes, no)
     return EvaluationRecords(
-        _merge_found(condition, yes, no),
+        _merge_descriptors(condition, yes, no),
         calls,
         _merge_pitfalls(condition, yes, no),
-        assembled,
+        asm_runs,
         lambda span: yes.holds(span) or no.holds(span),
         lambda span: yes.loses(span) or no.loses(span),
     )
@@ -61,22 +61,22 @@ def is_same_value(left: Any, right: Any, depth: int = 0) -> bool:
     return bool(left == right) or str(left) == str(right)
 
 
-def _same_arrays(left: ArrayValue, right: ArrayValue, depth: int) -> bool:
+def _is_same_array(left: ArrayValue, right: ArrayValue, depth: int) -> bool:
     return len(left.cells) == len(right.cells) and all(
         is_same_value(a.value, b.value, depth) for a, b in zip(left.cells, right.cells, strict=True)
     )
 
 
-def _same_pointers(left: Pointer, right: Pointer, depth: int) -> bool:
+def _is_same_pointer(left: Pointer, right: Pointer, depth: int) -> bool:
     kinds = str(left.element) == str(right.element) and left.shared == right.shared
     return kinds and left.base == right.base and is_same_value(left.array, right.array, depth)
 
 
-def _same_addresses(left: Address, right: Address, depth: int) -> bool:
+def _is_same_address(left: Address, right: Address, depth: int) -> bool:
     return is_same_value(get_content(left.place), get_content(right.place), depth)
 
 
-def _same_objects(left: ObjectValue, right: ObjectValue, depth: int) -> bool:
+def _is_same_object(left: ObjectValue, right: ObjectValue, depth: int) -> bool:
     return (
         _is_same_struct(left, right)
         and is_same_value(left.store.value, right.store.value, depth)
@@ -84,18 +84,18 @@ def _same_objects(left: ObjectValue, right: ObjectValue, depth: int) -> bool:
     )
 
 
-def _same_terms(left: OpaqueValue, right: OpaqueValue, depth: int) -> bool:
+def _is_same_term(left: OpaqueValue, right: OpaqueValue, depth: int) -> bool:
     if left.text != right.text or left.head != right.head or len(left.arguments) != len(right.arguments):
         return False
     return all(is_same_value(a, b, depth) for a, b in zip(left.arguments, right.arguments, strict=True))
 
 
 _COMPARED: dict[type, Callable[[Any, Any, int], bool]] = {
-    ArrayValue: _same_arrays,
-    Pointer: _same_pointers,
-    Address: _same_addresses,
-    ObjectValue: _same_objects,
-    OpaqueValue: _same_terms,
+    ArrayValue: _is_same_array,
+    Pointer: _is_same_pointer,
+    Address: _is_same_address,
+    ObjectValue: _is_same_object,
+    OpaqueValue: _is_same_term,
 }
 
 
@@ -195,31 +195,31 @@ def _make_turn_key(loops: Sequence[tuple[str, SymbolicInt]]) -> Hashable:
 def _weave_keys(yes: Sequence[Hashable], no: Sequence[Hashable]) -> list[Hashable]:
     """Interleave the keys of both: a key that only the second has follows its predecessor."""
     of_yes = set(yes)
-    behind: dict[Hashable, list[Hashable]] = {}
+    keys_after: dict[Hashable, list[Hashable]] = {}
     last: Hashable = None
     for key in no:
         if key in of_yes:
             last = key
         else:
-            behind.setdefault(last, []).append(key)
-    keys = list(behind.get(None, ()))
+            keys_after.setdefault(last, []).append(key)
+    keys = list(keys_after.get(None, ()))
     for key in yes:
-        keys += [key, *behind.get(key, ())]
+        keys += [key, *keys_after.get(key, ())]
     return keys
 
 
-def _merge_found(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
+def _merge_descriptors(condition: str, yes: EvaluationRecords, no: EvaluationRecords) -> tuple[FoundDescriptor, ...]:
     def key(descriptor: FoundDescriptor) -> Hashable:
         return descriptor.name, descriptor.span, descriptor.calls, _make_turn_key(descriptor.loops), descriptor.kind
 
-    ours, theirs = _number_by_key(yes.found, key), _number_by_key(no.found, key)
+    by_key_yes, by_key_no = _number_by_key(yes.descriptors, key), _number_by_key(no.descriptors, key)
     cells: dict[int, Cell] = {}  # id of a variable in the second → the same variable in the first
-    for name, one in ours.items():
-        if name in theirs and one.cell is not None and theirs[name].cell is not None:
-            cells[id(theirs[name].cell)] = one.cell
+    for name, our_descriptor in by_key_yes.items():
+        if name in by_key_no and our_descriptor.cell is not None and by_key_no[name].cell is not None:
+            cells[id(by_key_no[name].cell)] = our_descriptor.cell
     result: list[FoundDescriptor] = []
-    for name in _weave_keys(list(ours), list(theirs)):
-        a, b = ours.get(name), theirs.get(name)
+    for name in _weave_keys(list(by_key_yes), list(by_key_no)):
+        a, b = by_key_yes.get(name), by_key_no.get(name)
         if a is not None and b is not None:
             result.append(
                 a if is_same_value(a.value, b.value) else replace(a, value=merge_ints(condition, a.value, b.value))
@@ -283,16 +283,16 @@ def _merge_calls_and_asm(
     condition: str, yes: EvaluationRecords, no: EvaluationRecords
 ) -> tuple[tuple[BodilessCall, ...], tuple[AsmRun, ...]]:
     """Merge the calls and asm statements of both, renumbered in execution order."""
-    ours, theirs = _index_records(yes), _index_records(no)
+    by_key_yes, by_key_no = _index_records(yes), _index_records(no)
     merged_: list[BodilessCall | AsmRun] = []
-    for n, name in enumerate(_weave_keys(list(ours), list(theirs)), 1):
-        a, b = ours.get(name), theirs.get(name)
+    for n, name in enumerate(_weave_keys(list(by_key_yes), list(by_key_no)), 1):
+        a, b = by_key_yes.get(name), by_key_no.get(name)
         if a is not None and b is not None:
             run = _merge_run(condition, a, b)
         elif a is not None:
             run = _run_under_one_choice(condition, a, no)
         else:
-            run = _run_under_one_choice(condition, theirs[name], yes)
+            run = _run_under_one_choice(condition, by_key_no[name], yes)
         merged_.append(replace(run, order=n))
     calls = tuple(run for run in merged_ if isinstance(run, BodilessCall))
     return calls, tuple(run for run in merged_ if isinstance(run, AsmRun))
@@ -309,7 +309,7 @@ def _index_records(records: EvaluationRecords) -> dict[Hashable, BodilessCall | 
             key = (record.text, record.span, len(record.inputs))
         return key, record.calls, _make_turn_key(record.loops)
 
-    return _number_by_key(sorted((*records.made, *records.assembled), key=lambda one: one.order), key)
+    return _number_by_key(sorted((*records.bodiless_calls, *records.asm_runs), key=lambda run: run.order), key)
 
 
 def _merge_run(condition: str, yes: BodilessCall | AsmRun, no: BodilessCall | AsmRun) -> BodilessCall | AsmRun:
@@ -336,8 +336,8 @@ def _run_under_one_choice(
 ) -> BodilessCall | AsmRun:
     """Return a call or asm statement of one variant; its operands become unknown if the other is incomplete there."""
     if isinstance(record, BodilessCall):
-        lost = _is_lost(record.term.span, record.calls, other)
-        return replace(record, term=_make_unknown_call(condition, record.term)) if lost else record
+        is_lost = _is_lost(record.term.span, record.calls, other)
+        return replace(record, term=_make_unknown_call(condition, record.term)) if is_lost else record
     if not _is_lost(record.span, record.calls, other):
         return record
     return replace(record, inputs=tuple((kind, _make_other_value(condition, x), at) for kind, x, at in record.inputs))

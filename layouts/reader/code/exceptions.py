@@ -28,7 +28,7 @@ def execute_throw(ev: Evaluator, statement: Throw, scope: NameScope) -> EarlyExi
 def _make_exception(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> Any:
     """Make an exception, a copy of the operand; whether it is copied or moved is unknown."""
     value = ev.evaluate_expression(expression, scope)
-    if isinstance(value, ObjectValue) and value.held and value.record.copies:
+    if isinstance(value, ObjectValue) and value.stored and value.record.copies:
         value = ev.copy_construct(value, replace(ev.make_place_argument(value), const=None, loose=True))
     return ev.copy_assigned(value)
 
@@ -99,8 +99,8 @@ def _make_handler_branch(
             kind = ev.resolve_type(parameter.type, scope) if parameter.type else None
             if value is None:
                 ev.caught.value = ev.make_symbolic_value(kind, ev.make_fresh_name(parameter.name))
-            bare = replace(kind, reference="") if kind is not None else None
-            inner.names[parameter.name] = _make_caught_variable(ev, ev.caught, kind, bare, parameter.name)
+            value_type = replace(kind, reference="") if kind is not None else None
+            inner.names[parameter.name] = _make_caught_variable(ev, ev.caught, kind, value_type, parameter.name)
             if kind is not None and kind.const and not kind.pointers:
                 inner.consts.add(parameter.name)
         elif value is None:
@@ -119,23 +119,23 @@ def _make_handler_branch(
 
 
 def _make_caught_variable(
-    ev: Evaluator, caught: Cell, kind: ResolvedType | None, bare: ResolvedType | None, name: str
+    ev: Evaluator, caught: Cell, kind: ResolvedType | None, value_type: ResolvedType | None, name: str
 ) -> Cell:
     """Make the variable of a handler: the exception as its declared class, a copy unless it is a reference."""
     value = caught.value
     if (
         isinstance(value, ObjectValue)
-        and bare is not None
-        and bare.record is not None
-        and value.record is not bare.record
+        and value_type is not None
+        and value_type.record is not None
+        and value.record is not value_type.record
     ):
-        value = ev.upcast_object(value, bare.record)
+        value = ev.upcast_object(value, value_type.record)
     if kind is not None and kind.reference:
-        return caught if value is caught.value else Cell(value, bare, name)
+        return caught if value is caught.value else Cell(value, value_type, name)
     if isinstance(value, ObjectValue):
         value = ev.copy_construct(value, ev.make_place_argument(value))
-        value.held = value.held or value is caught.value or value.derived is not None
-    return Cell(ev.copy_assigned(value), bare, name)
+        value.stored = value.stored or value is caught.value or value.derived is not None
+    return Cell(ev.copy_assigned(value), value_type, name)
 
 
 def _matches_handler(kind: ResolvedType, resolved_type: ResolvedType, text: str) -> bool | None:

@@ -209,7 +209,7 @@ def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression
     """
     home = _find_local_home(ev, value, at, scope)
     is_parameter = isinstance(at, tree.Name) and home is not None and f"({at.last})" in home.consts
-    if not value.held and not is_named_object(at):
+    if not value.stored and not is_named_object(at):
         result: Any = ev.copy_assigned(value)
     elif home is not None and not is_parameter:
         elided = ev.frames[-1].single and home.owner == "function"  # gcc moves a variable of an inner block
@@ -221,7 +221,7 @@ def _make_returned_object(ev: Evaluator, value: ObjectValue, at: tree.Expression
     else:
         result = ev.copy_assigned(value, 1)
     if isinstance(result, ObjectValue):
-        result.held = False
+        result.stored = False
     return result
 
 
@@ -229,13 +229,13 @@ def _find_local_home(ev: Evaluator, value: ObjectValue, at: tree.Expression, sco
     """Return the scope of the local variable or parameter that an expression names and that holds an object."""
     if not isinstance(at, tree.Name):
         return None
-    found, home = find_name(scope, at.last)
-    if not isinstance(found, Cell) or found.value is not value or not _is_in_function(scope, home):
+    cell, home = find_name(scope, at.last)
+    if not isinstance(cell, Cell) or cell.value is not value or not _is_in_function(scope, home):
         return None
     if f"static {at.last}" in home.consts:
         return None
     # the cell of a reference has the name of its target, or belongs to the frame of a caller
-    named = found.name == at.last and found.frame == len(ev.frames)
+    named = cell.name == at.last and cell.frame == len(ev.frames)
     return home if named or f"({at.last})" in home.consts else None
 
 

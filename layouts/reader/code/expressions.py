@@ -133,8 +133,8 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """
     if ARITHMETIC.fullmatch(term.head):
         return
-    called = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
-    counted_name = called if _TELLING.search(called) or len(term.arguments) > 8 else ""
+    function_name = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
+    counted_name = function_name if _TELLING.search(function_name) or len(term.arguments) > 8 else ""
     count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
     if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_CALLS:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
@@ -236,8 +236,8 @@ def _evaluate_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> Any:
 def _evaluate_declared(ev: Evaluator, node: tree.ConditionDeclaration, scope: NameScope) -> Any:
     """Evaluate a declaration as a condition: the variable's value."""
     ev.execute_statement(node.statement, scope)
-    found = scope.names.get(node.statement.name)
-    return ev.load_place(found, node) if isinstance(found, PLACES) else found
+    entity = scope.names.get(node.statement.name)
+    return ev.load_place(entity, node) if isinstance(entity, PLACES) else entity
 
 
 def _evaluate_offset(ev: Evaluator, node: tree.OffsetOf, scope: NameScope) -> SymbolicInt:
@@ -293,7 +293,7 @@ def _prepare_cast(
     name_pointer = ev.make_name_pointer(integer, VOID)
     if name_pointer is None or not (name := get_pointer_name(name_pointer.base)):
         return integer
-    ev.widened.add(name)
+    ev.widened_names.add(name)
     return name_pointer
 
 
@@ -322,8 +322,8 @@ def _find_misread_cast(ev: Evaluator, node: tree.Cast, scope: NameScope) -> tree
     kind, inner = node.type, node.value
     if ev.python or not isinstance(inner, tree.Unary) or inner.op not in "+-*&" or kind.pointers or kind.dims:
         return None
-    found = ev.resolve_name(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
-    if not isinstance(found, PLACES) or (isinstance(found, Cell) and isinstance(found.value, ResolvedType)):
+    entity = ev.resolve_name(kind.path, scope, kind.span[0]) if kind.path and not kind.const else None
+    if not isinstance(entity, PLACES) or (isinstance(entity, Cell) and isinstance(entity.value, ResolvedType)):
         return None
     return tree.Binary(inner.op, tree.Name(kind.path, span=kind.span), inner.value, span=node.span)
 
@@ -349,7 +349,7 @@ def evaluate_name(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) 
 
 
 def _is_type(type_node: tree.Type) -> bool:
-    """Return whether what the grammar reads as a type is certainly one."""
+    """Return whether a node that the grammar reads as a type is certainly a type."""
     shaped = type_node.pointers or type_node.dims or type_node.reference or type_node.const or type_node.body
     return bool(shaped) or type_node.name == "decltype"
 

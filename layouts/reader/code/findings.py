@@ -27,8 +27,8 @@ from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordField
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_FOUND = 600
-MOST_ASSEMBLED = 400
+MOST_DESCRIPTORS = 600
+MOST_ASM_RUNS = 400
 # (first bit, past last) of the fields of a descriptor, in any format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
 _FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of wgmma's and tcgen05's descriptors
@@ -88,7 +88,7 @@ class AsmRun:
     loops: tuple[tuple[str, SymbolicInt], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
-    around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
+    call_spans: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls that enclose its source
     arms: Arms = ()  # branches of undecided conditions
     places: tuple[tuple[str, tuple[str, ...]], ...] = ()  # symbol of a variable's address → names of the variable
     part: bool = False  # one product of the statement before it, to which its effects belong
@@ -191,7 +191,7 @@ def narrow_value(ev: Evaluator, value: SymbolicInt, kind: IntegerType, span: Spa
 
 
 def check_field_overflow(ev: Evaluator, field: RecordField, value: SymbolicInt, span: Span) -> None:
-    """Warn of a known value that does not fit a bit field; 0xb001 for 0b001 stores what is meant, so no warning."""
+    """Warn of a known value that does not fit a bit field; 0xb001 for 0b001 stores the right bits."""
     if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
         fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
         stored = value.known & ((1 << field.width) - 1)
@@ -295,7 +295,7 @@ def note_value(ev: Evaluator, value: Any, name: str, span: Span, replace: bool =
 def _record_descriptor(
     ev: Evaluator, name: str, span: Span, value: SymbolicInt | None, cell: Cell | None, kind: str
 ) -> None:
-    if value is None or len(ev.descriptors) >= MOST_FOUND:
+    if value is None or len(ev.descriptors) >= MOST_DESCRIPTORS:
         return
     ev.descriptor_marks.add(value.marks)
     ev.noted_values += 1
@@ -341,8 +341,8 @@ def _looks_like_descriptor(value: SymbolicInt, lows: set[int]) -> bool:
     return len(lows) > 2 and any(p.low == 0 and p.shift == 4 for p in value.pieces)  # an address >> 4
 
 
-def _is_same_value(one: SymbolicInt, two: SymbolicInt) -> bool:
-    return one.const == two.const and one.pieces == two.pieces
+def _is_same_value(left: SymbolicInt, right: SymbolicInt) -> bool:
+    return left.const == right.const and left.pieces == right.pieces
 
 
 def get_field(value: SymbolicInt, low: int, high: int) -> tuple[int | None, LinearExpression | None, int]:

@@ -74,7 +74,7 @@ def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, s
     undefined = None if halves else _keep_if_open(value.kind)
     if value.kind is not None and value.kind.name != kind.name and undefined is None:
         return None
-    ev.foreign[undefined.name if undefined is not None else variable] = (
+    ev.assumed_unions[undefined.name if undefined is not None else variable] = (
         find_matching_union(ev.text) if other else kind.name
     )
     return kind.record

@@ -97,12 +97,12 @@ def forget_names(ev: Evaluator, text: str, scope: NameScope) -> None:
     """Make the variables named in a text unknown; a long text takes many steps."""
     ev.steps_left -= len(text) >> 6
     for name in dict.fromkeys(_WORD.findall(text)):
-        found = find_name(scope, name)[0]
-        if isinstance(found, PLACES):
-            ev.forget_place(found, integers=True)
-            for place in list_reachable_places(found):
+        entity = find_name(scope, name)[0]
+        if isinstance(entity, PLACES):
+            ev.forget_place(entity, integers=True)
+            for place in list_reachable_places(entity):
                 ev.forget_place(place, integers=True)
-        elif isinstance(found, TemplateEntity | NamespaceValue):  # a static member of it, an instance of it
+        elif isinstance(entity, TemplateEntity | NamespaceValue):  # a static member of it, an instance of it
             ev.forget_globals()
 
 

@@ -21,14 +21,14 @@ def join_half_words(groups: Sequence[list[FoundDescriptor]]) -> list[list[FoundD
     """Join the words `desc[0]` and `desc[1]` into one descriptor; a `desc[1]` alone is kept."""
     lows = {_get_key(group, _LOW): group for group in groups if _is_half(group, _LOW)}
     highs = {_get_key(group, _HIGH): group for group in groups if _is_half(group, _HIGH)}
-    joined: list[list[FoundDescriptor]] = []
+    joined_groups: list[list[FoundDescriptor]] = []
     for group in groups:
         if _is_half(group, _HIGH) and _get_key(group, _HIGH) in lows:
             low = lows[_get_key(group, _HIGH)]
-            joined.append([_join(first, second) for first, second in zip(low, group, strict=False)])
+            joined_groups.append([_join(first, second) for first, second in zip(low, group, strict=False)])
         elif not (_is_half(group, _LOW) and _get_key(group, _LOW) in highs):
-            joined.append(group)
-    return joined
+            joined_groups.append(group)
+    return joined_groups
 
 
 def get_low_half(value: SymbolicInt) -> tuple[object, ...]:
@@ -44,12 +44,14 @@ def _get_key(group: Sequence[FoundDescriptor], ending: str) -> tuple[str, object
 def _is_half(group: Sequence[FoundDescriptor], ending: str) -> bool:
     """Return whether the values are 32-bit items of an array named as a descriptor."""
     name = group[0].name
-    is_long = any(found.value.const >> 32 or any(p.low >= 32 for p in found.value.pieces) for found in group)
+    is_long = any(
+        descriptor.value.const >> 32 or any(p.low >= 32 for p in descriptor.value.pieces) for descriptor in group
+    )
     return name.endswith(ending) and bool(_DESC.search(name)) and not is_long
 
 
 def _join(low: FoundDescriptor, high: FoundDescriptor) -> FoundDescriptor:
     mask = SymbolicInt(_MASK, type=ULONG)
-    first, second = (and_ints(convert_int(found.value, ULONG), mask) for found in (low, high))
+    first, second = (and_ints(convert_int(descriptor.value, ULONG), mask) for descriptor in (low, high))
     word = or_ints(first, shift_int(second, 32))
     return replace(high, name=high.name.removesuffix(_HIGH), value=word)

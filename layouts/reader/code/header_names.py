@@ -170,7 +170,7 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
     if not _LAYS_OUT.search(text):
         return "", frozenset()
     blackwell = _OF_BLACKWELL.search(text) is not None
-    fields, names = _fields_as_spelled(text, blackwell)
+    fields, names = _write_fields(text, blackwell)
     word = _find_union_word(text)
     containers = {name for name in _CONTAINED.findall(text) if name != "bitfield" or blackwell or word}
     direct = re.search(r"(?<![.\w])\w+(?:\[\w*\])?\s*(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b", text)
@@ -185,12 +185,12 @@ def find_fields_union(text: str) -> tuple[str, frozenset[str]]:
     return f"union {FIELDS_UNION} {{ {words} {' '.join(members)} }};", frozenset(identifying)
 
 
-def _fields_as_spelled(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
+def _write_fields(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
     """Return a descriptor's bit fields in C++, and the names of the fields of both formats, as the text spells them."""
 
     def spelled(*names: str) -> str:
-        each = (one for name in names for one in (f"{name}_", name))
-        return next((one for one in each if re.search(rf"\.\s*{one}\b", text)), names[0])
+        spellings = (spelling for name in names for spelling in (f"{name}_", name))
+        return next((spelling for spelling in spellings if re.search(rf"\.\s*{spelling}\b", text)), names[0])
 
     start, lead, stride = map(spelled, ("start_address", "leading_byte_offset", "stride_byte_offset"))
     base, mode = spelled("base_offset"), spelled("layout_type", "swizzle_mode", "swizzle_type", "swizzle")

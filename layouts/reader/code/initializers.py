@@ -15,8 +15,8 @@ from lanescope.reader.code.member_initialization import (
     MOST_ITEMS,
     default_members,
     initialize_member,
-    initialized_by,
     link_inner_arrays,
+    make_initial_object,
     make_initialized,
     zero_member,
     zero_value,
@@ -62,8 +62,8 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     if size is not None and 0 < size <= MOST_CELLS and followed:
         cells = [Cell(ev.make_default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
         return link_inner_arrays(ArrayValue(cells, element, name))
-    bare = replace(kind, dims=(), reference="")
-    return Pointer(make_symbol(name), bare, kind.dims[1:])
+    item_type = replace(kind, dims=(), reference="")
+    return Pointer(make_symbol(name), item_type, kind.dims[1:])
 
 
 def construct_value(
@@ -77,9 +77,9 @@ def construct_value(
     only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
     if not isinstance(only, ObjectValue) or only.record is not kind.record:
         return ev.construct_object(ev.make_instance(kind.record, ""), arguments)
-    if only.record.copies and only.held:
+    if only.record.copies and only.stored:
         return ev.copy_construct(only, ev.make_constructor_argument(arguments[0]))
-    return ev.copy_assigned(only) if only.held else only
+    return ev.copy_assigned(only) if only.stored else only
 
 
 def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
@@ -212,7 +212,7 @@ def _evaluate_items(
     object_value = ev.evaluate_expression(value, scope)
     if not isinstance(object_value, ObjectValue) or object_value.record is not element.record:
         return None
-    return [ev.copy_assigned(initialized_by(ev, object_value, value, scope))]
+    return [ev.copy_assigned(make_initial_object(ev, object_value, value, scope))]
 
 
 def _evaluate_cells(
@@ -272,9 +272,9 @@ def _construct_braced(
     ev: Evaluator, instance: ObjectValue, node: tree.ItemList, ctors: FunctionSet, scope: NameScope
 ) -> ObjectValue:
     """Evaluate T{a, b} of a class with constructors."""
-    listed = [f for f in ctors.functions if _takes_initializer_list(f)]
-    if listed and node.items:
-        return _construct_from_list(ev, instance, node, listed[0], ctors, scope)
+    list_constructors = [f for f in ctors.functions if _takes_initializer_list(f)]
+    if list_constructors and node.items:
+        return _construct_from_list(ev, instance, node, list_constructors[0], ctors, scope)
     call = tree.Call(tree.OpaqueExpression(""), tuple(value for _, value in node.items), span=node.span)
     constructed: ObjectValue = ev.construct_object(instance, ev.evaluate_typed_arguments(call, scope))
     return constructed
@@ -297,12 +297,12 @@ def _initialize_with_only_item(
     record = instance.record
     value = ev.evaluate_expression(item, scope)
     if isinstance(value, ObjectValue) and value.record is record:
-        value = initialized_by(ev, value, item, scope)
-        copied: ObjectValue = ev.copy_assigned(value) if value.held else value
+        value = make_initial_object(ev, value, item, scope)
+        copied: ObjectValue = ev.copy_assigned(value) if value.stored else value
         return copied
     if isinstance(value, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
-        lost: ObjectValue = ev.forget_members(instance)
-        return lost
+        unknown_object: ObjectValue = ev.forget_members(instance)
+        return unknown_object
     fill_aggregate(ev, instance, record, [value])
     initialized = frozenset(list(record.members)[:1])
     default_members(ev, instance, record, ev.make_this_scope(record.scope, instance, record), initialized)
@@ -343,7 +343,7 @@ def _initialize_listed_member(
         item = ev.evaluate_expression(value, scope)
         if not isinstance(item, ObjectValue) or item.record is not record:
             return False
-        ev.begin_member(place, initialized_by(ev, item, value, scope), value.span)
+        ev.begin_member(place, make_initial_object(ev, item, value, scope), value.span)
         return True
     item = ev.evaluate_initializer(value, kind, scope, member)
     if is_compound and record is None:

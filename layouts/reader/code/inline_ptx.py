@@ -54,7 +54,7 @@ Statement = PtxInstruction | RegisterDeclaration | ScopeBrace
 
 
 def join_string_literals(code: str) -> str | None:
-    """Return the text that adjacent C string literals spell; None if anything else stands among them.
+    """Return the text that adjacent C string literals spell; None if there is other text between them.
 
     >>> join_string_literals('"mov.u32 %0, 1;\\\\n" R"(exit;)"')
     'mov.u32 %0, 1;\\nexit;'
@@ -93,7 +93,7 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
 
 
 def list_statements(code: str) -> Iterator[Statement | None]:
-    """Yield the statements of a PTX text in their order, None for a label and for what is no statement."""
+    """Yield the statements of a PTX text in their order, None for a label or text that is not a statement."""
     text = strip_comments(code)
     at = 0
     while at < len(text):
@@ -114,7 +114,7 @@ def list_statements(code: str) -> Iterator[Statement | None]:
 
 
 def parse_statement(text: str) -> Statement | None:
-    """Parse a statement without its semicolon, its blanks single; None if it is a label, or no PTX."""
+    """Parse a statement without its semicolon, with single blanks; None for a label or text that is not PTX."""
     if _LABEL.match(text):
         return None
     if declared := _REGISTERS.fullmatch(text):

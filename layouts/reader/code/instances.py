@@ -81,7 +81,7 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
         return ResolvedType(decl.name)
     ev.aliases_in_progress.add(id(decl))
     home = _find_home(decl, inner) if decl.type.path[0][0] == decl.name else None
-    own = home.names.pop(decl.name) if home is not None else None  # using Storage = Storage<T>: the outer one
+    hidden_alias = home.names.pop(decl.name) if home is not None else None  # using Storage = Storage<T>: the outer one
     try:
         binding = ev.resolve_name(decl.type.path, inner, decl.type.span[0])
         shaped = decl.type.pointers or decl.type.dims or decl.type.const or decl.type.reference
@@ -93,15 +93,15 @@ def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
     finally:
         ev.aliases_in_progress.discard(id(decl))
         if home is not None:
-            home.names[decl.name] = own
+            home.names[decl.name] = hidden_alias
 
 
 def _find_home(decl: tree.Alias, inner: NameScope) -> NameScope | None:
     """Return the scope in which a name means an alias."""
     scopes = (scope for scope in inner.iterate_outward() if decl.name in scope.names)
     home = next(scopes, None)
-    found = home.names[decl.name] if home is not None else None
-    return home if isinstance(found, TemplateEntity) and found.decl is decl else None
+    entity = home.names[decl.name] if home is not None else None
+    return home if isinstance(entity, TemplateEntity) and entity.decl is decl else None
 
 
 def _make_variable_instance(ev: Evaluator, decl: tree.Declaration, inner: NameScope, key: Any) -> Cell:
@@ -200,7 +200,7 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
     """Replace a member function's declaration by its definition; an explicit specialization replaces any definition."""
     known = record.methods.get(member.name)
     functions = known.functions if known is not None else ()
-    kept = tuple(
+    overloads = tuple(
         f for f in functions if (f.body is not None and not explicit) or len(f.parameters) != len(member.parameters)
     )
     method = member
@@ -210,9 +210,9 @@ def _add_function(record: RecordType, member: tree.Function, inner: NameScope, e
     if declared is not None and any(p.default is not None for p in declared.parameters):
         method = _add_default_arguments(method, declared)
     function_set = FunctionSet((method,), inner)
-    if known is not None and kept:
+    if known is not None and overloads:
         function_set = function_set.join_functions(
-            FunctionSet(kept, known.scope, homes=tuple(known.get_home(f) for f in kept))
+            FunctionSet(overloads, known.scope, homes=tuple(known.get_home(f) for f in overloads))
         )
     record.methods[member.name] = record.scope.names[member.name] = function_set
 
@@ -239,11 +239,11 @@ def make_template_argument_value(
 def _find_supplied_entity(ev: Evaluator, name: str, scope: NameScope) -> Any:
     """Return the type or enumerator that a supplied name means; None if it means neither."""
     path: tree.Path = tuple((part, None) for part in name.split("::"))
-    found = ev.resolve_name(path, scope)
-    found = ev.find_builtin_type(path, scope) if found is None else found
-    if isinstance(found, TemplateEntity):
-        found = ev.apply_template(found, [])
-    return found if isinstance(found, Cell | ResolvedType) else None
+    entity = ev.resolve_name(path, scope)
+    entity = ev.find_builtin_type(path, scope) if entity is None else entity
+    if isinstance(entity, TemplateEntity):
+        entity = ev.apply_template(entity, [])
+    return entity if isinstance(entity, Cell | ResolvedType) else None
 
 
 def _bind_value(ev: Evaluator, parameter: tree.Parameter, argument: Any, scope: NameScope) -> Cell:
@@ -275,5 +275,5 @@ def make_argument_key(argument: Any) -> Any:
 def _add_default_arguments(function: tree.Function, declared: tree.Function) -> tree.Function:
     """Return a definition with the default arguments of its declaration."""
     pairs = zip(function.parameters, declared.parameters, strict=False)
-    parameters = [replace(mine, default=mine.default or other.default) for mine, other in pairs]
+    parameters = [replace(new, default=new.default or old.default) for new, old in pairs]
     return replace(function, parameters=tuple(parameters))

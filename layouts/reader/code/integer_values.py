@@ -79,7 +79,7 @@ def move_pointer(pointer: Pointer, by: SymbolicInt, sign: int = 1) -> Pointer:
 
 
 def get_integer(value: Any) -> SymbolicInt | None:
-    """Return a value as an integer; None if it is none (a large object, a string)."""
+    """Return a value as an integer; None if it has no integer value (a large object, a string)."""
     if isinstance(value, SymbolicInt):
         return value
     convert = _NUMBERS.get(type(value))
@@ -136,7 +136,7 @@ _NUMBERS: dict[type, Callable[[Any], SymbolicInt | None]] = {
 }
 
 
-def integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
+def get_integer_or_symbol(value: Any, kind: IntegerType = UNKNOWN) -> SymbolicInt:
     """Return a value as an integer; a symbol of an integer type for another value."""
     integer = get_integer(value)
     return integer if integer is not None else make_free(str(value), kind)

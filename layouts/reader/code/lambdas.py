@@ -30,22 +30,22 @@ def evaluate_lambda(ev: Evaluator, node: tree.Lambda, scope: NameScope) -> Funct
         elif capture.value is not None:
             inner.names[capture.name] = _capture_value(ev, capture, capture.value, scope)
         elif capture.name != "this" and not capture.by_reference:
-            found = find_name(scope, capture.name)[0]
-            if isinstance(found, PLACES):
-                value = _copy_captured(ev, ev.load_place(found, node))
-                kind = found.kind if isinstance(found, Cell) else None
+            entity = find_name(scope, capture.name)[0]
+            if isinstance(entity, PLACES):
+                value = _copy_captured(ev, ev.load_place(entity, node))
+                kind = entity.kind if isinstance(entity, Cell) else None
                 inner.names[capture.name] = Cell(value, kind, capture.name, capture.span, -1)
     return FunctionSet((node.function,), scope, captured=inner)
 
 
 def _capture_all(ev: Evaluator, node: tree.Lambda, scope: NameScope, inner: NameScope) -> None:
     """Copy the variables that a lambda with [=] uses without listing them."""
-    listed = {capture.name for capture in node.captures} | {"this"}
+    listed_names = {capture.name for capture in node.captures} | {"this"}
     for name in list_used_names(node.function):
-        found, home = find_name(scope, name)
+        entity, home = find_name(scope, name)
         member = "this" in home.names  # [=] captures `this`, not what it points to
-        if isinstance(found, PLACES) and home.owner != "namespace" and name not in listed and not member:
-            value = _copy_captured(ev, ev.load_place(found, node))
+        if isinstance(entity, PLACES) and home.owner != "namespace" and name not in listed_names and not member:
+            value = _copy_captured(ev, ev.load_place(entity, node))
             inner.names[name] = Cell(value, None, name, node.span, -1)
 
 
@@ -61,6 +61,6 @@ def _copy_captured(ev: Evaluator, value: Any) -> Any:
     """Copy a captured value; when it is destroyed is unknown."""
     if isinstance(value, ObjectValue) and value.record.ends and ev.pending_objects is not None:
         ev.pending_objects.append(value)
-    if isinstance(value, ObjectValue) and value.held and value.record.copies:
+    if isinstance(value, ObjectValue) and value.stored and value.record.copies:
         return ev.copy_assigned(value)
-    return ev.copy_assigned(value, 1 if not isinstance(value, ObjectValue) or value.held else 0)
+    return ev.copy_assigned(value, 1 if not isinstance(value, ObjectValue) or value.stored else 0)

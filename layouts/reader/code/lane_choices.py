@@ -57,9 +57,9 @@ def _find_lane(condition: tree.Expression, scope: NameScope) -> Cell | None:
     if not isinstance(condition, tree.Binary) or condition.op not in COMPARED:
         return None
     for side in (condition.left, condition.right):
-        found = find_name(scope, side.last)[0] if isinstance(side, tree.Name) and len(side.path) == 1 else None
-        if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) and _is_lane(found.value):
-            return found
+        entity = find_name(scope, side.last)[0] if isinstance(side, tree.Name) and len(side.path) == 1 else None
+        if isinstance(entity, Cell) and isinstance(entity.value, SymbolicInt) and _is_lane(entity.value):
+            return entity
     return None
 
 

@@ -105,10 +105,14 @@ def note_instance(ev: Evaluator, function: Any) -> None:
         note_instance(ev, function.yes)
         note_instance(ev, function.no)
     elif isinstance(function, FunctionSet) and function.templates is not None and function.this is None:
-        for one in function.functions:
-            noted = ev.named_instances.setdefault(id(one), [])
-            if one.templates and len(noted) < MOST_INSTANCES and not any(_is_same(other, function) for other in noted):
-                noted.append(function)
+        for declaration in function.functions:
+            instances = ev.named_instances.setdefault(id(declaration), [])
+            if (
+                declaration.templates
+                and len(instances) < MOST_INSTANCES
+                and not any(_is_same(other, function) for other in instances)
+            ):
+                instances.append(function)
 
 
 def _is_same(left: FunctionSet, right: FunctionSet) -> bool:

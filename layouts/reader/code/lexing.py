@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lanescope.cxx.source_text import blank
+
 MOST_RAW = 64  # searches for the end of unterminated raw strings in one text
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _STRING = r"\"(?:\\.|[^\"\\\n])*\""
@@ -56,11 +58,11 @@ class _RawStrings:
         self.text = text
         self.left = MOST_RAW
 
-    def find_end(self, opened: str, past: int) -> int:
+    def find_end(self, opening: str, past: int) -> int:
         """Find the end of a raw string whose opening `R"delimiter(` ends at `past`; -1 if it is unterminated."""
         if not self.left:
             return -1
-        close = f'){opened[opened.index(chr(34)) + 1 : -1]}"'
+        close = f'){opening[opening.index(chr(34)) + 1 : -1]}"'
         at = self.text.find(close, past)
         self.left -= at < 0
         return at + len(close) if at >= 0 else -1
@@ -173,3 +175,13 @@ def join_lines(text: str) -> JoinedText:
             cuts.append(length)
             lengths.append(removed)
     return JoinedText("".join(lines) + text[start:], tuple(cuts), tuple(lengths))
+
+
+def blank_open_comment(text: str) -> str:
+    """Blank an unclosed comment, which would make the parser restart repeatedly."""
+    if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
+        return text
+    for piece in find_pieces(text):
+        if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
+            return text[: piece.start] + blank(text[piece.start :])
+    return text

@@ -374,7 +374,7 @@ def _set_bytes(ev: Evaluator, arguments: list[CallArgument], call: tree.Call) ->
 def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Make and record a term for an unknown call with its values."""
     inner = ", ".join(shorten_name(value) for value in call.values)
-    listed = f"<{', '.join(map(shorten_name, call.templates))}>" if call.templates else ""
+    template_list = f"<{', '.join(map(shorten_name, call.templates))}>" if call.templates else ""
     function, target = call.node.function, call.target
     head = str(function) if isinstance(function, tree.Name) else ev.format_expression(function)
     named = [*call.named.items()]
@@ -386,8 +386,10 @@ def name_unknown_call(ev: Evaluator, call: Invocation) -> OpaqueValue:
         named.append((CALLED, target))
     if isinstance(target, OpaqueValue):
         named += [(name, kind) for name, kind in target.named if name == "::"]  # Type::function(…)
-    given = map(freeze_value, call.values) if is_cute_call(call.name) and not ev.python else call.values
-    term = OpaqueValue(f"{head}{listed}({inner})"[:120], None, call.name, tuple(given), tuple(named), call.node.span)
+    values = map(freeze_value, call.values) if is_cute_call(call.name) and not ev.python else call.values
+    term = OpaqueValue(
+        f"{head}{template_list}({inner})"[:120], None, call.name, tuple(values), tuple(named), call.node.span
+    )
     ev.record_call(term)
     return term
 

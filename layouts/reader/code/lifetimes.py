@@ -81,7 +81,7 @@ def _copy_member(ev: Evaluator, cell: Cell, argument: CallArgument) -> Any:
     if isinstance(value, ObjectValue) and value.record.copies:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
         copied = ev.copy_construct(value, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
-        copied.held = True
+        copied.stored = True
         return copied
     if isinstance(value, ArrayValue) and value.cells and _is_item_copy(value):
         cells = [Cell(_copy_member(ev, c, argument), c.kind, c.name) for c in value.cells]
@@ -127,9 +127,9 @@ def assign_into(ev: Evaluator, instance: ObjectValue, record: RecordType, argume
                 _assign_member(ev, instance.members[name], other.members[name], argument)
 
 
-def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgument) -> None:
+def _assign_member(ev: Evaluator, target: Cell, source: Cell, argument: CallArgument) -> None:
     """Assign a member with the operator= of its class."""
-    old, value = mine.value, other.value
+    old, value = target.value, source.value
     if isinstance(old, ObjectValue) and isinstance(value, ObjectValue) and old.record is value.record:
         kind = ResolvedType(value.record.name, record=value.record, arguments=value.record.arguments)
         ev.assign_into(old, old.record, replace(argument, value=value, kind=kind, where=Cell(value, kind)))
@@ -137,7 +137,7 @@ def _assign_member(ev: Evaluator, mine: Cell, other: Cell, argument: CallArgumen
         for old_item, item in zip(old.cells, value.cells, strict=True):
             _assign_member(ev, old_item, item, argument)
     else:
-        ev.write_cell(mine, ev.copy_assigned(value, 1))
+        ev.write_cell(target, ev.copy_assigned(value, 1))
 
 
 # ends ------------------------------------------------------------------------------------------------------------
@@ -209,10 +209,10 @@ def release_object(ev: Evaluator, scope: NameScope, value: Any) -> None:
 
 def destroy_temporaries(ev: Evaluator, first: int, span: tuple[int, int], returned: Any = None) -> None:
     """Run the destructors of an expression's temporaries in reverse order."""
-    for value, how in reversed(ev.temporaries[first:]):
-        if value is returned or (how == MADE and value.held):
+    for value, state in reversed(ev.temporaries[first:]):
+        if value is returned or (state == MADE and value.stored):
             continue
-        if how == PERHAPS:
+        if state == PERHAPS:
             ev.run_perhaps(partial(ev.destroy_object, value, span))
         else:
             ev.destroy_object(value, span)
@@ -271,10 +271,10 @@ def _may_write_outside(ev: Evaluator, record: RecordType) -> bool:
     if any(kind.pointers or kind.reference for kind in types):
         return True
     words = {word for f in special for word in _WORD.findall(ev.text[slice(*f.span)])}
-    return not words.isdisjoint({*_variables_in(record.scope), *_variables_in(ev.globals)})
+    return not words.isdisjoint({*_list_variables(record.scope), *_list_variables(ev.globals)})
 
 
-def _variables_in(scope: NameScope) -> list[str]:
+def _list_variables(scope: NameScope) -> list[str]:
     """Return the names of a scope's variables that are not constant."""
     return [name for name, value in scope.names.items() if isinstance(value, Cell) and not value.const]
 

@@ -35,13 +35,13 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
     A using directive makes the names of its namespace visible in the innermost namespace that encloses both:
     [namespace.udir].
     """
-    shown: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
+    used_namespaces: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
     inner: NameScope | None = scope
     below: Any = None  # an enclosing class with a base that is not in the text
     while inner is not None:
         chosen: tuple[Any, NameScope] | None = None
-        if inner.using or shown:
-            chosen = _find_here(inner, name, accepts, shown)
+        if inner.using or used_namespaces:
+            chosen = _find_here(inner, name, accepts, used_namespaces)
         elif name in inner.names and (accepts is None or accepts(inner.names[name], inner)):
             chosen = inner.names[name], inner
         if chosen is not None:
@@ -55,15 +55,15 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
 
 
 def _find_here(
-    inner: NameScope, name: str, accepts: Accepts | None, shown: list[tuple[NameScope, NameScope]]
+    inner: NameScope, name: str, accepts: Accepts | None, used_namespaces: list[tuple[NameScope, NameScope]]
 ) -> tuple[Any, NameScope] | None:
     """Find a name in one scope and in the namespaces visible there; None if it is not declared.
 
-    shown is extended by the using directives of the scope.
+    used_namespaces is extended by the using directives of the scope.
     """
     meanings = [(inner.names[name], inner)] if name in inner.names else []
-    shown += [(_find_common_namespace(inner, used), used) for used in inner.using]
-    for where, used in shown:
+    used_namespaces += [(_find_common_namespace(inner, used), used) for used in inner.using]
+    for where, used in used_namespaces:
         if where is inner:
             meanings += _find_in_namespace(used, name, {id(inner)})
     return _choose_meaning([meaning for meaning in meanings if accepts is None or accepts(*meaning)])

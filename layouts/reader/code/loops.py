@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
-from lanescope.reader.code.integer_values import integer_or_symbol
+from lanescope.reader.code.integer_values import get_integer_or_symbol
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -48,7 +48,7 @@ def _get_step_limit(ev: Evaluator) -> int:
 
 def _count_findings(ev: Evaluator) -> int:
     """Count the findings so far; a loop that adds some runs fewer iterations."""
-    return len(ev.descriptors) + len(ev.assembled) + len(ev.bodiless_calls)
+    return len(ev.descriptors) + len(ev.asm_runs) + len(ev.bodiless_calls)
 
 
 @dataclass(slots=True)
@@ -71,25 +71,25 @@ class LoopRun:
     bounded: bool = True
     complete: bool = False
 
-    def limit(self, ev: Evaluator) -> None:
+    def limit_iterations(self, ev: Evaluator) -> None:
         """Limit the iterations to those of a loop with an unknown bound."""
         self.most = min(self.most, _get_free_limit(ev))
 
-    def finds(self, ev: Evaluator) -> bool:
+    def has_findings(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings."""
         return _count_findings(ev) > self.findings_before
 
     def is_over(self, ev: Evaluator) -> bool:
         """Return whether no further iteration is run."""
-        spent = self.start - ev.steps_left > self.budget
-        if self.turn >= self.most or (self.turn >= self.few and (self.finds(ev) or spent)):
+        is_spent = self.start - ev.steps_left > self.budget
+        if self.turn >= self.most or (self.turn >= self.few and (self.has_findings(ev) or is_spent)):
             return True
-        return spent and self.turn >= LEAST_TURNS and not ev.python and not self._matters(ev)
+        return is_spent and self.turn >= LEAST_TURNS and not ev.python and not self._has_relevant_findings(ev)
 
-    def _matters(self, ev: Evaluator) -> bool:
+    def _has_relevant_findings(self, ev: Evaluator) -> bool:
         """Return whether the loop has added findings other than calls unrelated to descriptors and loads."""
-        made = len(ev.bodiless_calls) - self.calls_before
-        matters = _count_findings(ev) - self.findings_before > made
+        new_calls = len(ev.bodiless_calls) - self.calls_before
+        matters = _count_findings(ev) - self.findings_before > new_calls
         return matters or any(_MATTERS.search(call.term.head) for call in ev.bodiless_calls[self.calls_before :])
 
 
@@ -101,10 +101,10 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         _note_possible_return(ev, loop)
         ev.leave_block(scope, None)
         return None
-    few = _get_iteration_limit(ev)
+    limit = _get_iteration_limit(ev)
     variable = find_loop_variable(loop, scope)
-    most = few if ev.python else MOST_QUIET
-    run = LoopRun(variable, few, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
+    most = limit if ev.python else MOST_QUIET
+    run = LoopRun(variable, limit, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
     first = len(ev.write_log)
     target = JumpTarget(True, len(ev.branches))
     ev.jump_targets.append(target)
@@ -121,7 +121,7 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
         early_exit = None
     early_exit = ev.join_breaks(target.breaks, early_exit)
     if not run.complete:
-        ev.cut.add(run.variable.name if run.variable is not None else "")
+        ev.cut_variables.add(run.variable.name if run.variable is not None else "")
         _forget_open_loop(ev, loop, journal, scope, run.bounded)
         _note_possible_return(ev, loop)
     ev.leave_block(scope, early_exit)
@@ -135,7 +135,7 @@ def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target
         if inner is None:
             return None
         if run.variable is not None:
-            ev.loops[-1] = (run.variable.name, integer_or_symbol(run.variable.value, BOOL))
+            ev.loops[-1] = (run.variable.name, get_integer_or_symbol(run.variable.value, BOOL))
         early_exit = _run_body(ev, loop.body, inner, target)
         if early_exit is not None:
             run.complete = run.bounded
@@ -145,8 +145,8 @@ def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target
         run.turn += 1
         if not run.bounded and run.turn >= 2 and _count_findings(ev) == run.findings_before:
             return None
-        if loop.condition is None and run.finds(ev):
-            run.limit(ev)
+        if loop.condition is None and run.has_findings(ev):
+            run.limit_iterations(ev)
 
 
 def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> NameScope | None:
@@ -154,14 +154,14 @@ def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> Na
     inner = scope
     if loop.condition is None:
         if run.variable is None and ev.python:
-            run.limit(ev)
+            run.limit_iterations(ev)
     elif run.turn or not loop.late:
         inner = NameScope(scope)
         goes_on = ev.decide_condition(loop.condition, inner)[1]
         if goes_on is None:
-            run.limit(ev)
+            run.limit_iterations(ev)
             run.bounded = False
-            ev.endless.add(run.variable.name if run.variable is not None else "")
+            ev.unbounded_variables.add(run.variable.name if run.variable is not None else "")
         elif not goes_on:
             ev.leave_block(inner, None)
             run.complete = run.bounded
@@ -245,10 +245,10 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
     """Make unknown what a statement assigns anywhere, run or not."""
     summary = ev.summaries.get_summary(statement)
     for name in sorted(summary.names):  # the order numbers the fresh names
-        found = find_name(scope, name)[0]
-        if isinstance(found, PLACES):
-            inner = found.value if isinstance(found, Cell) else None
-            ev.forget_place(found, integers=not isinstance(inner, ArrayValue))
+        entity = find_name(scope, name)[0]
+        if isinstance(entity, PLACES):
+            inner = entity.value if isinstance(entity, Cell) else None
+            ev.forget_place(entity, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
 
@@ -382,7 +382,7 @@ def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:
 
 def _list_filled_arrays(statement: tree.Statement) -> set[str]:
     """Return the arrays in which each iteration of a counting loop writes only the item of its loop variable."""
-    counter = _counter(statement)
+    counter = _find_counter(statement)
     if counter is None or not isinstance(statement, Loop):
         return set()
     written: dict[str, bool] = {}
@@ -393,8 +393,8 @@ def _list_filled_arrays(statement: tree.Statement) -> set[str]:
     return {name for name, fits in written.items() if fits}
 
 
-def _counter(statement: tree.Statement) -> str | None:
-    """Return the name of the variable that a loop counts up; None if there is none."""
+def _find_counter(statement: tree.Statement) -> str | None:
+    """Return the name of the variable that a loop counts up, or None."""
     if not isinstance(statement, Loop):
         return None
     step = (

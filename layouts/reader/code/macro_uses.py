@@ -88,15 +88,15 @@ class MacroUses:
         """Return whether a replacement is one parenthesized expression, or a use of a macro that is."""
         for _ in range(len(self.macros) + 1):
             body = macro.body
-            called = len(body) > 1 and body[0].kind == "name"
+            is_call = len(body) > 1 and body[0].kind == "name"
             depth = 0
-            for n, token in enumerate(body[called:]):
+            for n, token in enumerate(body[is_call:]):
                 depth += (token.text == "(") - (token.text == ")")
-                if not depth and n < len(body) - called - 1:
+                if not depth and n < len(body) - is_call - 1:
                     return False
             if not body or depth or body[-1].text != ")":
                 return False
-            if not called:
+            if not is_call:
                 return True
             following = self.macros.get(body[0].text)
             if following is None or following.parameters is None:

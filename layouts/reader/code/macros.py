@@ -312,10 +312,10 @@ class MacroExpander:
         return part, at + 1
 
 
-def _find_close(body: list[PreprocessingToken], opened: int) -> int:
+def _find_close(body: list[PreprocessingToken], opening: int) -> int:
     """Return the index after the parenthesis that closes the one at `opened`, or the end."""
     depth = 0
-    for past in range(opened, len(body)):
+    for past in range(opening, len(body)):
         depth += (body[past].text == "(") - (body[past].text == ")")
         if not depth:
             return past + 1

@@ -81,7 +81,7 @@ def _initialize_member(
     kind = ev.resolve_type(declared.type, scope) if declared.type else None
     first = declared.value
     value = ev.evaluate_full_expression(lambda: ev.evaluate_initializer(first, kind, scope, name), first.span)
-    ev.begin_member(place, initialized_by(ev, value, first, scope), first.span)
+    ev.begin_member(place, make_initial_object(ev, value, first, scope), first.span)
 
 
 def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
@@ -103,15 +103,15 @@ def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
         ev.store_value(place, value, span)
 
 
-def initialized_by(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
+def make_initial_object(ev: Evaluator, value: Any, expression: tree.Expression, scope: NameScope) -> Any:
     """Return the object that initializes a variable or member: a copy if the expression names an object."""
-    named = isinstance(value, ObjectValue) and (value.held or is_named_object(expression))
+    named = isinstance(value, ObjectValue) and (value.stored or is_named_object(expression))
     if named and value.record.copies and not ev.python:
         value = ev.copy_construct(value, ev.make_copy_argument(expression, scope, value))
     return value
 
 
-def _start_values(
+def _evaluate_first_values(
     ev: Evaluator, values: tuple[tree.Expression, ...], kind: ResolvedType | None, scope: NameScope
 ) -> list[Any]:
     """Evaluate the values of a constructor's list for one member."""
@@ -132,7 +132,7 @@ def initialize_member(
     if kind is not None and kind.reference:
         _bind_reference_member(ev, place, name, kind, values, scope)
     elif kind is not None and kind.record is not None and not kind.dims and not kind.pointers:
-        _start_object(ev, place, kind, declared, values, scope)
+        _construct_member(ev, place, kind, declared, values, scope)
     elif kind is not None and (kind.dims or (kind.record is None and len(values) > 1)):
         items = tree.ItemList(tuple(("", value) for value in values))
         ev.store_value(place, ev.evaluate_initializer(items, kind, scope, name), declared.span)
@@ -142,7 +142,7 @@ def initialize_member(
         ev.store_value(place, SymbolicInt(0), declared.span)
 
 
-def _start_object(
+def _construct_member(
     ev: Evaluator,
     place: Any,
     kind: ResolvedType,
@@ -153,7 +153,7 @@ def _start_object(
     """Construct a member that is an object."""
     inner = place.value if isinstance(place, Cell) else None
     if not isinstance(inner, ObjectValue) or any(isinstance(v, tree.ItemList) for v in values):
-        value = ev.construct_value(kind, _start_values(ev, values, None, scope), declared, scope)
+        value = ev.construct_value(kind, _evaluate_first_values(ev, values, None, scope), declared, scope)
         ev.begin_member(place, value, declared.span)
         return
     typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)
@@ -161,7 +161,7 @@ def _start_object(
     if (
         isinstance(only, ObjectValue)
         and only.record is inner.record
-        and not only.held
+        and not only.stored
         and typed_arguments[0].where is None
     ):
         ev.write_cell(place, ev.copy_assigned(only))  # the same object
@@ -206,5 +206,5 @@ def link_inner_arrays(array: ArrayValue) -> ArrayValue:
         if isinstance(cell.value, ArrayValue):
             cell.value.inside = array
         elif isinstance(cell.value, ObjectValue):
-            cell.value.held = True
+            cell.value.stored = True
     return array

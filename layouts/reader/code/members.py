@@ -161,9 +161,9 @@ def get_pointed_object(ev: Evaluator, owner: Any, at: tree.Member) -> Any:
     return owner
 
 
-def find_qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: NameScope) -> Any:
+def find_qualified_member(ev: Evaluator, owner: Any, at: tree.Member, scope: NameScope) -> Any:
     """Evaluate object.Base::name: a function of the base, or a member that no derived class hides."""
-    value = ev.load_place(whole, at.value) if isinstance(whole, PLACES) else whole
+    value = ev.load_place(owner, at.value) if isinstance(owner, PLACES) else owner
     base = ev.resolve_name(at.owner, scope, at.span[0])
     record = base.record if isinstance(base, ResolvedType) else None
     if not isinstance(value, ObjectValue) or record is None:
@@ -171,7 +171,7 @@ def find_qualified_member(ev: Evaluator, whole: Any, at: tree.Member, scope: Nam
     if at.name in record.methods:
         return replace(record.methods[at.name], this=value)
     if record is value.record or at.name not in value.record.hidden:
-        return ev.find_member(whole, at.name, at.span)
+        return ev.find_member(owner, at.name, at.span)
     return OpaqueValue(ev.format_expression(at), span=at.span)
 
 
@@ -191,9 +191,9 @@ def find_member(ev: Evaluator, owner: Any, name: str, span: Span, templates: Any
     if isinstance(value, TemplateEntity):
         made_kind = ev.resolve_type(tree.Type(((value.decl.name, None),)), value.scope)
         return ev.find_member(made_kind, name, span) if made_kind.record else OpaqueValue(f"{value.decl.name}.{name}")
-    found = _find_value_member(ev, value, name, templates)
-    if found is not None:
-        return found
+    member = _find_value_member(ev, value, name, templates)
+    if member is not None:
+        return member
     if name in CONSTANTS:
         return SymbolicInt(CONSTANTS[name], INT, origin=(span,))
     return _make_unknown_member(ev, value, name, span, templates)
@@ -253,8 +253,8 @@ def _find_object_member(ev: Evaluator, value: ObjectValue, name: str, span: Span
         if base.scope.names.get(name) is not None:
             return ev.evaluate_later_member(base.scope, name)
     if ev.python:
-        made = value.members[name] = Cell(OpaqueValue(f"{value.store.name or record.name}.{name}"), name=name)
-        return made
+        member = value.members[name] = Cell(OpaqueValue(f"{value.store.name or record.name}.{name}"), name=name)
+        return member
     owner = (value,) if record.opaque else ()
     return OpaqueValue(
         f"{value.store.name or record.name}.{name}", head=name if owner else "", span=span, arguments=owner

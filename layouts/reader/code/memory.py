@@ -57,13 +57,13 @@ class OutsideMemory:
         """
         base: LinearExpression = pointer.base
         size = _count_bytes(pointer)
-        found: list[_MemoryPlace] = []
+        aliases: list[_MemoryPlace] = []
         for terms in dict.fromkeys(terms for name in dict(base.terms) or ("",) for terms in self._named.get(name, ())):
-            places = [one for one in self._alike[terms] if one.cell.value is not LOST]
+            places = [candidate for candidate in self._alike[terms] if candidate.cell.value is not LOST]
             if terms == base.terms:
-                places = [one for one in places if -size < base.const - one.first < one.size]
-            found += places
-        return (place.cell for place in sorted(found, key=lambda place: place.number) if place.key != key)
+                places = [candidate for candidate in places if -size < base.const - candidate.first < candidate.size]
+            aliases += places
+        return (place.cell for place in sorted(aliases, key=lambda place: place.number) if place.key != key)
 
     def list_same_names(self, pointer: Pointer) -> Iterator[Cell]:
         """Yield the cells of all places whose addresses have a name of a pointer's and that are not lost."""

@@ -11,7 +11,7 @@ from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
 from lanescope.reader.code.cute_mmas import MEMBER_TYPES, find_member_type
 from lanescope.reader.code.cute_values import CuteEvaluator, freeze_value, is_cute_value, is_size_call
-from lanescope.reader.code.integer_values import integer_or_symbol
+from lanescope.reader.code.integer_values import get_integer_or_symbol
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
 from lanescope.reader.code.number_classes import is_number_class
 from lanescope.reader.code.records import lay_out_record
@@ -60,17 +60,17 @@ def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> An
     (name, template_arguments), *rest = path
     if not name and rest:  # ::name
         (name, template_arguments), *rest = rest
-        found, home = find_in(ev.globals, name)
+        entity, home = find_in(ev.globals, name)
     else:
-        found, home = _find_qualified(ev, scope, name, bool(rest), at)
-    if found is None and rest:
+        entity, home = _find_qualified(ev, scope, name, bool(rest), at)
+    if entity is None and rest:
         return ev.prelude.names.get(path[-1][0]) if path[-1][1] is None else None
-    found = _make_instance_of(ev, _get_own_meaning(ev, found, home, name), template_arguments, scope)
+    entity = _make_instance_of(ev, _get_own_meaning(ev, entity, home, name), template_arguments, scope)
     for name, template_arguments in rest:
-        if found is None:
+        if entity is None:
             return None
-        found = _make_instance_of(ev, _find_below(ev, found, name, scope), template_arguments, scope)
-    return found
+        entity = _make_instance_of(ev, _find_below(ev, entity, name, scope), template_arguments, scope)
+    return entity
 
 
 def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool, at: int) -> tuple[Any, NameScope]:
@@ -88,10 +88,10 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
             known = min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
         return not at or known <= at
 
-    found, home = find_name(scope, name, declared)
-    if found is None and at:
+    entity, home = find_name(scope, name, declared)
+    if entity is None and at:
         return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
-    return found, home
+    return entity, home
 
 
 def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> Any:
@@ -102,7 +102,7 @@ def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> 
 def _make_instance_of(
     ev: Evaluator, entity: Any, expressions: tuple[tree.Expression, ...] | None, scope: NameScope
 ) -> Any:
-    """Apply template arguments to a template; note a misread expression if the name is no template."""
+    """Apply template arguments to a template; note a misread expression if the name is not a template."""
     if isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.Declaration):
         return ev.apply_template(entity, ev.evaluate_template_arguments(expressions or (), scope))
     if expressions is None or entity is None:
@@ -141,11 +141,11 @@ def evaluate_template_argument(ev: Evaluator, expression: tree.Expression, scope
         plain = not isinstance(expression, tree.Type) or not (
             expression.pointers or expression.dims or expression.reference
         )
-        found = ev.resolve_name(expression.path, scope, expression.span[0]) if plain else None
-        if isinstance(found, TemplateEntity) and found.parameters:
-            return found
-        if isinstance(found, ParameterPack):
-            return found
+        entity = ev.resolve_name(expression.path, scope, expression.span[0]) if plain else None
+        if isinstance(entity, TemplateEntity) and entity.parameters:
+            return entity
+        if isinstance(entity, ParameterPack):
+            return entity
     return ev.evaluate_expression(expression, scope)
 
 
@@ -157,7 +157,7 @@ def expand_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> li
 def make_pack_scopes(ev: Evaluator, pattern: Any, scope: NameScope) -> list[NameScope]:
     """Make a scope for each element of the packs that an expression names."""
     packs = {
-        name: found for name in _list_names(pattern) if isinstance(found := find_name(scope, name)[0], ParameterPack)
+        name: entity for name in _list_names(pattern) if isinstance(entity := find_name(scope, name)[0], ParameterPack)
     }
     if not packs:
         return []
@@ -242,7 +242,7 @@ def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
         if kind is not None and member.type and member.type.name != "auto":
             value = ev.convert_to_kind(value, kind, member.span, name)
         if isinstance(value, ObjectValue):
-            value.held = True
+            value.stored = True
         cell = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
         _forget_initialization_order(ev, cell, member, inner, first)
         if ev.is_changed_before_entry(member):
@@ -286,7 +286,7 @@ def _is_global_variable(value: Any) -> bool:
 def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Resolve a type in a scope."""
     dims = tuple(
-        SymbolicInt(0, ULONG) if size is None else integer_or_symbol(ev.evaluate_expression(size, scope))
+        SymbolicInt(0, ULONG) if size is None else get_integer_or_symbol(ev.evaluate_expression(size, scope))
         for size in type_node.dims
     )
     base = _resolve_base_type(ev, type_node, scope)
@@ -329,8 +329,8 @@ def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) ->
         outer = ev.find_builtin_type(type_node.path[:-1], scope)
         inner = traits.find_trait_member(outer, "type") if outer is not None else None
         return inner if isinstance(inner, ResolvedType) else ResolvedType(name, unbound=True)
-    found = ev.find_builtin_type(type_node.path, scope)
-    return found or _find_mma_member(ev, type_node, scope) or ResolvedType(name)
+    builtin_type = ev.find_builtin_type(type_node.path, scope)
+    return builtin_type or _find_mma_member(ev, type_node, scope) or ResolvedType(name)
 
 
 def _find_mma_member(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType | None:

@@ -17,7 +17,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.definitions import DEFINITIONS
-from lanescope.reader.code.evaluation import BUDGET, make_evaluator
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.integer_values import get_integer
@@ -25,6 +24,7 @@ from lanescope.reader.code.predefined import ARCHITECTURE
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.source import PreparedSource
+from lanescope.reader.code.statement_run import BUDGET, make_evaluator
 from lanescope.reader.code.symbolic_integers import make_free
 from lanescope.reader.code.tree_statements import Block, UnreadText
 from lanescope.reader.code.values import NamespaceValue, OpaqueValue
@@ -70,9 +70,9 @@ def read_constants(
         for macros in _list_defines(text, defines or {})
         for leaf in list_leaves(make_variants(Preprocessor(text + probes, _PATIENCE, macros)))
     ]
-    found = [_read_leaf(text + probes, leaf, names) for leaf in leaves]
+    constants_by_variant = [_read_leaf(text + probes, leaf, names) for leaf in leaves]
     for name in names:
-        values = {constants[name].value for constants in found}
+        values = {constants[name].value for constants in constants_by_variant}
         if len(values) > 1:
             raise LayoutError(
                 "open_constant",
@@ -80,7 +80,7 @@ def read_constants(
                 "Define the macro in `defines`.",
                 name,
             )
-    return found[0]
+    return constants_by_variant[0]
 
 
 def _list_defines(text: str, defines: Mapping[str, str]) -> list[Mapping[str, str]]:
@@ -218,14 +218,14 @@ def _walk_block(statement: tree.Statement | None) -> Iterator[tree.Statement]:
 def _find_inside(ev: Evaluator, owners: tuple[_Owner, ...], name: str) -> list[tuple[str, int | None]]:
     """Return (owner, value) of the templates and functions that define a name; value None if it is unknown."""
     *qualifiers, last = name.split("::")
-    found = []
+    constants = []
     for owner in owners:
         if last in owner.names and (not qualifiers or owner.path[-len(qualifiers) :] == tuple(qualifiers)):
             inner = _open_owner(ev, owner)
             cell = inner.names.get(last)
             integer = get_integer(cell.value) if isinstance(cell, Cell) else None
-            found.append(("::".join(owner.path), integer.known if integer is not None else None))
-    return found
+            constants.append(("::".join(owner.path), integer.known if integer is not None else None))
+    return constants
 
 
 def _open_owner(ev: Evaluator, owner: _Owner) -> NameScope:

@@ -20,7 +20,7 @@ def is_number_class(name: str) -> bool:
     return any(name.rpartition("::")[2] in library for library in _LIBRARIES)
 
 
-def are_other_classes(one: str, two: str) -> bool:
+def are_other_classes(left: str, right: str) -> bool:
     """Return whether two names mean distinct classes of one library."""
-    mine, other = one.rpartition("::")[2], two.rpartition("::")[2]
-    return mine != other and any(mine in library and other in library for library in _LIBRARIES)
+    left_name, right_name = left.rpartition("::")[2], right.rpartition("::")[2]
+    return left_name != right_name and any(left_name in library and right_name in library for library in _LIBRARIES)

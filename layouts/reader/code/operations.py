@@ -11,7 +11,13 @@ from lanescope.cxx.integers import BOOL, INT, LONG, find_common_type, promote
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.branches import is_none, is_real
 from lanescope.reader.code.header_names import THREADS
-from lanescope.reader.code.integer_values import get_integer, identify_place, integer_or_symbol, make_size, move_pointer
+from lanescope.reader.code.integer_values import (
+    get_integer,
+    get_integer_or_symbol,
+    identify_place,
+    make_size,
+    move_pointer,
+)
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
@@ -49,33 +55,33 @@ def apply_operator(
                 return result
         if not ev.python:
             left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
-    one, two = get_integer(left), get_integer(right)
-    if one is None or two is None or _is_hidden(op, one, two):
+    left_int, right_int = get_integer(left), get_integer(right)
+    if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
     if is_real(left) or is_real(right):
         return _operate_reals(ev, op, at)
     if op in ("|", "|=", "+", "^"):
-        one, two = mark_value(ev, one, left_at), mark_value(ev, two, right_at)
-    ev.check_operation(op, one, two, at)
-    result = ev.apply_integer_operator(op, one, two)
+        left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
+    ev.check_operation(op, left_int, right_int, at)
+    result = ev.apply_integer_operator(op, left_int, right_int)
     if (
         result.pieces
         and op in c_integers.COMPARED
         and (isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue))
     ):
         return symbolic_integers.make_opaque(
-            ev.format_expression(at), BOOL, one, two
+            ev.format_expression(at), BOOL, left_int, right_int
         )  # the grammar reads f<2>::value as two comparisons
-    return _shared_out(op, result)
+    return _name_thread_parts(op, result)
 
 
 def _is_plain_integer(value: Any) -> bool:
-    """Return whether a value is an integer that no rule of `_RULES` is about: one that is of no enumeration."""
+    """Return whether a value is an integer but not an enumerator, so that no rule of `_RULES` applies."""
     return type(value) is SymbolicInt and value.type.underlying is None
 
 
 def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any, Any]:
-    """Return (left, right) with arrays decayed to pointers where the operator needs it."""
+    """Return (left, right), with arrays decayed to pointers if the operator needs it."""
     if isinstance(left, ArrayValue) and left.name == "" and left.element is not None:
         left = ev.decay_array(left)
     if isinstance(left, Pointer) and op == "-" and isinstance(right, ArrayValue) and right.typed is None:
@@ -83,9 +89,9 @@ def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any,
     return left, right
 
 
-def _is_hidden(op: str, one: SymbolicInt, two: SymbolicInt) -> bool:
+def _is_hidden(op: str, left: SymbolicInt, right: SymbolicInt) -> bool:
     """Return whether the operator is one of an enum class that is not in the text."""
-    return op not in c_integers.COMPARED and (one.type.scoped or two.type.scoped)
+    return op not in c_integers.COMPARED and (left.type.scoped or right.type.scoped)
 
 
 def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt | OpaqueValue:
@@ -95,8 +101,8 @@ def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt |
     return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), ResolvedType("double", None, 64))
 
 
-def _shared_out(op: str, integer: SymbolicInt) -> SymbolicInt:
-    """Return a number in terms of the thread's parts that shifts, quotients and masks take of it."""
+def _name_thread_parts(op: str, integer: SymbolicInt) -> SymbolicInt:
+    """Return an operand with shifted, divided or masked thread indices as new symbols."""
     if op in (">>", "/"):
         return symbolic_integers.divide_as_symbol(integer, THREADS)
     return symbolic_integers.round_as_symbol(integer) if op in ("&", "*", "<<") else integer
@@ -122,7 +128,7 @@ def _move_address(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
 def _subtract_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
     """Count the elements between two pointers."""
     both = isinstance(left, Pointer) and isinstance(right, Pointer)
-    return _apart(ev, left, right, at) if both and op == "-" and not ev.python else None
+    return _count_elements_between(ev, left, right, at) if both and op == "-" and not ev.python else None
 
 
 def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
@@ -132,7 +138,7 @@ def _move_pointer(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expres
         if step is not None:
             return move_pointer(left, step, _SIGNS[op])
     if op == "+" and isinstance(right, Pointer) and get_integer(left) is not None:
-        return move_pointer(right, integer_or_symbol(left))
+        return move_pointer(right, get_integer_or_symbol(left))
     return None
 
 
@@ -147,7 +153,7 @@ def _move_array(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expressi
         return None
     if ev.python:
         return OpaqueValue(ev.format_expression(at))
-    return move_pointer(ev.decay_array(left), integer_or_symbol(right), _SIGNS[op])
+    return move_pointer(ev.decay_array(left), get_integer_or_symbol(right), _SIGNS[op])
 
 
 def _apply_own(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
@@ -218,7 +224,7 @@ def convert_object_to_number(ev: Evaluator, value: Any) -> Any:
     return value
 
 
-def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
+def _count_elements_between(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) -> Any:
     """Return the number of elements between two pointers."""
     if left.array is not None and left.array is right.array and left.at is not None and right.at is not None:
         return symbolic_integers.convert_int(symbolic_integers.add_ints(left.at, right.at, -1), LONG)
@@ -228,13 +234,13 @@ def _apart(ev: Evaluator, left: Pointer, right: Pointer, at: tree.Expression) ->
 
 
 def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) -> SymbolicInt:
-    """Note of a number where the text writes it."""
+    """Mark a number with its place in the text."""
     return ev.mark_operand(value, at.span) if at is not None else value
 
 
-def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to integers; a Python integer that grows too large becomes unknown."""
-    result = _apply_binary(ev, op, one, two)
+    result = _apply_binary(ev, op, left, right)
     return (
         result
         if result.const.bit_length() <= symbolic_integers.MOST_BITS
@@ -242,92 +248,94 @@ def apply_integer_operator(ev: Evaluator, op: str, one: SymbolicInt, two: Symbol
     )
 
 
-def _apply_binary(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def _apply_binary(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to two integers."""
-    kind = find_common_type(one.type, two.type)
+    kind = find_common_type(left.type, right.type)
     match op:
         case "+" | "-":
-            return symbolic_integers.add_ints(one, two, 1 if op == "+" else -1)
+            return symbolic_integers.add_ints(left, right, 1 if op == "+" else -1)
         case "|":
-            return symbolic_integers.or_ints(one, two)
+            return symbolic_integers.or_ints(left, right)
         case "&":
-            return symbolic_integers.and_ints(one, two)
+            return symbolic_integers.and_ints(left, right)
         case "^":
-            return symbolic_integers.xor_ints(one, two)
+            return symbolic_integers.xor_ints(left, right)
         case "*":
-            return symbolic_integers.multiply_ints(one, two)
+            return symbolic_integers.multiply_ints(left, right)
         case "<<" | ">>":
-            return _apply_shift(ev, op, one, two)
+            return _apply_shift(ev, op, left, right)
         case "/" | "//":
-            return symbolic_integers.divide_ints(one, two, op)
+            return symbolic_integers.divide_ints(left, right, op)
         case "%":
-            return symbolic_integers.get_remainder(one, two)
-        case "**" if one.known is not None and two.known is not None:
-            result = c_integers.compute_binary("**", one.known, c_integers.PYTHON, two.known, c_integers.PYTHON)
+            return symbolic_integers.get_remainder(left, right)
+        case "**" if left.known is not None and right.known is not None:
+            result = c_integers.compute_binary("**", left.known, c_integers.PYTHON, right.known, c_integers.PYTHON)
             if result.value is not None:
                 return SymbolicInt(result.value, kind)
         case "<" | ">" | "<=" | ">=" | "==" | "!=":
-            truth = symbolic_integers.compare_ints(op, one, two)
+            truth = symbolic_integers.compare_ints(op, left, right)
             if truth is not None:
                 return SymbolicInt(int(truth), BOOL)
-            a, b = symbolic_integers.convert_int(one, kind), symbolic_integers.convert_int(two, kind)
+            a, b = symbolic_integers.convert_int(left, kind), symbolic_integers.convert_int(right, kind)
             return symbolic_integers.make_opaque(
                 f"{symbolic_integers.format_factor(a)} {op} {symbolic_integers.format_factor(b)}", BOOL, a, b
             )
     return symbolic_integers.make_opaque(
-        f"{symbolic_integers.format_factor(one)} {op} {symbolic_integers.format_factor(two)}", kind, one, two
+        f"{symbolic_integers.format_factor(left)} {op} {symbolic_integers.format_factor(right)}", kind, left, right
     )
 
 
-def _apply_shift(ev: Evaluator, op: str, one: SymbolicInt, two: SymbolicInt) -> SymbolicInt:
+def _apply_shift(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Shift an integer."""
-    kind = promote(one.type)
-    by = two.known
-    one = symbolic_integers.convert_int(one, kind)
+    kind = promote(left.type)
+    by = right.known
+    left = symbolic_integers.convert_int(left, kind)
     if by is None or by > c_integers.MOST_SHIFT or (by < 0 and not kind.bits):
         return symbolic_integers.make_opaque(
-            f"{symbolic_integers.format_factor(one)} {op} {symbolic_integers.format_factor(two)}", kind, one, two
+            f"{symbolic_integers.format_factor(left)} {op} {symbolic_integers.format_factor(right)}", kind, left, right
         )
-    if kind == UNKNOWN and one.known is not None and not INT.can_hold(one.known << by if op == "<<" else one.known):
+    if kind == UNKNOWN and left.known is not None and not INT.can_hold(left.known << by if op == "<<" else left.known):
         return symbolic_integers.make_opaque(
-            f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two
+            f"{symbolic_integers.format_factor(left)} {op} {by}", kind, left, right
         )  # it may have 32 bits
     if kind.bits and not 0 <= by < kind.bits:
-        return _shift_too_far(op, one, two, kind, by)
-    result = symbolic_integers.shift_int(one, by if op == "<<" else -by)
-    low = by if op == "<<" and one.known is not None and not one.known else result.low
-    origin = _origin_of_both(one, two)
+        return _shift_too_far(op, left, right, kind, by)
+    result = symbolic_integers.shift_int(left, by if op == "<<" else -by)
+    low = by if op == "<<" and left.known is not None and not left.known else result.low
+    origin = _join_both_origins(left, right)
     return SymbolicInt(
         result.const, kind, result.pieces, low=low, marks=result.marks, origin=origin, assumed=result.assumed
     )
 
 
-def _shift_too_far(op: str, one: SymbolicInt, two: SymbolicInt, kind: c_integers.IntegerType, by: int) -> SymbolicInt:
+def _shift_too_far(
+    op: str, left: SymbolicInt, right: SymbolicInt, kind: c_integers.IntegerType, by: int
+) -> SymbolicInt:
     """Shift by at least the width: undefined in C++; PTX's shl gives 0, shr gives 0 or the sign."""
-    signed = op == ">>" and not symbolic_integers.is_nonnegative(one)
-    if one.known is None and (signed or kind == UNKNOWN):
-        return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(one)} {op} {by}", kind, one, two)
-    shifted = c_integers.compute_shift(op, one.known or 0, kind, by).value or 0
-    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_origin_of_both(one, two))
+    signed = op == ">>" and not symbolic_integers.is_nonnegative(left)
+    if left.known is None and (signed or kind == UNKNOWN):
+        return symbolic_integers.make_opaque(f"{symbolic_integers.format_factor(left)} {op} {by}", kind, left, right)
+    shifted = c_integers.compute_shift(op, left.known or 0, kind, by).value or 0
+    return SymbolicInt(shifted, kind, low=by if op == "<<" and by > 0 else 0, origin=_join_both_origins(left, right))
 
 
-def _origin_of_both(one: SymbolicInt, two: SymbolicInt) -> tuple[Any, ...]:
+def _join_both_origins(left: SymbolicInt, right: SymbolicInt) -> tuple[Any, ...]:
     """Join the origins of two integers."""
-    return tuple(dict.fromkeys((*one.origin, *two.origin)))[: symbolic_integers.MOST_ORIGINS]
+    return tuple(dict.fromkeys((*left.origin, *right.origin)))[: symbolic_integers.MOST_ORIGINS]
 
 
-def _is_same_place(one: Address, two: Address) -> bool | None:
+def _is_same_place(left: Address, right: Address) -> bool | None:
     """Return whether two addresses are of one object; None if unknown."""
-    if one.at.known != 0 or two.at.known != 0:
+    if left.at.known != 0 or right.at.known != 0:
         return None
-    places = (one.place, two.place)
+    places = (left.place, right.place)
     if any(not isinstance(place, Cell) for place in places):
-        return True if identify_place(one.place) == identify_place(two.place) else None
-    held = [place.value for place in places]
-    if all(isinstance(value, ObjectValue) for value in held):
-        first, second = ((value.derived or value) for value in held)
+        return True if identify_place(left.place) == identify_place(right.place) else None
+    contents = [place.value for place in places]
+    if all(isinstance(value, ObjectValue) for value in contents):
+        first, second = ((value.derived or value) for value in contents)
         return first is second or (None if first.members and first.members is second.members else False)
-    return one.place is two.place
+    return left.place is right.place
 
 
 def _is_misread_operand(value: Any) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 
-def with_associated(
+def add_associated(
     ev: Evaluator, target: FunctionSet | None, name: str, function: tree.Expression, arguments: list[CallArgument]
 ) -> FunctionSet | None:
     """Return a function's overloads with those of the namespaces of its arguments: [basic.lookup.argdep]."""
@@ -37,9 +37,9 @@ def with_associated(
     if target is not None and isinstance(target.get_home(target.functions[0]).owner, RecordType):
         return target
     for home in dict.fromkeys(home for argument in arguments for home in _find_associated_namespaces(ev, argument)):
-        found = home.names.get(name)
-        if isinstance(found, FunctionSet):
-            target = found if target is None else target.join_functions(found)
+        functions = home.names.get(name)
+        if isinstance(functions, FunctionSet):
+            target = functions if target is None else target.join_functions(functions)
     return target
 
 
@@ -97,8 +97,8 @@ def _find_method(ev: Evaluator, name: str, left: Any, operands: list[CallArgumen
     method: FunctionSet | None = record.methods.get(name) if record is not None else None
     if method is None or operands is None:
         return method
-    counted = [f for f in method.functions if accepts_count(f, len(operands))]
-    return method if any(may_fit(ev, method, f, operands) for f in counted) else None
+    candidates = [f for f in method.functions if accepts_count(f, len(operands))]
+    return method if any(may_fit(ev, method, f, operands) for f in candidates) else None
 
 
 def _forget_operators(
@@ -119,8 +119,8 @@ def _find_free_operator(
     They lose their bodies if an operator that argument-dependent lookup does not find may be meant.
     """
     closure = filter_declared_before(closure, at.span[0])
-    counted = [f for f in closure.functions if accepts_count(f, len(operands))]
-    fitting = [f for f in counted if may_fit(ev, closure, f, operands)]
+    candidates = [f for f in closure.functions if accepts_count(f, len(operands))]
+    fitting = [f for f in candidates if may_fit(ev, closure, f, operands)]
     if not fitting:
         return None
     homes = tuple(closure.get_home(f) for f in fitting)

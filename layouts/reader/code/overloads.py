@@ -81,7 +81,7 @@ def choose_candidate(
 
 
 def rank_conversion(argument: CallArgument, kind: ResolvedType | None) -> int | None:
-    """Rank the conversion of an argument to a parameter's type; None if there is no conversion."""
+    """Rank the conversion of an argument to a parameter's type; None if no conversion exists."""
     if kind is None:
         return UNKNOWN
     if kind.name in _ANYTHING:
@@ -237,21 +237,21 @@ def _may_convert(record: RecordType | None) -> bool:
 
 
 def _rank_record(source_type: ResolvedType, kind: ResolvedType) -> int | None:
-    mine, other = source_type.record, kind.record
-    if mine is None:
-        assert other is not None
-        if other.methods.get(other.name):
+    source, target = source_type.record, kind.record
+    if source is None:
+        assert target is not None
+        if target.methods.get(target.name):
             return USER
         return None if source_type.integer is not None else UNKNOWN
-    if other is None:  # an object where a number is needed
+    if target is None:  # an object where a number is needed
         if kind.integer is None:
             return UNKNOWN
-        return USER if mine.converts else None
-    if mine is other:
+        return USER if source.converts else None
+    if source is target:
         return EXACT
-    if mine.is_derived_from(other):
+    if source.is_derived_from(target):
         return CONVERTED
-    return UNKNOWN if other.name in other.methods or mine.converts else None
+    return UNKNOWN if target.name in target.methods or source.converts else None
 
 
 def _is_better(
@@ -260,12 +260,12 @@ def _is_better(
     arguments: Sequence[CallArgument],
 ) -> bool:
     """Return whether the first of two viable functions is certainly better."""
-    (left, mine), (right, other) = first, second
-    if UNKNOWN in (*mine, *other) and not _is_same_where_unknown(left, right, mine, other):
+    (left, left_ranks), (right, right_ranks) = first, second
+    if UNKNOWN in (*left_ranks, *right_ranks) and not _is_same_where_unknown(left, right, left_ranks, right_ranks):
         return False
-    if any(a > b for a, b in zip(mine, other, strict=True)):
+    if any(a > b for a, b in zip(left_ranks, right_ranks, strict=True)):
         return False
-    if any(a < b for a, b in zip(mine, other, strict=True)):
+    if any(a < b for a, b in zip(left_ranks, right_ranks, strict=True)):
         return True
     bound = [_compare_binding(a, k, m) for a, k, m in zip(arguments, left.kinds, right.kinds, strict=False)]
     if -1 in bound:
@@ -286,15 +286,15 @@ def _is_preferred_template(first: tree.Function, second: tree.Function) -> bool:
 
 
 def _is_same_where_unknown(
-    left: OverloadCandidate, right: OverloadCandidate, mine: tuple[int, ...], other: tuple[int, ...]
+    left: OverloadCandidate, right: OverloadCandidate, left_ranks: tuple[int, ...], right_ranks: tuple[int, ...]
 ) -> bool:
     """Return whether both candidates have the same parameter wherever a conversion is unknown."""
-    for n, (a, b) in enumerate(zip(mine, other, strict=True)):
+    for n, (a, b) in enumerate(zip(left_ranks, right_ranks, strict=True)):
         if UNKNOWN not in (a, b):
             continue
-        one = left.kinds[n] if n < len(left.kinds) else None
-        two = right.kinds[n] if n < len(right.kinds) else None
-        if a != b or one is None or two is None or not is_same_type(one, two):
+        left_kind = left.kinds[n] if n < len(left.kinds) else None
+        right_kind = right.kinds[n] if n < len(right.kinds) else None
+        if a != b or left_kind is None or right_kind is None or not is_same_type(left_kind, right_kind):
             return False
     return True
 
@@ -322,16 +322,21 @@ def _compare_base_distance(source_type: ResolvedType | None, first: ResolvedType
 
     [over.ics.rank] 4.4.
     """
-    mine, other = first.record, second.record
-    if source_type is None or source_type.record is None or mine is other or first.pointers != source_type.pointers:
+    first_record, second_record = first.record, second.record
+    if (
+        source_type is None
+        or source_type.record is None
+        or first_record is second_record
+        or first.pointers != source_type.pointers
+    ):
         return 0
-    if not _has_base(source_type.record, mine):
-        return -1 if second.pointers and first.name == "void" and _has_base(source_type.record, other) else 0
-    if other is None:
+    if not _has_base(source_type.record, first_record):
+        return -1 if second.pointers and first.name == "void" and _has_base(source_type.record, second_record) else 0
+    if second_record is None:
         return 1 if first.pointers and second.name == "void" else 0
-    if _has_base(mine, other):
+    if _has_base(first_record, second_record):
         return 1
-    return -1 if _has_base(other, mine) else 0
+    return -1 if _has_base(second_record, first_record) else 0
 
 
 def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
@@ -341,12 +346,12 @@ def _has_base(record: RecordType | None, base: RecordType | None) -> bool:
 
 def _is_more_special(first: tree.Function, second: tree.Function) -> bool:
     """Return whether a function template is more specialized than another: [temp.func.order]."""
-    mine = [_strip_parameter_type(p.type) for p in first.parameters if p.type is not None]
-    other = [_strip_parameter_type(p.type) for p in second.parameters if p.type is not None]
+    first_types = [_strip_parameter_type(p.type) for p in first.parameters if p.type is not None]
+    second_types = [_strip_parameter_type(p.type) for p in second.parameters if p.type is not None]
     if any(p.pack for p in second.parameters) and not any(p.pack for p in first.parameters):
         return True
-    forwards = fits_pattern(mine, other, second.templates)
-    backwards = fits_pattern(other, mine, first.templates)
+    forwards = fits_pattern(first_types, second_types, second.templates)
+    backwards = fits_pattern(second_types, first_types, first.templates)
     if forwards and backwards:
         return bool(first.constraint) and not second.constraint
     return forwards

@@ -244,10 +244,10 @@ def _make_parameter_value(ev: Evaluator, kind: ResolvedType | None, parameter: t
         return Cell(Address(cell), None, parameter.name) if kind.pointers else cell
     if ev.python:
         return Cell(make_free(parameter.name, PYTHON), None, parameter.name, parameter.span)
-    bare = replace(kind, reference="") if kind is not None else None
-    supplied = _find_supplied_value(ev, bare, parameter) if bare is not None else None
-    value = ev.make_symbolic_value(bare, parameter.name) if supplied is None else supplied
-    return Cell(value, bare, parameter.name, parameter.span, len(ev.frames))
+    value_type = replace(kind, reference="") if kind is not None else None
+    supplied = _find_supplied_value(ev, value_type, parameter) if value_type is not None else None
+    value = ev.make_symbolic_value(value_type, parameter.name) if supplied is None else supplied
+    return Cell(value, value_type, parameter.name, parameter.span, len(ev.frames))
 
 
 def _find_supplied_value(ev: Evaluator, kind: ResolvedType, parameter: tree.Parameter) -> Any:

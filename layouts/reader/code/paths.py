@@ -175,8 +175,10 @@ def keep_escape(ev: Evaluator, text: str, early_exit: EarlyExit, changed: Journa
         return  # nothing reads what it wrote
     ev.escaped_paths.append(path)
     if len(ev.branches) > depth:  # it leaves enclosing branches
-        here = {key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()}
-        path.changes = {**here, **changed}
+        written_values = {
+            key: (cell, cell.value) for key, (cell, _) in ev.list_writes_since(ev.branches[depth]).items()
+        }
+        path.changes = {**written_values, **changed}
 
 
 def _list_taken_values(ev: Evaluator, path: EscapedPath) -> list[tuple[Cell, Any]]:

@@ -57,14 +57,14 @@ def _find_name_place(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScop
 
 def _find_member_place(ev: Evaluator, node: tree.Member, scope: NameScope) -> Any:
     """Find a member of an object, or of the target of a pointer."""
-    whole = ev.find_place(node.value, scope)
+    owner = ev.find_place(node.value, scope)
     if node.arrow:
-        whole = get_pointed_object(ev, whole, node)
+        owner = get_pointed_object(ev, owner, node)
     if (node.name in OF_DESCRIPTOR or node.name in ev.unions) and not ev.python:
-        whole = ev.make_descriptor_object(node.value, node.name, whole, scope)
+        owner = ev.make_descriptor_object(node.value, node.name, owner, scope)
     if node.owner:
-        return find_qualified_member(ev, whole, node, scope)
-    return ev.find_member(whole, node.name, node.span, node.templates)
+        return find_qualified_member(ev, owner, node, scope)
+    return ev.find_member(owner, node.name, node.span, node.templates)
 
 
 def _find_item_place(ev: Evaluator, node: tree.Index, scope: NameScope) -> Any:

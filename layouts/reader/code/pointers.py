@@ -25,7 +25,7 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
 )
-from lanescope.reader.code.views import bare_kind, view_as_integer
+from lanescope.reader.code.views import strip_qualifiers, view_as_integer
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -65,7 +65,7 @@ def find_item(ev: Evaluator, pointer: Pointer) -> Any:
     if array is None:
         return PointedPlace(pointer)
     pointee, element = pointer.element, array.element
-    if pointee is None or element is None or is_same_type(bare_kind(pointee), bare_kind(element)):
+    if pointee is None or element is None or is_same_type(strip_qualifiers(pointee), strip_qualifiers(element)):
         at = pointer.at.known if pointer.at is not None else None
         if at is not None and 0 <= at < len(array.cells):
             return array.cells[at]

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lanescope.cxx.source_text import blank
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
 from lanescope.reader.code.decisions import Conditions
 from lanescope.reader.code.directives import Directive, DirectiveText, find_directives, get_include_guard
-from lanescope.reader.code.lexing import PreprocessingToken, find_pieces, split_tokens
+from lanescope.reader.code.lexing import PreprocessingToken, blank_open_comment, split_tokens
 from lanescope.reader.code.macro_uses import MacroUses
 from lanescope.reader.code.macros import (
     MOST_STEPS,
@@ -28,6 +27,8 @@ from lanescope.reader.code.macros import (
     parse_define,
 )
 from lanescope.reader.code.source import ParsedSource, PreparedSource, UnreadPart
+from lanescope.reader.code.source_text import convert_rust
+from lanescope.reader.code.source_writer import SourceWriter
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.top_declarations import (
     LostStretch,
@@ -44,7 +45,6 @@ _UNKNOWN = "what depends on it is unknown."
 _SPLIT = re.compile(r"([*/])((?:\\[ \t]*\n)+)([*/])")
 _WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")
 _OPEN = re.compile(r"(?:\s|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*+\(", re.S)
-_RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def prepare_source(text: str) -> ParsedSource:
@@ -59,8 +59,7 @@ class Preprocessor:
     """
 
     def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
-        if "u64" in text and _RUST.search(text):
-            text = _convert_rust(text)
+        text = convert_rust(text)
         self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
         for name, value in (macros or {}).items():
@@ -70,8 +69,8 @@ class Preprocessor:
                 self.macros[name] = MacroDefinition(
                     None, tuple(split_tokens("1" if value == predefined.HAS else value))
                 )
-        joined = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
-        self.text: DirectiveText = find_directives(_blank_open_comment(joined))
+        split_text = _SPLIT.sub(r"\1\3\2", re.sub(r"[^\x00-\x7f]", "?", text))
+        self.text: DirectiveText = find_directives(blank_open_comment(split_text))
         self.arch = predefined.find_architecture(text)
         self.steps = StepCounter(MOST_STEPS * patience)
         self.line_ends = [end.start() for end in re.finditer("\n", self.text.joined.text)]
@@ -88,38 +87,16 @@ class Preprocessor:
         return _PreprocessorRun(self, decisions or {}, chosen).make_prepared()
 
 
-def _blank_open_comment(text: str) -> str:
-    """Blank an unclosed comment, which would make the parser restart repeatedly."""
-    if text.rfind("/*") < text.rfind("*/") or "/*" not in text:
-        return text
-    for piece in find_pieces(text):
-        if piece.end == len(text) and text.startswith("/*", piece.start) and not text.endswith("*/"):
-            return text[: piece.start] + blank(text[piece.start :])
-    return text
-
-
-def _convert_rust(text: str) -> str:
-    """Rewrite Rust integers in C, keeping the length: `let d: u64 = 64u64 << 32 | x as u64`."""
-    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda match: f"u64 {match[1]}".ljust(len(match[0])), text)
-    text = re.sub(
-        r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
-        lambda match: f"{match[1].replace('_', '')}ull".ljust(len(match[0])),
-        text,
-    )
-    text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
-    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda match: " " * len(match[0]), text)
-
-
 @dataclass(slots=True)
 class _OpenCondition:
     """An open #if.
 
-    reads: whether the current branch is read. taken: whether one of its branches was. frozen: where its text begins in
-    the output if the whole #if is left out, else -1.
+    reads: whether the current branch is read. was_read: whether a branch of it has been read. frozen: where its text
+    begins in the output if the whole #if is left out, else -1.
     """
 
     reads: bool
-    taken: bool
+    was_read: bool
     matters: bool = True
     frozen: int = -1
     at: int = 0  # index of its directive
@@ -139,10 +116,7 @@ class _PreprocessorRun:
         self.state.undefined |= preprocessor.undefined
         self.uses = MacroUses(self.text, self.state.macros)
         self.pushed: dict[str, list[tuple[MacroDefinition | None, bool]]] = {}
-        self.out: list[str] = []
-        self.length = 0
-        self.starts: list[int] = []
-        self.places: list[tuple[int, int, bool]] = []
+        self.output = SourceWriter(self.text.joined)
         self.failed = False
         self.unread: list[UnreadPart] = []
         self.lost: list[LostStretch] = []  # stretches of the output that differ from what C++ would produce
@@ -168,20 +142,20 @@ class _PreprocessorRun:
             self._write_code(start, len(self.code))
         for condition in self.opened:
             if condition.frozen >= 0:
-                self.lost.append(LostStretch(condition.frozen, self.length, frozenset(_WORD.findall(self.code))))
-        text = attributes.blank_attributes("".join(self.out), self.text.attributes)
+                self.lost.append(LostStretch(condition.frozen, self.output.length, frozenset(_WORD.findall(self.code))))
+        text = attributes.blank_attributes(self.output.get_text(), self.text.attributes)
         blanked: list[Span] = []
         if self.lost:
             text, blanked = blank_declarations(text, self.lost)
-        source = ParsedSource(blank_brackets(text), tuple(self.starts), tuple(self.places))
-        lost = tuple(source.get_original(start, end) for start, end in blanked)
+        source = self.output.make_source(blank_brackets(text))
+        lost_spans = tuple(source.get_original(start, end) for start, end in blanked)
         return PreparedSource(
             source,
             tuple(self.state.met),
             self.failed,
             tuple(self.state.presumed.values()),
             tuple(self.unread),
-            lost,
+            lost_spans,
         )
 
     @property
@@ -202,7 +176,7 @@ class _PreprocessorRun:
     # directives ------------------------------------------------------------------------------------------------------
 
     def _push_or_pop_macro(self, name: str, push: bool) -> None:
-        """Push a macro's definition, or pop the one pushed last."""
+        """Push a macro's definition, or pop the last pushed one."""
         if push:
             self.pushed.setdefault(name, []).append((self.state.macros.get(name), name in self.state.undefined))
         elif self.pushed.get(name):
@@ -249,11 +223,11 @@ class _PreprocessorRun:
         if self._leaves_out:
             self.state.doubtful.add(name)
 
-    def _pragma(self, n: int, directive: Directive) -> None:
+    def _handle_pragma(self, n: int, directive: Directive) -> None:
         if self.reads and len(directive.rest) > 2 and directive.rest[0].text in ("push_macro", "pop_macro"):
             self._push_or_pop_macro(directive.rest[2].text.strip('"'), directive.rest[0].text == "push_macro")
 
-    def _error(self, n: int, directive: Directive) -> None:
+    def _fail(self, n: int, directive: Directive) -> None:
         if self.reads and (not self.opened or self.opened[-1].matters):
             self.failed = True
 
@@ -264,23 +238,23 @@ class _PreprocessorRun:
         code = self.code[directive.past : self.text.directives[directive.end].start]
         return any(is_function_definition(code, piece) for piece in find_declarations(code))
 
-    def _freeze_condition(self, opened: _OpenCondition, n: int) -> None:
+    def _freeze_condition(self, condition: _OpenCondition, n: int) -> None:
         """Leave out a condition without a decision; macros defined in its branches become doubtful."""
         if not self.state.depends_on_frozen:
             return
         self.state.depends_on_frozen = False
-        if opened.frozen < 0:
-            opened.frozen = self.length
+        if condition.frozen < 0:
+            condition.frozen = self.output.length
             first = self.text.directives[n]
             for directive in self.text.directives[n : first.end if first.end >= 0 else len(self.text.directives)]:
                 if directive.name in ("define", "undef") and directive.rest:
                     self.state.doubtful.add(directive.rest[0].text)
 
-    def _turn_branch(self, n: int, directive: Directive) -> None:
+    def _enter_branch(self, n: int, directive: Directive) -> None:
         if not self.opened:
             return
         top = self.opened[-1]
-        if top.taken:
+        if top.was_read:
             top.reads = False
             return
         top.reads = True  # the enclosing branch is read
@@ -291,7 +265,7 @@ class _PreprocessorRun:
             truth = self.state.is_true(
                 "if" if directive.name == "elif" else directive.name.removeprefix("el"), directive.rest
             )
-        top.reads = top.taken = truth
+        top.reads = top.was_read = truth
         if self.state.depends_on_frozen:
             self._freeze_condition(top, top.at)
 
@@ -301,16 +275,16 @@ class _PreprocessorRun:
         top = self.opened.pop()
         if top.frozen >= 0:
             first = self.text.directives[top.at].start
-            self.lost.append(LostStretch(top.frozen, self.length, self._list_declared(top.at)))
+            self.lost.append(LostStretch(top.frozen, self.output.length, self._list_declared(top.at)))
             line, span = self._get_line(first), self._get_original_span(first, directive.past)
             if len(self.lost) <= MOST_REPORTED:
                 message = f"Line {line}: too many conditions are undecided; {_UNKNOWN}"
                 self.unread.append(UnreadPart(message, span))
-            self._write_text("\n", span[1] - 1, 1, False)
+            self.output.write_text("\n", span[1] - 1, 1, False)
 
-    def _list_declared(self, opened: int) -> frozenset[str]:
+    def _list_declared(self, first: int) -> frozenset[str]:
         """Return the names that any branch of a condition may declare or write."""
-        inside = self.text.directives[opened : self.text.directives[opened].end + 1]
+        inside = self.text.directives[first : self.text.directives[first].end + 1]
         result: set[str] = set()
         for before, after in pairwise(inside):
             code = self.code[before.past : after.start]
@@ -320,23 +294,11 @@ class _PreprocessorRun:
 
     # output ----------------------------------------------------------------------------------------------------------
 
-    def _write_text(self, text: str, start: int, length: int, copied: bool) -> None:
-        if text:
-            self.starts.append(self.length)
-            self.places.append((start, length, copied))
-            self.out.append(text)
-            self.length += len(text)
-
-    def _copy_stretch(self, start: int, end: int) -> None:
-        """Copy a stretch of the text whose lines are joined."""
-        for first, past in self.text.joined.split_stretch(start, end):
-            self._write_text(self.code[first:past], self.text.joined.get_original(first), past - first, True)
-
     def _write_code(self, start: int, end: int) -> None:
         """Write a stretch of code, its macros expanded."""
         words = set(_WORD.findall(self.code, start, end))
         if words.isdisjoint(self.state.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.state.doubtful):
-            self._copy_stretch(start, end)
+            self.output.copy_stretch(start, end)
             return
         covered = self.text.covered
         n = self.text.find_literal_after(start + 1)
@@ -354,10 +316,10 @@ class _PreprocessorRun:
             past = self._write_macro_use(name, match.start(), at=at, end=end, copied=copied)
             if past is not None:
                 copied = at = past
-        self._copy_stretch(copied, end)
+        self.output.copy_stretch(copied, end)
 
     def _write_macro_use(self, name: str, start: int, *, at: int, end: int, copied: int) -> int | None:
-        """Write the text before a use of a macro, and its expansion; return where the use ends, None for no use."""
+        """Write the text before a macro name and its expansion; return the end of the use, None if it is not a use."""
         self.state.expander.builtin = {
             "__LINE__": lambda: self._make_line_token(start),
             "__COUNTER__": self._make_counter_token,
@@ -367,45 +329,37 @@ class _PreprocessorRun:
         if expansion is None:
             return None
         replacement, past = expansion
-        if replacement is not None and self.length + len(replacement) > len(self.code) + MOST_TEXT:
+        if replacement is not None and self.output.length + len(replacement) > len(self.code) + MOST_TEXT:
             replacement = None
         span = self._get_original_span(start, past)
-        self._copy_stretch(copied, start)
+        self.output.copy_stretch(copied, start)
         if replacement is None:
             self._replace_unexpanded(name, start, past, span)
         else:
-            self._write_text(self._pad_expansion(replacement, start, past), span[0], span[1] - span[0], False)
+            self.output.write_expansion(replacement, (start, past), span)
         return past
 
     def _expand_use(self, name: str, start: int, at: int, end: int) -> tuple[str | None, int] | None:
-        """Return (expansion, end) of a use of a macro; None if it is no use, expansion None if it is unknown."""
+        """Return (expansion, end) of a use of a macro; None if it is not a use; expansion None if unknown."""
         past, broken = at, name in self.state.doubtful
         if not broken and self.uses.takes_arguments(name):
-            opened = _OPEN.match(self.code, at, end)
-            if opened is None:
+            opening = _OPEN.match(self.code, at, end)
+            if opening is None:
                 return None
-            past, broken = self.uses.find_close(opened.end(), end)
+            past, broken = self.uses.find_close(opening.end(), end)
         while not broken:
             try:
                 tokens = self.state.expander.expand_all(split_tokens(self.code[start:past]))
                 last = tokens[-1] if tokens else None
                 may_continue = last is not None and last.kind == "name" and not last.painted
                 continues = may_continue and last is not None and self.uses.takes_arguments(last.text)
-                opened = _OPEN.match(self.code, past, end) if continues else None
-                if opened is None:
+                opening = _OPEN.match(self.code, past, end) if continues else None
+                if opening is None:
                     return format_tokens(tokens), past
-                past, broken = self.uses.find_close(opened.end(), end)
+                past, broken = self.uses.find_close(opening.end(), end)
             except TooLongError:
                 broken = True
         return None, past
-
-    def _pad_expansion(self, replacement: str, start: int, past: int) -> str:
-        """Return an expansion with blanks where it would join an adjacent token."""
-        before = self.code[start - 1] if start else " "
-        after = self.code[past] if past < len(self.code) else " "
-        left = " " if _may_join(before, replacement[:1]) else ""
-        right = " " if _may_join(replacement[-1:], after) else ""
-        return left + replacement + right
 
     def _make_line_token(self, at: int) -> PreprocessingToken:
         return PreprocessingToken(str(self._get_line(at)), "number")
@@ -423,32 +377,20 @@ class _PreprocessorRun:
             self.unread.append(UnreadPart(f"Line {line}: the macro {name} takes too long to expand; {_UNKNOWN}", span))
         if operand:
             self.counted += 1
-            self._write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
+            self.output.write_text(f" macro_of_line_{line}_{self.counted} ", span[0], span[1] - span[0], False)
         else:
             names = self.uses.find_reachable(set(_WORD.findall(self.code, start, past)), len(self.lost) > MOST_REPORTED)
-            self.lost.append(LostStretch(self.length, self.length + 1, names))
-            self._write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
+            self.lost.append(LostStretch(self.output.length, self.output.length + 1, names))
+            self.output.write_text("\n" if "\n" in self.code[start:past] else " ", span[0], span[1] - span[0], False)
 
 
 _BUILTIN = frozenset(("__LINE__", "__COUNTER__"))
 _HANDLERS: dict[str, Callable[[_PreprocessorRun, int, Directive], None]] = {  # by the directive's name
     **dict.fromkeys(("if", "ifdef", "ifndef"), _PreprocessorRun._open_condition),
-    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _PreprocessorRun._turn_branch),
+    **dict.fromkeys(("else", "elif", "elifdef", "elifndef"), _PreprocessorRun._enter_branch),
     "endif": _PreprocessorRun._close_condition,
     "define": _PreprocessorRun._define,
     "undef": _PreprocessorRun._undefine,
-    "pragma": _PreprocessorRun._pragma,
-    "error": _PreprocessorRun._error,
+    "pragma": _PreprocessorRun._handle_pragma,
+    "error": _PreprocessorRun._fail,
 }
-
-
-def _may_join(left: str, right: str) -> bool:
-    """Return whether two adjacent characters may be in one token."""
-    if not left or not right or left.isspace() or right.isspace():
-        return False
-    words = (left.isalnum() or left in "_$\"'", right.isalnum() or right in "_$\"'")
-    if all(words):
-        return True
-    if any(words):
-        return (left == "." and right.isdigit()) or (left.isdigit() and right in ".+-")
-    return left in "+-<>=&|*/%^!:#." and right in "+-<>=&|*/:#.>"

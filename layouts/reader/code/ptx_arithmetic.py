@@ -43,10 +43,10 @@ def permute_bytes(_: int, __: bool, low: int, high: int, selector: int) -> int:
     return int.from_bytes(permuted, "little")
 
 
-def insert_bits(bits: int, _: bool, value: int, into: int, at: int, count: int) -> int:
+def insert_bits(bits: int, _: bool, value: int, word: int, at: int, count: int) -> int:
     """Evaluate bfi: insert the value's lowest bits into another at bit `at`; position and length are modulo 256."""
     mask = ((1 << (count & 255)) - 1) << (at & 255)
-    return (into & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
+    return (word & ~mask | value << (at & 255) & mask) & ((1 << bits) - 1)
 
 
 def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> int:
@@ -61,13 +61,13 @@ def extract_bits(bits: int, signed: bool, value: int, at: int, count: int) -> in
     return cut
 
 
-def compute_lop3(bits: int, _: bool, one: int, two: int, three: int, table: int) -> int:
+def compute_lop3(bits: int, _: bool, a: int, b: int, c: int, table: int) -> int:
     """Evaluate lop3: bit n of the table is the result for the inputs' bits n = one·4 + two·2 + three."""
     full = (1 << bits) - 1
     result = 0
     for n in range(8):
         if table >> n & 1:
-            result |= (one if n & 4 else ~one) & (two if n & 2 else ~two) & (three if n & 1 else ~three)
+            result |= (a if n & 4 else ~a) & (b if n & 2 else ~b) & (c if n & 1 else ~c)
     return result & full
 
 
@@ -94,16 +94,16 @@ def _shift_symbolic(value: SymbolicInt, by: SymbolicInt, up: bool, bits: int) ->
 
 
 def _insert_symbolic(
-    bits: int, _: bool, value: SymbolicInt, into: SymbolicInt, at: SymbolicInt, count: SymbolicInt
+    bits: int, _: bool, value: SymbolicInt, word: SymbolicInt, at: SymbolicInt, count: SymbolicInt
 ) -> SymbolicInt | None:
     if at.known is None or count.known is None:
         return None
     low, width = at.known & 255, min(count.known & 255, bits - (at.known & 255))
     if width <= 0:
-        return into
+        return word
     mask = (1 << width) - 1
     full = (1 << bits) - 1
-    rest = symbolic_integers.and_ints(into, SymbolicInt(full & ~(mask << low), into.type))
+    rest = symbolic_integers.and_ints(word, SymbolicInt(full & ~(mask << low), word.type))
     return symbolic_integers.or_ints(
         rest, symbolic_integers.shift_int(symbolic_integers.and_ints(value, SymbolicInt(mask, value.type)), low)
     )
@@ -149,10 +149,10 @@ _LOGIC: dict[
 
 
 def _apply_lop3(
-    _: int, __: bool, one: SymbolicInt, two: SymbolicInt, three: SymbolicInt, table: SymbolicInt
+    _: int, __: bool, a: SymbolicInt, b: SymbolicInt, c: SymbolicInt, table: SymbolicInt
 ) -> SymbolicInt | None:
     logic = _LOGIC.get(table.known) if table.known is not None else None
-    return logic(one, two, three) if logic is not None else None
+    return logic(a, b, c) if logic is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def evaluate_outputs(
 
     shared: a pointer → its address in the shared window.
 
-    >>> [str(one) for one in evaluate_outputs("shl.b32 %0, %1, 4;", [AsmOperand("=r"), AsmOperand("r", "",
+    >>> [str(value) for value in evaluate_outputs("shl.b32 %0, %1, 4;", [AsmOperand("=r"), AsmOperand("r", "",
     ... SymbolicInt(3))])]
     ['48', '3']
     """
@@ -196,8 +196,8 @@ class RegisterFile:
         if value is not None:
             return SymbolicInt(value, get_integer_type(_WIDE, True))
         if name in _SPECIAL:
-            own, _, axis = _SPECIAL[name].partition(".")
-            return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((own, axis), 0))
+            register_name, _, axis = _SPECIAL[name].partition(".")
+            return make_free(_SPECIAL[name], get_integer_type(32), BUILT_IN.get((register_name, axis), 0))
         register = self.find_register(name)
         return self.contents.get(register) if register is not None else None
 
@@ -245,12 +245,12 @@ def list_targets(instruction: ptx.PtxInstruction) -> list[str]:
 
 # instructions ---------------------------------------------------------------------------------------------------------
 
-_Made = list[Any] | None
-_Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Made]
+_Outputs = list[Any] | None
+_Reader = Callable[[RegisterFile, ptx.PtxInstruction], _Outputs]
 
 
 def _find_reader(opcode: str) -> _Reader | None:
-    """Find what evaluates an opcode; None if it is not in the table, or has modifiers that the table does not know."""
+    """Find the function that evaluates an opcode; None for an unknown opcode or unknown modifiers."""
     name, *modifiers = opcode.split(".")
     row = _OPCODES.get(name)
     return row.reader if row is not None and row.fits(modifiers) else None
@@ -267,104 +267,109 @@ def _parse_type(opcode: str) -> tuple[int, bool]:
     return (int(match[2]), match[1] == "s") if match else (1, False)
 
 
-def _evaluate_cvta(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
-    value = at.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
-    return None if value is None else [at.shared(value)]
+def _evaluate_cvta(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    value = registers.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
+    return None if value is None else [registers.shared(value)]
 
 
-def _evaluate_cvt(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_cvt(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
-    into, of = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
-    if into is None or of is None or len(instruction.operands) != 2:
+    target, source = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
+    if target is None or source is None or len(instruction.operands) != 2:
         return None
-    value = at.read_integer(instruction.operands[1], int(of[2]), of[1] == "s")
+    value = registers.read_integer(instruction.operands[1], int(source[2]), source[1] == "s")
     if value is None:
         return None
-    cut = _extend_value(value, get_integer_type(int(into[2])))
-    return [None if cut is None else _reinterpret_bits(cut, int(into[2]), into[1] == "s")]
+    cut = _extend_value(value, get_integer_type(int(target[2])))
+    return [None if cut is None else _reinterpret_bits(cut, int(target[2]), target[1] == "s")]
 
 
-def _evaluate_mov(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mov(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
     if len(instruction.operands) != 2:
         return None
     target, source = instruction.operands
     if not target.startswith("{") and not source.startswith("{"):
-        return [at.read_operand(source)]
+        return [registers.read_operand(source)]
     bits, _ = _parse_type(instruction.opcode)
     if source.startswith("{"):
         parts = [part.strip() for part in source.strip("{} ").split(",")]
-        each = bits // len(parts)
+        part_bits = bits // len(parts)
         integer = SymbolicInt(0, get_integer_type(bits))
         for n, part in enumerate(parts):
-            value = at.read_integer(part, each)
+            value = registers.read_integer(part, part_bits)
             if value is None:
                 return None
             integer = symbolic_integers.or_ints(
                 integer,
-                symbolic_integers.shift_int(symbolic_integers.convert_int(value, get_integer_type(bits)), n * each),
+                symbolic_integers.shift_int(
+                    symbolic_integers.convert_int(value, get_integer_type(bits)), n * part_bits
+                ),
             )
         return [integer]
     parts = list_targets(instruction)
-    each = bits // len(parts)
-    value = at.read_integer(source, bits)
+    part_bits = bits // len(parts)
+    value = registers.read_integer(source, bits)
     return (
         None
         if value is None
-        else [symbolic_integers.extract_bits(value, n * each, each, get_integer_type(each)) for n in range(len(parts))]
+        else [
+            symbolic_integers.extract_bits(value, n * part_bits, part_bits, get_integer_type(part_bits))
+            for n in range(len(parts))
+        ]
     )
 
 
-def _evaluate_shuffle(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_shuffle(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate shfl.sync.idx of a value that all threads of a warp have; None where it may differ between them."""
     if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
         return None
-    value = at.read_integer(instruction.operands[1], 32)
+    value = registers.read_integer(instruction.operands[1], 32)
     if value is None or _LANES.search(_WARPS.sub("", str(value))):
         return None
     return [value]
 
 
-def _evaluate_setp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_setp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
     bits, signed = _parse_type(instruction.opcode)
     test = instruction.opcode.split(".")[1]
     signed = signed and test not in ("lo", "ls", "hi", "hs")
     if len(instruction.operands) != 3:
         return None
-    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:])
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:])
     if left is None or right is None or left.known is None or right.known is None:
         return None
     truth = int(_COMPARED[test](left.known, right.known))
     return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(list_targets(instruction))]
 
 
-def _evaluate_selp(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_selp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate selp d, a, b, p: a if p is true, else b."""
     if len(instruction.operands) != 4:
         return None
-    choice = at.read_integer(instruction.operands[3], 1)
+    choice = registers.read_integer(instruction.operands[3], 1)
     if choice is None or choice.known is None:
         return None
     bits, signed = _parse_type(instruction.opcode)
     chosen = instruction.operands[1 if choice.known else 2]
-    return [at.read_integer(chosen, bits, signed) if bits > 1 else at.read_operand(chosen)]
+    return [registers.read_integer(chosen, bits, signed) if bits > 1 else registers.read_operand(chosen)]
 
 
-def _evaluate_mul(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_mul(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
     name, part, _ = instruction.opcode.split(".")
     bits, signed = _parse_type(instruction.opcode)
     if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
         return None
-    signed = signed and part != "lo"  # which does not depend on it
-    left, right = (at.read_integer(text, bits, signed) for text in instruction.operands[1:3])
+    signed = signed and part != "lo"  # the lower half does not depend on the sign
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:3])
     if left is None or right is None:
         return None
     wide = 2 * bits if part == "wide" else bits
     product = _multiply_part(left, right, part, bits, get_integer_type(wide, signed))
     if product is not None and name == "mad":
-        more = at.read_integer(instruction.operands[3], wide, signed)
+        more = registers.read_integer(instruction.operands[3], wide, signed)
         product = (
             None
             if more is None
@@ -391,7 +396,7 @@ def _multiply_part(
     )
 
 
-def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) -> _Made:
+def _evaluate_table_opcode(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
     """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
     bits, signed = _parse_type(instruction.opcode)
     row = ARITHMETIC[instruction.opcode.partition(".")[0]]
@@ -399,7 +404,7 @@ def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) ->
         return None
     signed_type = signed and row.signs
     sources = [
-        at.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
+        registers.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
         for text, read in zip(instruction.operands[1:], row.reads, strict=True)
     ]
     operands = [value for value in sources if value is not None]
@@ -410,37 +415,44 @@ def _evaluate_table_opcode(at: RegisterFile, instruction: ptx.PtxInstruction) ->
     if None not in known and row.known is not None:
         result = row.known(bits, signed, *known)
         return None if result is None else [SymbolicInt(kind.wrap(result), kind)]
-    made = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
-    return None if made is None else [symbolic_integers.convert_int(made, kind)]
+    symbolic_result = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
+    return None if symbolic_result is None else [symbolic_integers.convert_int(symbolic_result, kind)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Opcode:
-    """What evaluates an opcode; fits: whether it knows these modifiers, the type last."""
+    """An evaluated opcode. reader: evaluates it; fits: whether its modifiers are supported, the type last."""
 
     reader: _Reader
     fits: Callable[[list[str]], bool]
 
 
 def _fits_product(modifiers: list[str]) -> bool:
-    """Return whether modifiers are .lo.u32 and its like, not of .b types."""
+    """Return whether modifiers are those of a product: .lo.u32, but no .b type."""
     known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
     return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
 
 
 _OPCODES: dict[str, _Opcode] = {
-    **dict.fromkeys(ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0]))),
+    **dict.fromkeys(
+        ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0]))
+    ),
     **dict.fromkeys(
         ("and", "or", "xor", "not"),
-        _Opcode(_evaluate_table_opcode, lambda given: len(given) == 1 and _is_type(given[0], "pred")),
+        _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred")),
     ),
     **dict.fromkeys(("mul", "mad"), _Opcode(_evaluate_mul, _fits_product)),
     "cvta": _Opcode(
-        _evaluate_cvta, lambda given: len(given) == 3 and given[0] == "to" and given[1] in ("shared", "shared::cta")
+        _evaluate_cvta,
+        lambda modifiers: len(modifiers) == 3 and modifiers[0] == "to" and modifiers[1] in ("shared", "shared::cta"),
     ),
-    "cvt": _Opcode(_evaluate_cvt, lambda given: len(given) == 2 and all(map(_is_type, given))),
-    "mov": _Opcode(_evaluate_mov, lambda given: len(given) == 1 and _is_type(given[0], "pred", "f32", "f64")),
-    "shfl": _Opcode(_evaluate_shuffle, lambda given: given == ["sync", "idx", "b32"]),
-    "setp": _Opcode(_evaluate_setp, lambda given: len(given) == 2 and given[0] in _COMPARED and _is_type(given[1])),
-    "selp": _Opcode(_evaluate_selp, lambda given: len(given) == 1 and _is_type(given[0], "f32", "f64")),
+    "cvt": _Opcode(_evaluate_cvt, lambda modifiers: len(modifiers) == 2 and all(map(_is_type, modifiers))),
+    "mov": _Opcode(
+        _evaluate_mov, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred", "f32", "f64")
+    ),
+    "shfl": _Opcode(_evaluate_shuffle, lambda modifiers: modifiers == ["sync", "idx", "b32"]),
+    "setp": _Opcode(
+        _evaluate_setp, lambda modifiers: len(modifiers) == 2 and modifiers[0] in _COMPARED and _is_type(modifiers[1])
+    ),
+    "selp": _Opcode(_evaluate_selp, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "f32", "f64")),
 }

@@ -1,8 +1,8 @@
 """Evaluate a PTX module: the descriptors of its wgmma and tcgen05.mma instructions.
 
 Each function is run once from its first line to its last. A register written by one instruction has that value; one
-written by several becomes a new symbol after a label, where paths meet. Loops run once, so that nothing is known of
-later iterations.
+written by several becomes a new symbol after a label, where paths meet. Loops run once; values of later iterations
+are unknown.
 
 Source: PTX ISA 9.1, syntax, state spaces, data movement and conversion instructions.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from lanescope.cxx.source_text import strip_comments
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_evaluation import RegisterFile, list_targets
 from lanescope.reader.code.symbolic_integers import (
@@ -61,8 +61,8 @@ def is_ptx_module(text: str) -> bool:
 class ModuleRecords:
     """The descriptors and MMA instructions of a PTX module or a SASS listing."""
 
-    found: tuple[FoundDescriptor, ...]
-    assembled: tuple[AsmRun, ...]
+    descriptors: tuple[FoundDescriptor, ...]
+    asm_runs: tuple[AsmRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,10 @@ class KernelRegisters(RegisterFile):
         missing = (1 << end) - 1 & ~covered
         if missing & (value.const | ~self._find_zeros(start[0].source) >> FIELD_SHIFT):
             return value
-        joined = replace(
+        start_piece = replace(
             start[0], low=0, width=end, shift=FIELD_SHIFT, exact=all(p.exact for p in start if p.end == end)
         )
-        return replace(value, pieces=(joined, *(p for p in value.pieces if p not in start)))
+        return replace(value, pieces=(start_piece, *(p for p in value.pieces if p not in start)))
 
     def _find_zeros(self, line: LinearExpression) -> int:
         """Return the bits of an address that are certainly 0: below all alignments, and 0 in its constant."""
@@ -248,16 +248,16 @@ def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     """Evaluate the functions of a PTX module. values: supplied values of parameters and registers, by name."""
     statements = list(list_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
-    found: list[FoundDescriptor] = []
-    ran: list[AsmRun] = []
+    descriptors: list[FoundDescriptor] = []
+    asm_runs: list[AsmRun] = []
     for name, span, body in _list_functions(statements):
         registers = KernelRegisters(text, shared, values, _find_several(body))
         for placed in body:
             if isinstance(placed.statement, ptx.PtxInstruction) and placed.statement.opcode.startswith(_MMA):
-                _note_mma(registers, placed, (name, span), found, ran)
+                _note_mma(registers, placed, (name, span), descriptors, asm_runs)
             else:
                 registers.run_placed(placed)
-    return ModuleRecords(tuple(found[:MOST_FOUND]), tuple(ran[:MOST_FOUND]))
+    return ModuleRecords(tuple(descriptors[:MOST_DESCRIPTORS]), tuple(asm_runs[:MOST_DESCRIPTORS]))
 
 
 def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
@@ -280,8 +280,8 @@ def _note_mma(
     registers: KernelRegisters,
     placed: PlacedStatement,
     function: tuple[str, Span],
-    found: list[FoundDescriptor],
-    ran: list[AsmRun],
+    descriptors: list[FoundDescriptor],
+    asm_runs: list[AsmRun],
 ) -> None:
     """Record the operands of a wgmma or tcgen05.mma as an asm statement with numbered operands."""
     instruction = placed.statement
@@ -300,9 +300,9 @@ def _note_mma(
         operands.append(f"%{len(inputs)}")
         inputs.append(("l" if bits == 64 else "r", value, span))
         if bits == 64 and value is not None and value.marks:
-            found.append(FoundDescriptor(text, span, value, (), (), order=len(found)))
+            descriptors.append(FoundDescriptor(text, span, value, (), (), order=len(descriptors)))
     line = f'"{instruction.opcode} {", ".join(operands)};"'
-    ran.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(ran)))
+    asm_runs.append(AsmRun(line, placed.span, ("",) * len(inputs), tuple(inputs), (), (function,), len(asm_runs)))
 
 
 def find_source_line(text: str, place: int) -> str:

@@ -78,34 +78,34 @@ class PythonLowering(NodeReader):
         finally:
             self.depth -= 1
 
-    def _lines(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_lines(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         for child in node.named_children:
             yield from self._lower_simple(child)
 
-    def _body(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_body(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         yield from self.lower_statements(node.child_by_field_name("body") or node)
 
-    def _decorated(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_decorated(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         inner = node.child_by_field_name("definition")
         if inner:
             yield from self.lower_statement(inner)
 
-    def _for(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_for(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         target = node.child_by_field_name("left")
-        several = target.named_children if target else ()
-        names = tuple(self.get_text(c) for c in several) if several else (self.get_text(target),)
+        targets = target.named_children if target else ()
+        names = tuple(self.get_text(c) for c in targets) if targets else (self.get_text(target),)
         body = self.lower_block(node.child_by_field_name("body"))
         yield RangeLoop(names, self._lower_field(node, "right"), body, span=self.get_span(node))
 
-    def _while(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_while(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         body = self.lower_block(node.child_by_field_name("body"))
         yield Loop(None, self._lower_field(node, "condition"), None, body, span=self.get_span(node))
 
-    def _return(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_return(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         inner = node.named_children
         yield Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
-    def _jump(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
+    def _lower_jump(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         yield Jump(node.type.partition("_")[0], span=self.get_span(node))
 
     def _lower_simple(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
@@ -153,20 +153,20 @@ class PythonLowering(NodeReader):
             if child.type == "else_clause":
                 chain = self.lower_block(child.child_by_field_name("body"))
             elif child.type == "elif_clause":
-                chain = self._branch(child, chain)
-        yield self._branch(node, chain)
+                chain = self._lower_branch(child, chain)
+        yield self._lower_branch(node, chain)
 
-    def _branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> If:
+    def _lower_branch(self, node: tree_sitter.Node, other: tree.Statement | None) -> If:
         """Lower an `if` or `elif`; other: the statement for a false condition."""
         yes = self.lower_block(node.child_by_field_name("consequence"))
         return If(self._lower_field(node, "condition"), yes, other, span=self.get_span(node))
 
     def _lower_function(self, node: tree_sitter.Node) -> Iterator[tree.Statement]:
         name = self.get_text(node.child_by_field_name("name"))
-        listed = node.child_by_field_name("parameters")
+        parameters = node.child_by_field_name("parameters")
         yield tree.Function(
             name,
-            self._lower_parameters(listed),
+            self._lower_parameters(parameters),
             self.lower_block(node.child_by_field_name("body")),
             python=True,
             span=self.get_span(node),
@@ -210,8 +210,8 @@ class PythonLowering(NodeReader):
             else:
                 fields.append(member)
         if "Enum" in bases or "Flag" in bases:
-            listed = [(f.name, f.value, f.span) for f in fields if isinstance(f, tree.Declaration)]
-            yield tree.Enum(name, tuple(listed), span=self.get_span(node))
+            enumerators = [(f.name, f.value, f.span) for f in fields if isinstance(f, tree.Declaration)]
+            yield tree.Enum(name, tuple(enumerators), span=self.get_span(node))
             return
         yield tree.StructDefinition(
             name,
@@ -264,10 +264,10 @@ class PythonLowering(NodeReader):
         return tree.ConditionalExpression(condition, yes, no, span=self.get_span(node))
 
     def _lower_call(self, node: tree_sitter.Node) -> tree.Expression:
-        listed = node.child_by_field_name("arguments")
+        argument_list = node.child_by_field_name("arguments")
         expressions: list[tree.Expression] = []
         named: list[tuple[str, tree.Expression]] = []
-        for child in listed.named_children if listed else ():
+        for child in argument_list.named_children if argument_list else ():
             if child.type == "keyword_argument":
                 named.append((self.get_text(child.child_by_field_name("name")), self._lower_field(child, "value")))
             elif child.type == "list_splat":
@@ -324,16 +324,16 @@ class PythonLowering(NodeReader):
 
 
 _STATEMENTS: dict[str, Callable[[PythonLowering, tree_sitter.Node], Iterator[tree.Statement]]] = {
-    "expression_statement": PythonLowering._lines,
-    **dict.fromkeys("module block ERROR with_statement try_statement".split(), PythonLowering._body),
-    "decorated_definition": PythonLowering._decorated,
+    "expression_statement": PythonLowering._lower_lines,
+    **dict.fromkeys("module block ERROR with_statement try_statement".split(), PythonLowering._lower_body),
+    "decorated_definition": PythonLowering._lower_decorated,
     "function_definition": PythonLowering._lower_function,
     "class_definition": PythonLowering._lower_class,
     "if_statement": PythonLowering._lower_if,
-    "for_statement": PythonLowering._for,
-    "while_statement": PythonLowering._while,
-    "return_statement": PythonLowering._return,
-    **dict.fromkeys("break_statement continue_statement".split(), PythonLowering._jump),
+    "for_statement": PythonLowering._lower_for,
+    "while_statement": PythonLowering._lower_while,
+    "return_statement": PythonLowering._lower_return,
+    **dict.fromkeys("break_statement continue_statement".split(), PythonLowering._lower_jump),
 }
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "is", "is not")
 _EXPRESSIONS: dict[str, Callable[[PythonLowering, tree_sitter.Node], tree.Expression]] = {

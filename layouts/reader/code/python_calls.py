@@ -121,7 +121,7 @@ def _list_range(ev: Evaluator, value: OpaqueValue, most: int, name: str) -> tupl
     integers = [get_integer(v) for v in value.arguments]
     bounds = [b for b in integers if b is not None]
     if len(bounds) < len(integers) or not bounds:
-        ev.endless.add(name)
+        ev.unbounded_variables.add(name)
         return [SymbolicInt(n, PYTHON) for n in range(min(3, most))], False
     kind = PYTHON if ev.python else LONG
     start, end = (SymbolicInt(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
@@ -131,5 +131,5 @@ def _list_range(ev: Evaluator, value: OpaqueValue, most: int, name: str) -> tupl
     if start.known is not None and end.known is not None:
         numbers = range(start.known, end.known, step.known)
         return [SymbolicInt(n, kind) for n in numbers[:most]], len(numbers[most:]) == 0
-    ev.endless.add(name)
+    ev.unbounded_variables.add(name)
     return [symbolic_integers.add_ints(start, SymbolicInt(n * step.known, kind)) for n in range(3)], False

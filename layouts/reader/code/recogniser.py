@@ -39,10 +39,10 @@ def _recognise_swizzle(text: str) -> tuple[TextMeaning, ...]:
         return ()
     mode = named.pop()
     facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
-    how = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
-    notice = f"TMA stores {how}; the box and the element type say the rest."
+    description = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
+    notice = f"TMA stores {description}; the box and the element type say the rest."
     if "EncodeIm2col" in text:
-        notice = f"A tensor map of im2col stores {how}. It has no box: what it stores is not read."
+        notice = f"A tensor map of im2col stores {description}. It has no box: what it stores is not read."
     undetermined = ("storage", "element_bits", "box")
     return (TextMeaning("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, undetermined),)
 

@@ -172,9 +172,9 @@ def _list_named_members(member: tree.Declaration) -> list[tree.Declaration]:
     if member.type and isinstance(member.type.body, tree.StructDefinition):
         return [
             d
-            for each in member.type.body.members
-            if isinstance(each, tree.Declaration)
-            for d in _list_named_members(each)
+            for inner_member in member.type.body.members
+            if isinstance(inner_member, tree.Declaration)
+            for d in _list_named_members(inner_member)
         ]
     return []
 
@@ -233,9 +233,9 @@ def _enter_using(ev: Evaluator, record: RecordType, member: tree.UsingDeclaratio
         return
     closure = base.methods.get(last)
     if closure is not None and last == base.name:
-        kept = tuple(f for f in closure.functions if not can_take_own_class(f, last))  # no copy constructors
-        closure = replace(closure, functions=kept, homes=tuple(closure.get_home(f) for f in kept))
-        if kept:
+        inherited = tuple(f for f in closure.functions if not can_take_own_class(f, last))  # no copy constructors
+        closure = replace(closure, functions=inherited, homes=tuple(closure.get_home(f) for f in inherited))
+        if inherited:
             record.methods[record.name] = closure
             record.scope.names["(used)"] = (*record.scope.names.get("(used)", ()), closure)
     elif closure is not None:
@@ -339,7 +339,7 @@ def _has_special_functions(record: RecordType) -> bool:
 
 
 def _count_items(kind: ResolvedType) -> int | None:
-    """Return the number of items of a one-dimensional array, 0 if it is no array, None if unknown."""
+    """Return the number of items of a one-dimensional array, 0 for a scalar, None if unknown."""
     if len(kind.dims) > 1:
         return None
     if not kind.dims:
@@ -367,14 +367,14 @@ def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
     return _ALIGNED.search(ev.text[slice(*record.decl.span)].partition("{")[2]) is not None
 
 
-def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, deep: int) -> MeasuredMember | None:
+def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, depth: int) -> MeasuredMember | None:
     """Return a member with its size; None if unknown, or for a bit field."""
     kind = _resolve_member_type(ev, record, member)
     if kind is None:
         return None
     inside: Mapping[str, int] = {}
     if kind.record is not None and not kind.reference and not kind.pointers:
-        layout = measure_record(ev, kind.record, deep + 1)
+        layout = measure_record(ev, kind.record, depth + 1)
         size, align = layout.size, layout.align
         inside = layout.offsets if not member.name else {}
     else:

@@ -52,9 +52,9 @@ def record_skipped(ev: Evaluator, span: Span) -> None:
 
 def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:
     """Record a store through a pointer, up to MOST_STORES."""
-    if len(ev.stored) < MOST_STORES and not ev.python:
+    if len(ev.memory_stores) < MOST_STORES and not ev.python:
         ev.run_count += 1
-        ev.stored.append(
+        ev.memory_stores.append(
             MemoryStore(pointer.base, span, ev.list_running_functions(), tuple(ev.branch_arms), ev.run_count)
         )
 

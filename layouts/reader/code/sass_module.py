@@ -14,7 +14,7 @@ from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from lanescope.reader import sass
 from lanescope.reader.code import inline_ptx as ptx
-from lanescope.reader.code.findings import MOST_FOUND, AsmRun, FoundDescriptor, mark_bits
+from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_module import KernelRegisters, ModuleRecords, PlacedStatement
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, convert_int, or_ints, shift_int
@@ -51,7 +51,7 @@ def evaluate_listing(text: str, values: Mapping[str, int]) -> ModuleRecords:
         if not count & 255:
             check_deadline()
         run.run_line(line, line["address"] is not None and int(line["address"], 16) in reached)
-    return ModuleRecords(tuple(run.found[:MOST_FOUND]), tuple(run.ran[:MOST_FOUND]))
+    return ModuleRecords(tuple(run.descriptors[:MOST_DESCRIPTORS]), tuple(run.ran[:MOST_DESCRIPTORS]))
 
 
 def _find_targets(line: re.Match[str]) -> Iterator[int]:
@@ -65,7 +65,7 @@ class _ListingRun:
     def __init__(self, text: str, values: Mapping[str, int]) -> None:
         self.text = text
         self.values = values
-        self.found: list[FoundDescriptor] = []
+        self.descriptors: list[FoundDescriptor] = []
         self.ran: list[AsmRun] = []
         self.names = tuple(f"UR{n}" for n in range(MOST_REGISTERS))
         self._begin("", (0, 0))
@@ -142,7 +142,7 @@ class _ListingRun:
         line = f'"{read.facts["candidates"][0]} {", ".join([*operands, "1", "1", "1", *turned])};"'
         self.ran.append(AsmRun(line, span, ("",) * len(inputs), inputs, (), (self.function,), len(self.ran)))
         for at, (value, place) in words.items():
-            self.found.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.found)))
+            self.descriptors.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.descriptors)))
 
     def _read_word(self, at: int, span: Span) -> tuple[SymbolicInt, Span]:
         """Return (descriptor in two registers, span of the instruction that wrote the lower one)."""
@@ -166,20 +166,24 @@ def _translate(
 ) -> tuple[ptx.PtxInstruction, ...] | None:
     """Translate an instruction on uniform registers into PTX; None if it is not evaluated."""
     plain = [operand.replace("URZ", "0") for operand in operands if operand != "!UPT"]
-    if not plain or not all(map(_PLAIN.fullmatch, [one for one in operands if one != "!UPT"])) or plain[0] == "0":
+    if (
+        not plain
+        or not all(map(_PLAIN.fullmatch, [operand for operand in operands if operand != "!UPT"]))
+        or plain[0] == "0"
+    ):
         return None
-    made: list[tuple[str, tuple[str, ...]]] = []
+    steps: list[tuple[str, tuple[str, ...]]] = []
     match (opcode, plain):
-        case ("UMOV", [to, one]):
-            made = [("mov.u32", (to, one))]
-        case ("ULOP3.LUT", [to, one, two, three, table]):
-            made = [("lop3.b32", (to, one, two, three, table))]
-        case ("USHF.R.U32.HI", [to, "0", by, one]):
-            made = [("shr.u32", (to, one, by))]
-        case ("USHF.L.U32", [to, one, by, "0"]):
-            made = [("shl.b32", (to, one, by))]
-        case ("UIADD3", [to, one, two, three]):
-            made = [("add.s32", ("URsum", one, two)), ("add.s32", (to, "URsum", three))]
-        case ("UIMAD", [to, one, two, three]):
-            made = [("mad.lo.s32", (to, one, two, three))]
-    return tuple(ptx.PtxInstruction(name, given, guard) for name, given in made) or None
+        case ("UMOV", [to, a]):
+            steps = [("mov.u32", (to, a))]
+        case ("ULOP3.LUT", [to, a, b, c, table]):
+            steps = [("lop3.b32", (to, a, b, c, table))]
+        case ("USHF.R.U32.HI", [to, "0", by, a]):
+            steps = [("shr.u32", (to, a, by))]
+        case ("USHF.L.U32", [to, a, by, "0"]):
+            steps = [("shl.b32", (to, a, by))]
+        case ("UIADD3", [to, a, b, c]):
+            steps = [("add.s32", ("URsum", a, b)), ("add.s32", (to, "URsum", c))]
+        case ("UIMAD", [to, a, b, c]):
+            steps = [("mad.lo.s32", (to, a, b, c))]
+    return tuple(ptx.PtxInstruction(name, operand_texts, guard) for name, operand_texts in steps) or None

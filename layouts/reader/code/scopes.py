@@ -54,7 +54,7 @@ class Cell:
 
 
 def get_content(bound: Any) -> Any:
-    """Return the value of a variable, or what is bound without one."""
+    """Return the value of a variable, or the entity that a name is bound to without one."""
     return bound.value if isinstance(bound, Cell) else bound
 
 

@@ -66,9 +66,9 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call
 def _forget_pointee(ev: Evaluator, value: Address) -> None:
     """Make a pointer's target unknown; an object made by `new` may be destroyed at any time afterwards."""
     ev.forget_place(value.place, integers=True, quiet=True)
-    kept = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
-    if isinstance(kept, ObjectValue) and kept.record.ends and ev.pending_objects is not None:
-        ev.pending_objects.append(kept)
+    object_value = value.place.value if isinstance(value.place, Cell) and value.place.name == "new" else None
+    if isinstance(object_value, ObjectValue) and object_value.record.ends and ev.pending_objects is not None:
+        ev.pending_objects.append(object_value)
 
 
 def _forget_variable(ev: Evaluator, place: Cell | ObjectPart, refers: bool, statement: bool) -> None:
@@ -91,12 +91,12 @@ def _forget_used(ev: Evaluator, closure: FunctionSet, seen: frozenset[int] = fro
         return
     home = closure.captured or closure.scope
     for name in sorted(ev.summaries.get_summary(function.body).names):
-        found = find_name(home, name)[0]
-        if isinstance(found, PLACES):
-            ev.forget_place(found, integers=True, quiet=True)
+        entity = find_name(home, name)[0]
+        if isinstance(entity, PLACES):
+            ev.forget_place(entity, integers=True, quiet=True)
     for name in list_used_names(function):
-        found = find_name(home, name)[0]
-        inner = found.value if isinstance(found, Cell) else found
+        entity = find_name(home, name)[0]
+        inner = entity.value if isinstance(entity, Cell) else entity
         if isinstance(inner, FunctionSet):
             _forget_used(ev, inner, seen | {id(function)})
 
@@ -155,27 +155,27 @@ def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:
     return False
 
 
-def list_reachable_places(value: Any, deep: int = 0) -> Iterator[Any]:
+def list_reachable_places(value: Any, depth: int = 0) -> Iterator[Any]:
     """Return the places reachable through pointers and references in a value."""
-    if deep > 4:
+    if depth > 4:
         return
     if isinstance(value, Address):
         yield value.place
-        yield from list_reachable_places(value.place, deep + 1)
+        yield from list_reachable_places(value.place, depth + 1)
     elif isinstance(value, Pointer) and value.array is not None:
         yield Cell(value.array)
-        yield from list_reachable_places(value.array, deep + 1)
+        yield from list_reachable_places(value.array, depth + 1)
     elif isinstance(value, ArrayValue):
         for cell in value.cells[:64]:
             if type(cell.value) not in _NUMBERS:  # most items lead nowhere
-                yield from list_reachable_places(cell.value, deep + 1)
+                yield from list_reachable_places(cell.value, depth + 1)
     elif isinstance(value, ObjectValue):
         for cell in value.members.values():
             if isinstance(cell.value, PLACES):
                 yield cell.value
-            yield from list_reachable_places(cell.value, deep + 1)
+            yield from list_reachable_places(cell.value, depth + 1)
     elif isinstance(value, Cell):
-        yield from list_reachable_places(value.value, deep + 1)
+        yield from list_reachable_places(value.value, depth + 1)
     elif isinstance(value, SplitPlace):
-        yield from list_reachable_places(value.yes, deep + 1)
-        yield from list_reachable_places(value.no, deep + 1)
+        yield from list_reachable_places(value.yes, depth + 1)
+        yield from list_reachable_places(value.no, depth + 1)

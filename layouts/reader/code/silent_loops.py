@@ -1,4 +1,4 @@
-"""Find loops that need not be run: long loops over numbers, such as a reference product on the host.
+"""Find long loops over numbers that need not be run, such as a reference product on the host.
 
 Such a loop is cut: after its step limit, what it writes becomes unknown. If its body has nothing that is checked,
 running a part of it first changes nothing, so it is not run at all.
@@ -90,9 +90,9 @@ def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> 
     ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
     variable = find_loop_variable(loop, scope)
     name = variable.name if variable is not None else ""
-    ev.cut.add(name)
+    ev.cut_variables.add(name)
     if goes_on is None:
-        ev.endless.add(name)
+        ev.unbounded_variables.add(name)
     _forget_silent_writes(ev, writes, scope)
     return True
 
@@ -103,8 +103,8 @@ def find_loop_variable(loop: Loop, scope: NameScope) -> Cell | None:
     while isinstance(step, tree.Unary | tree.Binary):
         step = step.value if isinstance(step, tree.Unary) else step.left
     target = step.target if isinstance(step, tree.Assignment) else None
-    found = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
-    return found if isinstance(found, Cell) else None
+    entity = find_name(scope, target.last)[0] if isinstance(target, tree.Name) else None
+    return entity if isinstance(entity, Cell) else None
 
 
 def _find_silent_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | None:
@@ -137,8 +137,10 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
             passed.update(get_root_name(part) for part in parts if not _is_passed_number(node, part, scope))
     if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
-    own = declared.keys() | {""}
-    return LoopWrites(frozenset(variables - own), frozenset(targets - own), frozenset(passed - own), calls)
+    local_names = declared.keys() | {""}
+    return LoopWrites(
+        frozenset(variables - local_names), frozenset(targets - local_names), frozenset(passed - local_names), calls
+    )
 
 
 def _is_passed_number(call: tree.Call, argument: tree.SyntaxNode, scope: NameScope) -> bool:
@@ -176,12 +178,12 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
 
 def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
     """Return whether a type is a class of the text, whose constructor may do anything."""
-    found = find_name(scope, kind.path[-1][0])[0] if kind.path else None
-    if not isinstance(found, TemplateEntity):
+    entity = find_name(scope, kind.path[-1][0])[0] if kind.path else None
+    if not isinstance(entity, TemplateEntity):
         return False
-    if isinstance(found.decl, tree.Alias) and depth < MOST_NESTED:
-        return _is_class(found.decl.type, found.scope, depth + 1)
-    return isinstance(found.decl, tree.StructDefinition)
+    if isinstance(entity.decl, tree.Alias) and depth < MOST_NESTED:
+        return _is_class(entity.decl.type, entity.scope, depth + 1)
+    return isinstance(entity.decl, tree.StructDefinition)
 
 
 def _is_stream(node: tree.Expression) -> bool:
@@ -206,8 +208,9 @@ def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int
     if not isinstance(value, FunctionSet) or value.captured is not None:
         return not isinstance(value, ObjectValue | FunctionSet)
     return depth < MOST_NESTED and all(
-        one.body is not None and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(one.body))
-        for one in value.functions
+        overload.body is not None
+        and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(overload.body))
+        for overload in value.functions
     )
 
 
@@ -222,7 +225,7 @@ def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, dep
 
 
 def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
-    """Return how many steps a silent loop would take before it is cut, about; 0 if it may end before.
+    """Estimate the steps that a silent loop takes before it is cut; 0 if it may end earlier.
 
     bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
     """
@@ -234,13 +237,13 @@ def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool,
 
 
 def _limit_steps(turns: int, per_turn: int, most: int) -> int:
-    """Return how many steps some turns take, of which at least LEAST_TURNS are run, and more up to a limit."""
+    """Return the number of steps of some turns: at least LEAST_TURNS run, more only up to `most` steps."""
     every = turns * per_turn
     return every if every <= most else max(min(most + per_turn, every), min(LEAST_TURNS, turns) * per_turn)
 
 
 def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
-    """Return how many turns `for (…; i < bound; i += step)` takes, 1 if that is unknown. start: the value of i."""
+    """Return the number of turns of `for (…; i < bound; i += step)`, 1 if unknown. start: the value of i."""
     condition, step = loop.condition, loop.step
     while isinstance(step, tree.Unary):
         step = step.value
@@ -266,11 +269,11 @@ def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
 
 
 def _find_number(expression: tree.Expression, scope: NameScope) -> int | None:
-    """Return the value of a number, or of a variable that is known."""
+    """Return the value of a literal or of a known variable; None for another expression."""
     if isinstance(expression, tree.NumberLiteral):
         return expression.value
-    found = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
-    return found.value.known if isinstance(found, Cell) and isinstance(found.value, SymbolicInt) else None
+    entity = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
+    return entity.value.known if isinstance(entity, Cell) and isinstance(entity.value, SymbolicInt) else None
 
 
 def _count_turn_steps(loop: Loop, scope: NameScope, depth: int) -> int:
@@ -306,16 +309,16 @@ def _count_steps(node: object, scope: NameScope, depth: int) -> int:
 
 
 def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope) -> bool:
-    """Return whether forgetting can make all unknown that a loop writes, and loses nothing but numbers."""
+    """Return whether everything that a loop writes can be made unknown, with no loss but numbers."""
     if ev.try_blocks or ev.pending_objects != []:
         return False
     host = any(first <= loop.span[0] < past for first, past in ev.host_spans)
     for name in (*writes.variables, *writes.targets, *writes.passed):
-        found = find_name(scope, name)[0]
-        value = found.value if isinstance(found, Cell) else found
-        if isinstance(value, PLACES) or (isinstance(found, PLACES) and not isinstance(found, Cell)):
+        entity = find_name(scope, name)[0]
+        value = entity.value if isinstance(entity, Cell) else entity
+        if isinstance(value, PLACES) or (isinstance(entity, PLACES) and not isinstance(entity, Cell)):
             return False
-        if found is None and name in writes.variables | writes.targets:
+        if entity is None and name in writes.variables | writes.targets:
             return False  # an undeclared name may be shared memory
         if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
             return False
@@ -325,7 +328,7 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
 
 
 def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
-    """Return whether all is known that a write to an item, member or target of a value may reach, and is no integer.
+    """Return whether every place that a write through a value may reach is known and holds no integer.
 
     assigned: whether the loop assigns it. host: whether the loop runs on the host; elsewhere the order of stores to
     shared memory is checked.
@@ -340,7 +343,7 @@ def _has_plain_target(value: Any, assigned: bool, host: bool) -> bool:
 
 
 def _holds_reals(array: ArrayValue) -> bool:
-    """Return whether the items of an array are floating-point numbers, of which nothing is known after a loop."""
+    """Return whether the items of an array are floating-point numbers, which are unknown after a loop."""
     kind = array.element
     return kind is not None and kind.integer is None and kind.record is None and not kind.pointers and not kind.dims
 
@@ -348,20 +351,20 @@ def _holds_reals(array: ArrayValue) -> bool:
 def _forget_silent_writes(ev: Evaluator, writes: LoopWrites, scope: NameScope) -> None:
     """Make unknown what a loop that is not run may write."""
     for name in sorted(writes.variables):
-        found = find_name(scope, name)[0]
-        if isinstance(found, Cell):
-            ev.forget_place(found)
+        entity = find_name(scope, name)[0]
+        if isinstance(entity, Cell):
+            ev.forget_place(entity)
     for name in sorted(writes.targets | writes.passed):
-        found = find_name(scope, name)[0]
-        if not isinstance(found, Cell):
+        entity = find_name(scope, name)[0]
+        if not isinstance(entity, Cell):
             continue
-        value = found.value
+        value = entity.value
         if isinstance(value, Pointer) and value.array is None:
             _forget_memory(ev, value, scope)
         elif isinstance(value, Pointer):
             ev.forget_place(Cell(value.array))
         else:
-            ev.forget_place(found, integers=not isinstance(value, ArrayValue))
+            ev.forget_place(entity, integers=not isinstance(value, ArrayValue))
     if writes.calls:
         ev.forget_globals()
 

@@ -32,11 +32,11 @@ def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, sc
     if isinstance(inner, tree.StringLiteral) and "\\" not in inner.value:
         return SymbolicInt(len(inner.value) + 1, ULONG)
     if isinstance(inner, tree.Type):
-        item = _misread_item(ev, inner, scope)
+        item = _find_misread_item(ev, inner, scope)
         if item is not None:
             return ev.evaluate_sizeof(node, item, scope)
     if not isinstance(inner, tree.Type | tree.Name):
-        return _size_of_operand(ev, node, inner, scope)
+        return _get_operand_size(ev, node, inner, scope)
     declared = find_declared_type(ev, inner, scope)
     operand = ev.evaluate_name(inner, scope) if declared is None else declared
     if isinstance(operand, ArrayValue) and operand.typed is None:  # a parameter, which is a pointer
@@ -44,7 +44,7 @@ def evaluate_sizeof(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, sc
     return _get_value_size(ev, node, inner, operand)
 
 
-def _misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree.Expression | None:
+def _find_misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree.Expression | None:
     """Return the item of sizeof(array[0]), which the grammar reads as a type; None if it is a type."""
     if (
         not type_node.dims
@@ -58,7 +58,7 @@ def _misread_item(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> tree
     return value
 
 
-def _size_of_operand(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
+def _get_operand_size(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, scope: NameScope) -> SymbolicInt:
     """Return the size of an expression's type."""
     member = isinstance(inner, tree.Member | tree.Index) or (isinstance(inner, tree.Unary) and inner.op in "*&")
     declared = find_declared_type(ev, inner, scope) if member else None
@@ -73,7 +73,7 @@ def _size_of_operand(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, s
 
 def _get_value_size(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, value: Any) -> SymbolicInt:
     """Return the size of a type, or of the type of a value."""
-    kind = _kind_of_size(value)
+    kind = _find_measured_type(value)
     if kind is not None:
         return get_size(ev, kind, node)
     if isinstance(value, SymbolicInt) and value.type.bits and value.type != UNKNOWN:
@@ -86,7 +86,7 @@ def _get_value_size(ev: Evaluator, node: tree.SizeOf, inner: tree.Expression, va
     return make_free(f"sizeof({ev.format_expression(inner)})", ULONG, 16)
 
 
-def _kind_of_size(value: Any) -> ResolvedType | None:
+def _find_measured_type(value: Any) -> ResolvedType | None:
     """Return the type to measure: a type itself, or that of an object or a term; else None."""
     if isinstance(value, ResolvedType):
         return replace(value, reference="")
@@ -107,7 +107,7 @@ def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScop
 def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicInt:
     """Return the size or alignment of a type in bytes."""
     if kind.record is None or kind.pointers or kind.record.fields is not None:
-        return _align_of(ev, kind) if node.align else make_size(kind)
+        return _get_alignment(ev, kind) if node.align else make_size(kind)
     if kind.dims:
         size = get_size(ev, replace(kind, dims=()), node)
         for dim in kind.dims if not node.align else ():
@@ -118,7 +118,7 @@ def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicIn
     return SymbolicInt(known, ULONG) if known is not None else make_free(ev.format_expression(node), ULONG, 16)
 
 
-def _align_of(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:
+def _get_alignment(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:
     """Return the alignment of a type that is not a struct of other members than integers."""
     if kind.pointers:
         return SymbolicInt(8, ULONG)

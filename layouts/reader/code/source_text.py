@@ -1,4 +1,4 @@
-"""Tell the language of a text, and blank its lines that are not code."""
+"""Recognise the language of a text, blank its lines that are not code, and rewrite Rust integers in C."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _PRINTED = re.compile(
 _PRINT = re.compile(
     r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
 )
+_RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
 
 
 def is_python(text: str) -> bool:
@@ -54,14 +55,28 @@ def is_python(text: str) -> bool:
 def blank_printed(text: str) -> str:
     """Blank the lines of a text that are printed output; only lines with a hint of output are examined."""
     result: list[str] = []
-    done = 0
+    copied = 0
     for hint in _PRINT.finditer(text):
-        if hint.start() < done:
+        if hint.start() < copied:
             continue
-        first = text.rfind("\n", done, hint.start()) + 1 or done
+        first = text.rfind("\n", copied, hint.start()) + 1 or copied
         past = text.find("\n", first)
         past = len(text) if past < 0 else past + 1
         line = text[first:past]
-        result += text[done:first], blank_matches(_PRINTED, line)
-        done = past
-    return "".join((*result, text[done:]))
+        result += text[copied:first], blank_matches(_PRINTED, line)
+        copied = past
+    return "".join((*result, text[copied:]))
+
+
+def convert_rust(text: str) -> str:
+    """Rewrite Rust integers in C, keeping the length: `let d: u64 = 64u64 << 32 | x as u64`."""
+    if "u64" not in text or not _RUST.search(text):
+        return text
+    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda match: f"u64 {match[1]}".ljust(len(match[0])), text)
+    text = re.sub(
+        r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
+        lambda match: f"{match[1].replace('_', '')}ull".ljust(len(match[0])),
+        text,
+    )
+    text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
+    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda match: " " * len(match[0]), text)

@@ -36,7 +36,7 @@ MOST_DEPTH = 32
 def find_integer_type(
     ev: Evaluator, expression: tree.Expression, scope: NameScope, depth: int = 0
 ) -> IntegerType | None:
-    """Return the integer type of an expression; UNKNOWN if the text does not determine it, None if it is no integer."""
+    """Return the integer type of an expression; UNKNOWN if undetermined, None if it is not an integer."""
     if depth > MOST_DEPTH:
         return UNKNOWN
 
@@ -273,7 +273,7 @@ def _get_item_type(kind: ResolvedType) -> ResolvedType | None:
 
 
 def _find_returned_type(ev: Evaluator, functions: Any) -> ResolvedType | None:
-    """Return the return type of the only function of a name, if it is no template."""
+    """Return the return type of the only function of a name, if it is not a template."""
     if not isinstance(functions, FunctionSet) or len(functions.functions) > 1 or functions.functions[0].templates:
         return None
     returns = functions.functions[0].returns

@@ -51,5 +51,5 @@ def _is_declarator_comma(code: str, comma: int) -> bool:
     """Return whether a comma separates declarators: int a = 1, b = 2."""
     begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
     statement = code[begin:comma]
-    opened = statement.count("(") - statement.count(")")
-    return not opened and _DECLARATION.match(statement) is not None
+    depth = statement.count("(") - statement.count(")")
+    return not depth and _DECLARATION.match(statement) is not None

@@ -102,8 +102,8 @@ def _store_items(ev: Evaluator, place: Cell, old: ArrayValue, value: Any) -> boo
         return True
     if old.typed is None or len(old.cells) != len(value.cells):
         return False
-    for mine, other in zip(old.cells, value.cells, strict=True):
-        ev.write_cell(mine, ev.copy_assigned(other.value))
+    for target, source in zip(old.cells, value.cells, strict=True):
+        ev.write_cell(target, ev.copy_assigned(source.value))
     return True
 
 
@@ -182,9 +182,9 @@ def _note_member(ev: Evaluator, place: ObjectPart, span: Span) -> None:
     for name, field in (place.of.record.fields or {}).items():
         if field.width == 64 and field.low <= first and past <= field.low + 64 and isinstance(store.value, SymbolicInt):
             key = id(store), field.low
-            called = f"{store.name}.{name}" if store.name else name
+            member_name = f"{store.name}.{name}" if store.name else name
             kind = field.integer or ULONG
-            cell = ev.inner_words.setdefault(key, Cell(None, None, called, span))
+            cell = ev.inner_words.setdefault(key, Cell(None, None, member_name, span))
             cell.value = symbolic_integers.extract_bits(store.value, field.low, 64, kind)
             ev.note_variable(cell, span)
             return
@@ -234,8 +234,8 @@ def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, s
 def _store_blurred(ev: Evaluator, place: BlurredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
     """Write an unknown part of an object: all of it becomes unknown."""
     ev.forget_place(place.place)
-    held = place.place.value if isinstance(place.place, Cell) else None
-    ev.note_value(value, held.name if isinstance(held, ArrayValue) else "", statement_span or span)
+    content = place.place.value if isinstance(place.place, Cell) else None
+    ev.note_value(value, content.name if isinstance(content, ArrayValue) else "", statement_span or span)
 
 
 def _store_referred(ev: Evaluator, place: ReferredPlace, value: Any, span: Span, statement_span: Span | None) -> None:
@@ -282,12 +282,12 @@ def _copy_object(ev: Evaluator, value: ObjectValue, depth: int) -> Any:
     """Copy an object with its copy constructor; an object that no variable holds is returned itself."""
     if depth > MOST_DEPTH:
         return OpaqueValue(shorten_name(value))
-    if value.record.copies and (value.held or depth):
+    if value.record.copies and (value.stored or depth):
         copied = ev.copy_construct(value, ev.make_constructor_argument(value))
-        copied.held = True
+        copied.stored = True
         return copied
-    if not value.held and not depth:
-        value.held = True
+    if not value.stored and not depth:
+        value.stored = True
         return value
     return ObjectValue(
         value.record,

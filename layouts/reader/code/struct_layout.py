@@ -19,7 +19,7 @@ MOST_BITS = 1 << 12
 class BitMember:
     """A member kept as bits: an integer, or a struct of integers.
 
-    bits, align: of its type, or of an array item. count: number of array items, 0 if it is no array. field_width: of a
+    bits, align: of its type, or of an array item. count: number of array items, 0 for a scalar. field_width: of a
     bit field, else None.
     """
 

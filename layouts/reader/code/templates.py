@@ -20,41 +20,41 @@ _Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
 
 
-def is_same_type(one: ResolvedType, two: ResolvedType) -> bool | None:
+def is_same_type(left: ResolvedType, right: ResolvedType) -> bool | None:
     """Return whether two types are the same, including const and reference; None if unknown."""
-    if _declarators(one) != _declarators(two):
-        return False if _is_known_type(one) and _is_known_type(two) else None
-    for mine, other in zip(one.dims, two.dims, strict=True):
-        if mine.known is None or other.known is None:
+    if _get_declarators(left) != _get_declarators(right):
+        return False if _is_known_type(left) and _is_known_type(right) else None
+    for left_size, right_size in zip(left.dims, right.dims, strict=True):
+        if left_size.known is None or right_size.known is None:
             return None
-        if mine.known != other.known:
+        if left_size.known != right_size.known:
             return False
-    if one.integer is not None and two.integer is not None:
-        return one.integer == two.integer
-    if one.record is not None and two.record is not None:
-        return one.record is two.record
-    if one.name.rpartition("::")[2] == two.name.rpartition("::")[2]:
-        return _is_same_arguments(one.arguments, two.arguments)
-    if _is_known_type(one) and _is_known_type(two):
+    if left.integer is not None and right.integer is not None:
+        return left.integer == right.integer
+    if left.record is not None and right.record is not None:
+        return left.record is right.record
+    if left.name.rpartition("::")[2] == right.name.rpartition("::")[2]:
+        return _is_same_arguments(left.arguments, right.arguments)
+    if _is_known_type(left) and _is_known_type(right):
         return False
-    return False if are_other_classes(one.name, two.name) or _is_class_and_builtin(one, two) else None
+    return False if are_other_classes(left.name, right.name) or _is_class_and_builtin(left, right) else None
 
 
-def _is_class_and_builtin(one: ResolvedType, two: ResolvedType) -> bool:
+def _is_class_and_builtin(left: ResolvedType, right: ResolvedType) -> bool:
     """Return whether one type is a number class of a library and the other a built-in type."""
-    pairs = ((one, two), (two, one))
+    pairs = ((left, right), (right, left))
     return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
 
-def _declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
+def _get_declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
     return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
 
-def _is_same_arguments(one: Sequence[Any], two: Sequence[Any]) -> bool | None:
-    mine, other = flatten_packs(one), flatten_packs(two)
-    if len(mine) != len(other):
+def _is_same_arguments(left: Sequence[Any], right: Sequence[Any]) -> bool | None:
+    left_items, right_items = flatten_packs(left), flatten_packs(right)
+    if len(left_items) != len(right_items):
         return False
-    answers = [is_same_argument(a, b) for a, b in zip(mine, other, strict=True)]
+    answers = [is_same_argument(a, b) for a, b in zip(left_items, right_items, strict=True)]
     return False if False in answers else None if None in answers else True
 
 
@@ -62,18 +62,18 @@ def _is_known_type(kind: ResolvedType) -> bool:
     return kind.integer is not None or kind.record is not None or kind.name in _BUILTIN
 
 
-def is_same_argument(one: Any, two: Any) -> bool | None:
+def is_same_argument(left: Any, right: Any) -> bool | None:
     """Return whether two template arguments are the same: types, values or templates."""
-    if isinstance(one, ResolvedType) and isinstance(two, ResolvedType):
-        return is_same_type(one, two)
-    if isinstance(one, TemplateEntity) or isinstance(two, TemplateEntity):
-        return one is two
-    if isinstance(one, ResolvedType) != isinstance(two, ResolvedType):
-        return None if isinstance(one, OpaqueValue) or isinstance(two, OpaqueValue) else False
-    left, right = get_argument_value(one), get_argument_value(two)
-    if left is None or right is None or left.known is None or right.known is None:
+    if isinstance(left, ResolvedType) and isinstance(right, ResolvedType):
+        return is_same_type(left, right)
+    if isinstance(left, TemplateEntity) or isinstance(right, TemplateEntity):
+        return left is right
+    if isinstance(left, ResolvedType) != isinstance(right, ResolvedType):
+        return None if isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue) else False
+    left_value, right_value = get_argument_value(left), get_argument_value(right)
+    if left_value is None or right_value is None or left_value.known is None or right_value.known is None:
         return None
-    return left.known == right.known
+    return left_value.known == right_value.known
 
 
 def get_argument_value(argument: Any) -> SymbolicInt | None:
@@ -186,8 +186,8 @@ def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, e
             if size is not None and not match_argument(match, size, dim, evaluate):
                 return False
         value = stripped
-        bare = tree.Type(pattern.path, span=pattern.span)
-        if (name := _get_single_name(bare)) in match.names:
+        path_type = tree.Type(pattern.path, span=pattern.span)
+        if (name := _get_single_name(path_type)) in match.names:
             return match.bind_parameter(name, value)
     return _match_path(match, pattern.path, value, evaluate)
 
@@ -268,7 +268,11 @@ def choose_special(
         return None
     if len(fitting) < 2:
         return fitting[0] if fitting else (None, {})
-    best = [one for one in fitting if all(one is two or is_more_special(one[0], two[0]) for two in fitting)]
+    best = [
+        candidate
+        for candidate in fitting
+        if all(candidate is other or is_more_special(candidate[0], other[0]) for other in fitting)
+    ]
     return best[0] if len(best) == 1 else None
 
 

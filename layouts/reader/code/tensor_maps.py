@@ -53,7 +53,7 @@ def find_named_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
 
 
 def _list_maps(evaluation: Evaluation) -> Iterator[TensorMap]:
-    for call in evaluation.made:
+    for call in evaluation.bodiless_calls:
         map_call = _parse_map_call(call, evaluation.text)
         if map_call is not None:
             yield replace(map_call, names=_list_names(call), calls=call.calls)
@@ -319,8 +319,8 @@ def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None
     if bits is None:
         sheet.symbols["element_bits"] = f"the type of {arguments[tensor]}"
     dims, box = (
-        tuple(sheet.read_number(arguments[n], f"{what}[{i}]") for i, n in enumerate(places))
-        for what, places in (("dims", dims_at), ("box", box_at))
+        tuple(sheet.read_number(arguments[n], f"{label}[{i}]") for i, n in enumerate(places))
+        for label, places in (("dims", dims_at), ("box", box_at))
     )
     mode = sheet.read_number(arguments[mode_at], "swizzle")
     steps = [sheet.read_number(arguments[n], f"strides[{i}]") for i, n in enumerate(strides_at)]

@@ -168,23 +168,23 @@ def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int 
     refusals = tma.find_refusals(
         parts.bits, parts.dims, parts.strides, box=parts.box, steps=steps, swizzle=parts.swizzle, interleave=interleave
     )
-    return [*(Pitfall(code, said, parts.term.span) for code, said in refusals), *_find_element_rules(parts)]
+    return [*(Pitfall(code, message, parts.term.span) for code, message in refusals), *_find_element_rules(parts)]
 
 
 def find_stride_rules(parts: MapParts) -> list[Pitfall]:
     """Find the broken rules of the tensor alone, if the boxes are chosen to fit."""
     refusals = tma.find_refusals(parts.bits, parts.dims, parts.strides, box=())
-    return [*(Pitfall(code, said, parts.term.span) for code, said in refusals), *_find_element_rules(parts)]
+    return [*(Pitfall(code, message, parts.term.span) for code, message in refusals), *_find_element_rules(parts)]
 
 
 def _find_element_rules(parts: MapParts) -> Iterator[Pitfall]:
     row = parts.dims[0] if parts.dims else None
-    said = parts.sheet.symbols
-    if parts.bits and parts.bits > 8 and said.get("dims[0]") and said["dims[0]"] == said.get("strides[0]"):
+    symbols = parts.sheet.symbols
+    if parts.bits and parts.bits > 8 and symbols.get("dims[0]") and symbols["dims[0]"] == symbols.get("strides[0]"):
         yield Pitfall(
             "tma_stride_in_elements",
-            f"globalStrides[0] is {said['dims[0]']}, the elements of a row. It counts bytes: {parts.bits // 8} times as"
-            " many.",
+            f"globalStrides[0] is {symbols['dims[0]']}, the elements of a row. It counts bytes: {parts.bits // 8} times"
+            " as many.",
             parts.term.span,
         )
     elif parts.bits and parts.bits > 8 and row and parts.strides and parts.strides[0] == row:

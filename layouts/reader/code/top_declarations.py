@@ -49,17 +49,17 @@ class NamespaceSpan:
 
 @dataclass(frozen=True, slots=True)
 class TopDeclaration:
-    """A declaration and its span. around: the enclosing namespaces, outermost first."""
+    """A declaration and its span. namespaces: the enclosing namespaces, outermost first."""
 
     start: int
     end: int
-    around: tuple[NamespaceSpan, ...] = ()
+    namespaces: tuple[NamespaceSpan, ...] = ()
 
     def list_spans(self) -> Iterator[Span]:
         """Yield the spans that make the declaration a complete text, in order."""
-        yield from (space.header for space in self.around)
+        yield from (space.header for space in self.namespaces)
         yield self.start, self.end
-        for space in reversed(self.around):
+        for space in reversed(self.namespaces):
             if space.close >= self.end:
                 yield space.close, space.close + 1
 
@@ -81,9 +81,9 @@ def find_declarations(text: str) -> Iterator[TopDeclaration]:
         elif word == "}":
             yield from cutter.close_brace(mark.start(), mark.end())
         elif word == ";" and not cutter.depth and not cutter.brackets:
-            yield cutter.cut(mark.end())
+            yield cutter.end_declaration(mark.end())
     if text[cutter.start :].strip():
-        yield cutter.cut(len(text))
+        yield cutter.end_declaration(len(text))
 
 
 @dataclass(slots=True)
@@ -91,21 +91,21 @@ class _Cutter:
     """The state of splitting a text. start: of the current declaration; head: where its body opens."""
 
     text: str
-    around: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
+    namespaces: list[NamespaceSpan] = field(default_factory=list)  # the namespaces that are open
     depth: int = 0
     brackets: int = 0
     start: int = 0
     head: int = 0
 
-    def cut(self, end: int) -> TopDeclaration:
+    def end_declaration(self, end: int) -> TopDeclaration:
         """End the current declaration."""
-        piece = TopDeclaration(self.start, end, tuple(self.around))
+        piece = TopDeclaration(self.start, end, tuple(self.namespaces))
         self.start = end
         return piece
 
     def open_brace(self, at: int, past: int) -> None:
         if not self.depth and not self.brackets and _NAMESPACE.search(self.text, self.start, at):
-            self.around.append(NamespaceSpan((self.start, past)))
+            self.namespaces.append(NamespaceSpan((self.start, past)))
             self.start = past
             return
         if not self.depth:
@@ -119,11 +119,11 @@ class _Cutter:
                 return
             self.brackets = 0
             if not _is_continued(self.text, self.start, self.head, past):
-                yield self.cut(past)
-        elif self.around:
+                yield self.end_declaration(past)
+        elif self.namespaces:
             if self.text[self.start : at].strip():
-                yield self.cut(at)
-            self.around.pop().close = at
+                yield self.end_declaration(at)
+            self.namespaces.pop().close = at
             self.start = past
             self.brackets = 0
 
@@ -134,10 +134,10 @@ def group_declarations(text: str, most: int) -> Iterator[TopDeclaration]:
     for piece in list(find_declarations(text)):  # so that every namespace's end is known
         if (
             top_declaration is not None
-            and piece.around == top_declaration.around
+            and piece.namespaces == top_declaration.namespaces
             and piece.end - top_declaration.start <= most
         ):
-            top_declaration = TopDeclaration(top_declaration.start, piece.end, top_declaration.around)
+            top_declaration = TopDeclaration(top_declaration.start, piece.end, top_declaration.namespaces)
             continue
         if top_declaration is not None:
             yield top_declaration
@@ -202,16 +202,16 @@ class LostStretch:
     names: frozenset[str]
 
 
-def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, list[Span]]:
+def blank_declarations(text: str, stretches: Iterable[LostStretch]) -> tuple[str, list[Span]]:
     """Blank the declarations in lost stretches and those that depend on them; return (text, blanked spans).
 
     Dependent are declarations of the same names, and of variables that they name.
     """
-    every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.around) for piece in find_declarations(text)]
-    lost = sorted(lost, key=lambda stretch: stretch.start)
-    gone = _depending(text, every, lost)
+    every = [TopDeclaration(_get_begin(text, piece), piece.end, piece.namespaces) for piece in find_declarations(text)]
+    stretches = sorted(stretches, key=lambda stretch: stretch.start)
+    gone = _find_dependent(text, every, stretches)
     spans = sorted(
-        [*((every[n].start, every[n].end) for n in gone), *((stretch.start, stretch.end) for stretch in lost)]
+        [*((every[n].start, every[n].end) for n in gone), *((stretch.start, stretch.end) for stretch in stretches)]
     )
     declarations, at = [], 0
     for start, end in spans:
@@ -222,7 +222,7 @@ def blank_declarations(text: str, lost: Iterable[LostStretch]) -> tuple[str, lis
     return "".join((*declarations, text[at:])), spans
 
 
-def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> set[int]:
+def _find_dependent(text: str, every: Sequence[TopDeclaration], stretches: Sequence[LostStretch]) -> set[int]:
     """Return the indices of the declarations that depend on lost stretches."""
     owners: dict[str, list[int]] = {}  # name → its declarations
     variables: dict[str, list[int]] = {}  # name → its declarations as a variable
@@ -231,8 +231,8 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
             owners.setdefault(name, []).append(n)
             if may_be_variable(text, piece):
                 variables.setdefault(name, []).append(n)
-    todo = _touched(every, lost)
-    tainted = [name for stretch in lost for name in stretch.names if name not in _WORDS]
+    todo = _find_touched(every, stretches)
+    tainted = [name for stretch in stretches for name in stretch.names if name not in _WORDS]
     todo += [n for name in dict.fromkeys(tainted) for n in owners.get(name, ())]
     gone: set[int] = set()
     while todo:
@@ -250,10 +250,10 @@ def _depending(text: str, every: Sequence[TopDeclaration], lost: Sequence[LostSt
     return gone
 
 
-def _touched(every: Sequence[TopDeclaration], lost: Sequence[LostStretch]) -> list[int]:
+def _find_touched(every: Sequence[TopDeclaration], stretches: Sequence[LostStretch]) -> list[int]:
     """Return the indices of the declarations inside lost stretches."""
-    starts = [stretch.start for stretch in lost]
-    ends = list(accumulate((stretch.end for stretch in lost), max))
+    starts = [stretch.start for stretch in stretches]
+    ends = list(accumulate((stretch.end for stretch in stretches), max))
     result: list[int] = []
     for n, piece in enumerate(every):
         before = bisect_left(starts, piece.end)

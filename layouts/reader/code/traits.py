@@ -45,8 +45,8 @@ def _is_signed(kind: ResolvedType) -> bool | None:
     return _is_floating(kind) if not integral else None
 
 
-def _combine_either(one: bool | None, two: bool | None) -> bool | None:
-    return True if one or two else False if one is False and two is False else None
+def _combine_either(left: bool | None, right: bool | None) -> bool | None:
+    return True if left or right else False if left is False and right is False else None
 
 
 _UNARY: dict[str, Callable[[ResolvedType], bool | None]] = {
@@ -116,7 +116,7 @@ def find_trait_type(name: str, arguments: Arguments) -> ResolvedType | None:
     """Return the type of `std::conditional_t<…>`, `std::remove_cv_t<…>` …; None if unsupported or unknown."""
     head = name.rpartition("::")[2]
     if head == "enable_if_t" and arguments:
-        return _enabled(arguments)
+        return _enable_if(arguments)
     choose = _CHOICES.get((head, len(arguments)))
     if choose is not None:
         return choose(arguments)
@@ -134,19 +134,19 @@ def _conditional(arguments: Arguments) -> ResolvedType | None:
     return chosen if isinstance(chosen, ResolvedType) else None
 
 
-def _enabled(arguments: Arguments) -> ResolvedType | None:
+def _enable_if(arguments: Arguments) -> ResolvedType | None:
     condition = get_argument_value(arguments[0])
     result = arguments[1] if len(arguments) > 1 else ResolvedType("void", None, 8)
     return result if condition is not None and condition.known and isinstance(result, ResolvedType) else None
 
 
-def _bool_constant(arguments: Arguments) -> ResolvedType:
+def _make_bool_constant(arguments: Arguments) -> ResolvedType:
     return ResolvedType("integral_constant", arguments=(ResolvedType("bool", BOOL, 1), arguments[0]))
 
 
 _CHOICES: dict[tuple[str, int], Callable[[Arguments], ResolvedType | None]] = {  # by (trait, number of arguments)
     ("conditional_t", 3): _conditional,
-    ("bool_constant", 1): _bool_constant,
+    ("bool_constant", 1): _make_bool_constant,
 }
 
 
@@ -170,12 +170,14 @@ def is_type_transformation(name: str) -> bool:
 
 
 def _change_sign(kind: ResolvedType, signed: bool) -> ResolvedType | None:
-    whole = kind.integer
-    if whole is None or kind.pointers or kind.reference or whole.name == "bool" or whole.bits < 8:
+    integer = kind.integer
+    if integer is None or kind.pointers or kind.reference or integer.name == "bool" or integer.bits < 8:
         return None
-    if whole.signed == signed and whole.name != "char":
+    if integer.signed == signed and integer.name != "char":
         return kind
-    words = {8: "char", 16: "short", 32: "int"}.get(whole.bits, "long long" if "long long" in whole.name else "long")
+    words = {8: "char", 16: "short", 32: "int"}.get(
+        integer.bits, "long long" if "long long" in integer.name else "long"
+    )
     integer_type: IntegerType | None = find_integer_type(
         ("" if not signed else "signed " if words == "char" else "") + words if signed else f"unsigned {words}"
     )
@@ -193,10 +195,10 @@ def _strip_pointer(kind: ResolvedType) -> ResolvedType:
 
 
 def _decay_type(kind: ResolvedType) -> ResolvedType:
-    bare = replace(kind, reference="")
-    if bare.dims:
-        return replace(bare, dims=(), pointers=bare.pointers + 1)
-    return bare if bare.pointers else replace(bare, const=False)
+    value_type = replace(kind, reference="")
+    if value_type.dims:
+        return replace(value_type, dims=(), pointers=value_type.pointers + 1)
+    return value_type if value_type.pointers else replace(value_type, const=False)
 
 
 def _drop_const(kind: ResolvedType) -> ResolvedType:

@@ -20,20 +20,22 @@ def list_undecided_macros(text: str, macros: Mapping[str, str]) -> dict[str, boo
 
     macros: given values.
     """
-    found: dict[str, bool] = {}
+    tests_by_macro: dict[str, bool] = {}
     if not _CONDITION.search(text):
-        return found
+        return tests_by_macro
     code = blank_printed(text)
     for _ in range(_MOST_NESTED):
-        added = dict(found)
-        for condition in Preprocessor(code, 1, {**macros, **dict.fromkeys(found, NOT_DEFINED)}).read_text().met:
+        added = dict(tests_by_macro)
+        for condition in (
+            Preprocessor(code, 1, {**macros, **dict.fromkeys(tests_by_macro, NOT_DEFINED)}).read_text().met
+        ):
             for name in _NAME.findall(condition):
                 if name != "defined" and name != ARCHITECTURE and not is_feature_macro(name) and name not in macros:
                     added[name] = added.get(name, True) and _SWITCH.fullmatch(condition) is not None
-        if added.keys() == found.keys():
+        if added.keys() == tests_by_macro.keys():
             break
-        found = added
-    return found
+        tests_by_macro = added
+    return tests_by_macro
 
 
 def needs_macros(text: str, macros: Mapping[str, str], undecided: Iterable[str], places: Iterable[int]) -> bool:

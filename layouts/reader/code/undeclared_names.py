@@ -30,7 +30,7 @@ def evaluate_undeclared(ev: Evaluator, node: tree.Name | tree.Type, scope: NameS
 # rules tried in order; each returns None if it does not apply
 
 
-def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+def _evaluate_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
     """Return a constant of CUDA or a limit of C, by its last name."""
     last = node.path[-1][0] if node.path else ""
     if last in CONSTANTS:
@@ -40,7 +40,7 @@ def _constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> S
     return None
 
 
-def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+def _evaluate_enumerator(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
     """Return an enumerator of a library."""
     for name, _ in node.path[:-1]:
         if (name, node.path[-1][0]) in MEMBERS:
@@ -48,7 +48,7 @@ def _member_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScop
     return None
 
 
-def _integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
+def _evaluate_integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> SymbolicInt | None:
     """Evaluate decltype(x)::value, the value that every object of x's type has."""
     if ev.python or len(node.path) != 2 or node.path[1][0] != "value":
         return None
@@ -58,7 +58,7 @@ def _integral_constant(ev: Evaluator, node: tree.Name | tree.Type, scope: NameSc
     return value if isinstance(value, SymbolicInt) and value.known is not None else None
 
 
-def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
+def _evaluate_trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
     """Evaluate a trait of the standard library: is_same_v<A, B>, is_same<A, B>::value, remove_cv<T>::type."""
     if ev.python or not node.path:
         return None
@@ -73,15 +73,15 @@ def _trait(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> Any:
     return None
 
 
-def _builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+def _find_builtin(ev: Evaluator, node: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
     """Return a built-in type."""
     return ev.find_builtin_type(node.path, scope)
 
 
 _RULES: tuple[Callable[[Evaluator, tree.Name | tree.Type, NameScope], Any], ...] = (
-    _constant,
-    _member_constant,
-    _integral_constant,
-    _trait,
-    _builtin,
+    _evaluate_constant,
+    _evaluate_enumerator,
+    _evaluate_integral_constant,
+    _evaluate_trait,
+    _find_builtin,
 )

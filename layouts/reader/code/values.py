@@ -123,8 +123,8 @@ class RecordType:
     def has_virtual(self, name: str) -> bool:
         """Return whether the class or a base has a virtual function of this name."""
         overloads = self.methods.get(name)
-        mine = overloads is not None and any(function.virtual for function in overloads.functions)
-        return mine or any(base.has_virtual(name) for base in self.bases)
+        is_declared = overloads is not None and any(function.virtual for function in overloads.functions)
+        return is_declared or any(base.has_virtual(name) for base in self.bases)
 
     def is_derived_from(self, other: RecordType) -> bool:
         """Return whether this record is `other` or is derived from it."""
@@ -138,7 +138,7 @@ class ObjectValue:
     record: RecordType
     store: Cell
     members: dict[str, Cell] = field(default_factory=dict)
-    held: bool = False  # a variable holds it, so another variable gets a copy
+    stored: bool = False  # not a temporary, so that another variable gets a copy
     dynamic: RecordType | None = None  # the class whose constructor or destructor is running
     derived: ObjectValue | None = None  # the object of a derived class whose base part this is
     loose: bool = False  # it may be the base part of an object of an unknown class
@@ -316,12 +316,12 @@ class FunctionSet:
 
     def join_functions(self, other: FunctionSet) -> FunctionSet:
         """Join the functions of both."""
-        mine = self.homes or (self.scope,) * len(self.functions)
-        theirs = other.homes or (other.scope,) * len(other.functions)
-        more = [(f, s) for f, s in zip(other.functions, theirs, strict=True) if f not in self.functions]
+        own_homes = self.homes or (self.scope,) * len(self.functions)
+        other_homes = other.homes or (other.scope,) * len(other.functions)
+        more = [(f, s) for f, s in zip(other.functions, other_homes, strict=True) if f not in self.functions]
         functions = (*self.functions, *(f for f, _ in more))
         return FunctionSet(
-            functions, self.scope, self.this, self.templates, (*mine, *(s for _, s in more)), self.captured
+            functions, self.scope, self.this, self.templates, (*own_homes, *(s for _, s in more)), self.captured
         )
 
 

@@ -136,17 +136,31 @@ def cast_reference(ev: Evaluator, kind: ResolvedType, place: Any) -> Any:
     """Evaluate reinterpret_cast<T&>(place) and static_cast<T&&>(place): return the place."""
     value = ev.load_place(place, tree.OpaqueExpression(""))
     place_type = place.kind if isinstance(place, Cell) and place.kind is not None else ev.get_value_type(value)
-    bare = replace(kind, reference="", const=False)
-    if place_type is None or kind.name == "auto" or is_same_type(bare_kind(place_type), bare_kind(bare)) is not False:
+    target_type = replace(kind, reference="", const=False)
+    if (
+        place_type is None
+        or kind.name == "auto"
+        or is_same_type(strip_qualifiers(place_type), strip_qualifiers(target_type)) is not False
+    ):
         return place
-    if isinstance(value, ObjectValue) and bare.record is not None and value.record.is_derived_from(bare.record):
-        return place if value.record is bare.record else Cell(ev.upcast_object(value, bare.record), bare)
+    if (
+        isinstance(value, ObjectValue)
+        and target_type.record is not None
+        and value.record.is_derived_from(target_type.record)
+    ):
+        return (
+            place
+            if value.record is target_type.record
+            else Cell(ev.upcast_object(value, target_type.record), target_type)
+        )
     down = value.derived if isinstance(value, ObjectValue) else None
-    if down is not None and bare.record is not None and down.record.is_derived_from(bare.record):
-        return Cell(down if down.record is bare.record else ev.upcast_object(down, bare.record), bare)
-    return view_as_integer(ev, place, bare, SymbolicInt(0))
+    if down is not None and target_type.record is not None and down.record.is_derived_from(target_type.record):
+        return Cell(
+            down if down.record is target_type.record else ev.upcast_object(down, target_type.record), target_type
+        )
+    return view_as_integer(ev, place, target_type, SymbolicInt(0))
 
 
-def bare_kind(kind: ResolvedType) -> ResolvedType:
+def strip_qualifiers(kind: ResolvedType) -> ResolvedType:
     """Return a type without const and reference."""
     return replace(kind, const=False, reference="")

@@ -98,9 +98,9 @@ def _is_override(
     for a, b in zip(derived_function.parameters, base_function.parameters, strict=True):
         if a.type is None or b.type is None:
             return None
-        mine, theirs = ev.resolve_type(a.type, home.scope), ev.resolve_type(b.type, other.scope)
-        bare = [k if k.pointers or k.reference else replace(k, const=False) for k in (mine, theirs)]
-        answers.append(is_same_type(*bare))
+        type_a, type_b = ev.resolve_type(a.type, home.scope), ev.resolve_type(b.type, other.scope)
+        types = [k if k.pointers or k.reference else replace(k, const=False) for k in (type_a, type_b)]
+        answers.append(is_same_type(*types))
     return False if False in answers else None if None in answers else True
 
 

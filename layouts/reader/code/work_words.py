@@ -55,7 +55,7 @@ def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[s
 
 @lru_cache(maxsize=4)
 def may_have_work(text: str) -> bool:
-    """Return whether a C++ text has a word of what is checked; True for PTX, SASS and Python."""
+    """Return whether a C++ text has a word of checked code; True for PTX, SASS and Python."""
     work, _ = _choose_words(text, False)
     if work.search(text) or _BIT_FIELD.search(text):
         return True
@@ -63,7 +63,7 @@ def may_have_work(text: str) -> bool:
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
-    """Return whether a function or macro has a word of what is checked; every: of any instruction."""
+    """Return whether a function or macro has a word of checked code; every: of any instruction."""
     work, macro_work = _choose_words(text, every)
     return any(work.search(text, *function.span) for function, _, _ in functions) or any(
         macro_work.search(body) for _, body in list_macros(text)

@@ -65,9 +65,9 @@ def and_ints(left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
         a, b = b, a
     if b.known is not None:
         mask = b.const
-        kept = tuple(m for m in a.marks if mask >> m.bit & 1)
+        marks = tuple(m for m in a.marks if mask >> m.bit & 1)
         pieces = mask_pieces(a.pieces, mask, kind.bits)
-        return carry_origins(SymbolicInt(kind.wrap(a.const & mask), kind, pieces, a.low, kept), a, b)
+        return carry_origins(SymbolicInt(kind.wrap(a.const & mask), kind, pieces, a.low, marks), a, b)
     if (a.const, a.pieces) == (b.const, b.pieces):
         return a
     ones = a.const & b.const & (kind.mask if kind.bits else (1 << MOST_BITS) - 1)
@@ -119,14 +119,14 @@ def invert_int(value: SymbolicInt) -> SymbolicInt:
         return SymbolicInt(kind.wrap(~converted.known), kind, origin=converted.origin, assumed=converted.assumed)
     if not kind.bits:
         return make_reduced(f"~{format_factor(converted, True)}", kind, converted)
-    taken = 0
+    symbolic_bits = 0
     for p in converted.pieces:
-        taken |= p.mask
+        symbolic_bits |= p.mask
     return _weave_bits(
         f"~{format_factor(converted, True)}",
         kind,
-        kind.wrap(~converted.const & ~taken),
-        taken & ~converted.const,
+        kind.wrap(~converted.const & ~symbolic_bits),
+        symbolic_bits & ~converted.const,
         converted,
         SymbolicInt(0, kind),
     )
@@ -198,17 +198,17 @@ def shift_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt
     return replace(value, const=value.const >> down, pieces=pieces, low=max(value.low - down, 0), marks=marks)
 
 
-def insert_bits(into: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
-    """Return `into` with bits low … low + width − 1 replaced by the value's lowest, as a bit-field assignment does."""
+def insert_bits(word: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:
+    """Return `word` with bits low … low + width − 1 replaced by the value's lowest, as a bit-field assignment does."""
     mask = (1 << width) - 1
-    rest = and_ints(into, SymbolicInt(into.type.mask & ~(mask << low), into.type))
-    unsigned = IntegerType("bits", max(value.type.bits, low + width, into.type.bits), False, 9)
+    rest = and_ints(word, SymbolicInt(word.type.mask & ~(mask << low), word.type))
+    unsigned = IntegerType("bits", max(value.type.bits, low + width, word.type.bits), False, 9)
     cut = and_ints(convert_int(value, unsigned), SymbolicInt(mask, unsigned))
-    put = shift_int(replace(convert_int(cut, into.type), marks=(), low=0), low)
+    put = shift_int(replace(convert_int(cut, word.type), marks=(), low=0), low)
     mark = TextMark(low, span, value.origin)
-    kept = tuple(m for m in into.marks if not low <= m.bit < low + width)
+    outer_marks = tuple(m for m in word.marks if not low <= m.bit < low + width)
     inner = tuple(replace(m, bit=m.bit + low) for m in value.marks if m.bit < width) if width > 16 else ()
-    return replace(or_ints(rest, put), type=into.type, marks=(*kept, *(inner or (mark,))), origin=())
+    return replace(or_ints(rest, put), type=word.type, marks=(*outer_marks, *(inner or (mark,))), origin=())
 
 
 def extract_bits(value: SymbolicInt, low: int, width: int, kind: IntegerType) -> SymbolicInt:

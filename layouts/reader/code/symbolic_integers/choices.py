@@ -40,8 +40,8 @@ def compare_ints(op: str, left: SymbolicInt, right: SymbolicInt) -> bool | None:
     a, b = convert_int(left, kind), convert_int(right, kind)
     if (a.const, a.pieces) == (b.const, b.pieces):
         return c_integers.COMPARED[op](0, 0)
-    one, two = get_exact_linear(a), get_exact_linear(b)
-    gap = one + two.scale(-1) if one is not None and two is not None else None
+    first, second = get_exact_linear(a), get_exact_linear(b)
+    gap = first + second.scale(-1) if first is not None and second is not None else None
     if gap is not None and not gap.terms:
         return c_integers.COMPARED[op](gap.const, 0)
     if not kind.bits:
@@ -113,9 +113,9 @@ def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Intege
         text = f"({condition} ? {sides[0]} : {sides[1]})"
         pieces.append(SymbolBits(low, width, make_symbol(text)))
         hidden |= ((1 << width) - 1) << low
-    kept = mask_pieces(common_pieces, ~hidden & ((1 << most) - 1), most)
+    equal_pieces = mask_pieces(common_pieces, ~hidden & ((1 << most) - 1), most)
     const = kind.wrap(yes.const & no.const & ~hidden)
-    return SymbolicInt(const, kind, (*make_inexact(kept), *pieces), marks=join_marks(yes, no))
+    return SymbolicInt(const, kind, (*make_inexact(equal_pieces), *pieces), marks=join_marks(yes, no))
 
 
 def _format_side(value: SymbolicInt, low: int, width: int) -> str:

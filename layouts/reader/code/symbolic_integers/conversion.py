@@ -60,8 +60,8 @@ def _convert_pieces(value: SymbolicInt, kind: IntegerType) -> tuple[SymbolBits, 
         width = min(p.width, kind.bits - p.low)
         top = p.low + width == kind.bits and kind.signed
         negative = old.signed and p.end >= max(old.bits, 1)
-        kept = (top and kind.bits >= old.bits) if negative else not top
-        pieces.append(SymbolBits(p.low, width, p.source, p.shift, p.exact and width == p.width and kept))
+        is_kept = (top and kind.bits >= old.bits) if negative else not top
+        pieces.append(SymbolBits(p.low, width, p.source, p.shift, p.exact and width == p.width and is_kept))
     return tuple(pieces)
 
 

@@ -158,13 +158,13 @@ def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
 
     modulo: equality modulo 2^bits of its type is enough.
     """
-    total, taken = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
+    total, used_bits = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
     for p in value.pieces:
         source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
         exact = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
-        if source is None or not exact or taken & p.mask:
+        if source is None or not exact or used_bits & p.mask:
             return None
-        taken |= p.mask
+        used_bits |= p.mask
         total += source.scale(1 << p.low)
     return total
 

@@ -46,9 +46,9 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
     halves = (_assume_halves(a, b) or _assume_halves(b, a)) if sign == 1 else ()
     if halves:
         return replace(or_ints(a, b), assumed=join_assumptions(a, b, more=halves))
-    one, two = get_modular_linear(a), get_modular_linear(b)
-    if one is not None and two is not None:
-        total = one + two.scale(sign)
+    first, second = get_modular_linear(a), get_modular_linear(b)
+    if first is not None and second is not None:
+        total = first + second.scale(sign)
         width, exact, more = _measure_sum(a, b, sign, total)
         summed = int_from_linear(total, kind, width, join_origins(left, right), exact)
         return replace(summed, assumed=join_assumptions(a, b, more=more))
@@ -135,7 +135,7 @@ def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicI
         (get_possible_bits(v) & -get_possible_bits(v)).bit_length() - 1 if get_possible_bits(v) else kind.bits
         for v in (left, right)
     ]
-    kept, at = (right, lows[0]) if sign == 1 and lows[0] > lows[1] else (left, lows[1])
+    operand, at = (right, lows[0]) if sign == 1 and lows[0] > lows[1] else (left, lows[1])
     text = f"{format_factor(left, True)} {'+' if sign == 1 else '-'} {format_factor(right, True)}"
     bound = (
         max(left.width, right.width) + 1 if sign == 1 and is_nonnegative(left) and is_nonnegative(right) else kind.bits
@@ -143,7 +143,7 @@ def _add_low_bits(left: SymbolicInt, right: SymbolicInt, sign: int) -> SymbolicI
     bound = min(bound, kind.bits) if kind.bits else max(left.width, right.width)
     if not 0 < at < bound:
         return make_reduced(text, kind, left, right, width=bound if bound < kind.bits else 0)
-    below = and_ints(kept, SymbolicInt((1 << at) - 1, kind))
+    below = and_ints(operand, SymbolicInt((1 << at) - 1, kind))
     above = make_reduced(text, kind, left, right, width=bound).pieces[0]
     piece = replace(above, low=at, width=bound - at, shift=at, exact=False)
     return replace(
