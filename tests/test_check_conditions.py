@@ -57,6 +57,19 @@ def test_a_mistake_of_one_variant_is_a_note() -> None:
     assert [one.code for one in check_text(put_stride(512, 1024), {"macro.DEBUG": "1"}).findings] == ["sbo_other_width"]
 
 
+PRINTED = '\n#ifdef DEBUG\n  { uint64_t word = make_desc(sA); printf("%llx", word); }\n#endif\n'
+
+
+def test_a_missing_fence_is_found_beside_code_that_only_a_macro_adds() -> None:
+    call = "warpgroup_arrive();"
+    assert call in DEBUG.split("__global__", 1)[1]
+    start = DEBUG.index(call, DEBUG.index("__global__"))
+    printed = DEBUG[:start] + call + PRINTED + DEBUG[start + len(call) :]
+    without = DEBUG[:start] + PRINTED + DEBUG[start + len(call) :]
+    assert not check_text(printed).findings
+    assert [finding.code for finding in check_text(without).findings] == ["wgmma_fence_missing"]
+
+
 def test_code_that_stands_only_where_a_macro_is_defined_is_checked() -> None:
     wrong = TMA.replace(STRIDE, STRIDE.replace("1024", "512"))
     at = wrong.index("__global__")

@@ -15,7 +15,7 @@ from lanescope.deadline import is_late
 from lanescope.inputs import join_words
 from lanescope.reader.code.predefined import NOT_DEFINED
 from lanescope.reader.code.undecided_macros import list_undecided_macros, needs_macros
-from lanescope.workbench.check_report import CheckReport, OpenPoint
+from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import parse_headers
 from lanescope.workbench.gaps import CheckedDescriptor
 from lanescope.workbench.results import Span
@@ -33,22 +33,30 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
         return check(choices)
     elsewhere = needs_macros(text, macros, undecided, _list_telling_places(text, choices))
     merged = check(choices) if elsewhere else None
-    if merged is not None and not _depends_on(merged, undecided):
-        return merged
     plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
     if not plain.findings and merged is None:
         return _note_condition(text, plain, undecided)
-    switched = len(undecided) == 1 and all(undecided.values()) and merged is None
-    late = plain if is_late() and merged is None else None  # a mistake that is not confirmed in time is a note
-    other = merged or late or check(_define(choices, dict.fromkeys(undecided, "1")) if switched else choices)
-    plain_keys = {(finding.code, finding.span) for finding in plain.findings}
-    certain = [f for f in other.findings if not late and (merged is not None or (f.code, f.span) in plain_keys)]
-    best = plain if switched or (plain.steps >= other.steps and _count_open(plain) <= _count_open(other)) else other
+    late = is_late()  # a mistake that is not confirmed in time is a note
+    defined = _define(choices, dict.fromkeys(undecided, "1"))
+    if merged is not None:
+        other, certain = merged, _list_common(merged.findings, plain.findings)
+        for finding in _list_others(merged.findings, certain):
+            places = (finding.span[0], *(read.span[0] for read in finding.follows))
+            if needs_macros(text, macros, undecided, places):  # in code that is not in the plain variant
+                certain.append(finding)
+        unconfirmed = _list_others(plain.findings, certain)
+        if unconfirmed and not late:  # the order of instructions is checked within one variant only
+            certain += _list_common(unconfirmed, check(defined).findings)
+    else:
+        switched = len(undecided) == 1 and all(undecided.values())
+        other = plain if late else check(defined if switched else choices)
+        certain = [] if late else _list_common(plain.findings, other.findings)
+        other = plain if switched else other
+    best = _choose_report(plain, other, undecided)
     report = replace(best, findings=tuple(certain))
     if best is plain:
         report = _note_condition(text, report, undecided)
-    known = {(finding.code, finding.span) for finding in certain}
-    rest = [finding for finding in plain.findings if (finding.code, finding.span) not in known]
+    rest = _list_others(plain.findings, certain)
     names = join_words(list(undecided))
     points = (
         OpenPoint(f"With {names} undefined: {finding.message}", finding.span, tuple(undecided)) for finding in rest
@@ -60,6 +68,25 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
         _open_descriptor(descriptor, places, f"depends on {', '.join(undecided)}") for descriptor in report.checked
     )
     return replace(report, open=(*report.open, *points), checked=checked)
+
+
+def _list_common(findings: Iterable[CheckFinding], others: Iterable[CheckFinding]) -> list[CheckFinding]:
+    """List the findings that are also among others, by code and place."""
+    known = {(finding.code, finding.span) for finding in others}
+    return [finding for finding in findings if (finding.code, finding.span) in known]
+
+
+def _list_others(findings: Iterable[CheckFinding], known: Iterable[CheckFinding]) -> list[CheckFinding]:
+    """List the findings that are not among the known ones, by code and place."""
+    keys = {(finding.code, finding.span) for finding in known}
+    return [finding for finding in findings if (finding.code, finding.span) not in keys]
+
+
+def _choose_report(plain: CheckReport, other: CheckReport, undecided: Iterable[str]) -> CheckReport:
+    """Return the report that verifies more; if equal, that of all variants where it does not depend on the macros."""
+    if plain.steps == other.steps and _count_open(plain) == _count_open(other):
+        return plain if _depends_on(other, undecided) else other
+    return plain if plain.steps >= other.steps and _count_open(plain) <= _count_open(other) else other
 
 
 def _list_telling_places(text: str, choices: Mapping[str, str]) -> list[int]:

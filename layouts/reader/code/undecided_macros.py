@@ -42,5 +42,7 @@ def needs_macros(text: str, macros: Mapping[str, str], undecided: Iterable[str],
     """Return whether some places of a text are code only where the undecided macros are defined."""
     code, names = blank_printed(text), tuple(undecided)
     without = Preprocessor(code, 1, {**macros, **dict.fromkeys(names, NOT_DEFINED)}).read_text().source
-    within = Preprocessor(code, 1, {**macros, **dict.fromkeys(names, "1")}).read_text().source
-    return any(within.has_place(at) and not without.has_place(at) for at in places)
+    ways = [Preprocessor(code, 1, {**macros, **dict.fromkeys(names, "1")}).read_text().source]
+    open_text = Preprocessor(code, 1, macros)  # #if LEVEL == 2 holds for another value
+    ways += [open_text.read_text({condition: True}).source for condition in open_text.read_text().met]
+    return any(not without.has_place(at) and any(way.has_place(at) for way in ways) for at in places)
