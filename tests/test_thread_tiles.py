@@ -241,6 +241,20 @@ def test_what_is_not_known_is_no_finding(text: str, old: str, new: str) -> None:
     assert check_thread_tiles(wrong, {}).findings == []
 
 
+@for_each(
+    ("macro", "bounds"),
+    [
+        ("#define THREADS 128\n", "__launch_bounds__(THREADS)"),
+        ("#define WARPS 4  // of a block\n#define THREADS (WARPS * 32)\n", "__launch_bounds__(THREADS, 1)"),
+    ],
+)
+def test_a_macro_may_give_the_number_of_threads(macro: str, bounds: str) -> None:
+    text = macro + PADDED.replace("__launch_bounds__(128)", bounds)
+    assert check_thread_tiles(text, {}).verified == check_thread_tiles(PADDED, {}).verified == 2
+    twice = macro + "#undef THREADS\n#define THREADS 64\n" + PADDED.replace("__launch_bounds__(128)", bounds)
+    assert check_thread_tiles(twice, {}).verified == 0
+
+
 def test_both_operands_may_be_stored_in_another_order_along_k() -> None:
     """What matters is that A and B count K alike: here k and k + 8 of each pair of 8 are exchanged in both."""
     text = PADDED.replace("kk + lane / 16 * 8", "kk + (1 - lane / 16) * 8").replace(

@@ -20,6 +20,7 @@ from lanescope.reader.threads.program import (
     is_kernel,
     list_launches,
     list_local_constants,
+    list_size_macros,
     parse_expression,
     parse_program,
 )
@@ -60,7 +61,7 @@ def _run_program(
     text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str
 ) -> Iterator[KernelRun]:
     scope = Scope()
-    for name, value in choices.items():
+    for name, value in {**list_size_macros(text), **choices}.items():
         expression = parse_expression(value)
         if expression is not None:
             scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.cxx.source_text import split_arguments, split_list
+from lanescope.cxx.source_text import split_arguments, split_list, strip_comments
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
@@ -105,6 +105,9 @@ def _flatten_declarations(body: Sequence[tree.Statement]) -> Iterator[tree.State
 
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
+_SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]*[^\n\\])$", re.M)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def is_kernel(text: str, function: tree.Function) -> bool:
@@ -116,6 +119,21 @@ def read_head(text: str, function: tree.Function) -> str:
     """Return the text before a function's parameters."""
     first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
     return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
+
+
+def list_size_macros(text: str) -> dict[str, str]:
+    """Map the macros that launches and launch bounds name to their values, if each has a single definition."""
+    wanted = {word for match in _SIZES.finditer(text) for word in _WORD.findall(match[0])}
+    values: dict[str, str] = {}
+    definitions: dict[str, set[str]] = {}
+    for name, value in _MACRO.findall(strip_comments(text)):
+        definitions.setdefault(name, set()).add(value.strip())
+    while found := {name for name in wanted & definitions.keys() if name not in values}:
+        for name in found:
+            value = definitions[name].pop() if len(definitions[name]) == 1 else ""
+            values[name] = value
+            wanted |= set(_WORD.findall(value))
+    return {name: value for name, value in values.items() if value}
 
 
 def find_launch_bounds(text: str, function: tree.Function) -> str:
