@@ -1,4 +1,4 @@
-"""Find matrix instructions in asm statements that do not exist: misspelled, or with a shape or types that PTX lacks.
+"""Find matrix instructions, in PTX or asm statements, that PTX lacks: misspelled, or with a wrong shape or type.
 
 Only complete opcodes are judged. Opcodes completed by a macro, a format string or an operand are skipped, and so are
 those that do not begin a PTX statement, as in a comment or a printed line.
@@ -7,12 +7,13 @@ those that do not begin a PTX statement, as in a comment or a printed line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
+from lanescope.reader.code.ptx_module import is_ptx_module
 
 MOST = 32  # reported per text: each is compared with all instructions
 _HOLE = "\0"  # placeholder for a macro in a template
@@ -39,7 +40,7 @@ class UnknownInstruction:
 
 
 def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
-    """Return the nonexistent matrix instructions in asm statements.
+    """Return the nonexistent matrix instructions of a PTX module, or in the asm statements of other code.
 
     >>> (unknown,) = find_unknown_instructions('asm("ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%0}, [%1];");')
     >>> unknown.message.partition(":")[0]
@@ -49,8 +50,7 @@ def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
 
 
 def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
-    for statement in _ASM.finditer(text):
-        template, places = _read_template(text, statement.end())
+    for template, places in _list_templates(text):
         template = _COMMENT.sub(lambda match: " " * len(match[0]), template)
         for match in _OPCODE.finditer(template):
             opcode = match["opcode"]
@@ -59,6 +59,15 @@ def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
             span = places[match.start("opcode")], places[match.end("opcode") - 1] + 1
             if message := _explain(opcode):
                 yield UnknownInstruction(message, span)
+
+
+def _list_templates(text: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield texts of PTX with the places of their characters: a whole module, or the template of each asm statement."""
+    if is_ptx_module(text):
+        yield text, range(len(text))
+        return
+    for statement in _ASM.finditer(text):
+        yield _read_template(text, statement.end())
 
 
 def _read_template(text: str, at: int) -> tuple[str, list[int]]:
@@ -95,6 +104,8 @@ def _explain(opcode: str) -> str:
     try:
         catalog.find(opcode)
     except LayoutError as error:
+        if error.code == "unmapped_form":  # it exists, and no picture of it
+            return ""
         nearest = f" Nearest: {error.nearest[0]}." if error.nearest else ""
         return f"{error.message}{nearest}"
     return ""
