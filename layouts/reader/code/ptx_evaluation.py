@@ -44,7 +44,8 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "hs": lambda a, b: a >= b,
 }
 _WARPS = re.compile(r"threadIdx\.x ?(?:/ ?(?:32|64|128|256|512)|>> ?[5-9])(?!\d)")  # the same for a whole warp
-_LANES = re.compile(r"threadIdx|laneid|\blane", re.I)
+_UNIFORM = re.compile(r"(?:blockIdx|blockDim|gridDim)\.[xyz]|\b0x[\da-fA-F]+\b|\b\d+\b")  # the same for all threads
+_NAME = re.compile(r"[A-Za-z_]")
 _LEAVES = re.compile(r"(?:bra|brx|call)\.")  # may not continue with the next instruction; nor may opcodes without a dot
 # instructions that write no variable through an address operand
 _NO_STORE = re.compile(
@@ -325,7 +326,7 @@ def _evaluate_shuffle(registers: RegisterFile, instruction: ptx.PtxInstruction) 
     if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
         return None
     value = registers.read_integer(instruction.operands[1], 32)
-    if value is None or _LANES.search(_WARPS.sub("", str(value))):
+    if value is None or _NAME.search(_UNIFORM.sub("", _WARPS.sub("", str(value)))):
         return None
     return [value]
 

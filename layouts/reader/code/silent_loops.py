@@ -25,10 +25,12 @@ from lanescope.reader.code.values import (
     ObjectPart,
     ObjectValue,
     Pointer,
+    RecordType,
+    ResolvedType,
     TemplateEntity,
 )
 from lanescope.reader.code.work_words import WORDS
-from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
+from lanescope.reader.code.write_summaries import get_root_name, is_read_only_call, walk_nodes
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -125,18 +127,27 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
     variables, targets, passed, declared = set[str](), set[str](), set[str](), dict[str, bool]()
     calls = False
     for node in walk_nodes((loop.condition, loop.step, loop.body)):
-        if not _is_plain(ev, node, scope, 0):
+        if not _is_plain(ev, node, scope, 0) or _may_call_operator(ev, node, scope):
             return None
         if isinstance(node, tree.Declaration):
             declared[node.name] = bool(node.type is not None and node.type.dims)
         elif isinstance(node, tree.Assignment):
             (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
+            if _is_qualified(node.target):
+                return None
         elif isinstance(node, tree.Call):
             calls = True
-            parts = (node.function, *node.arguments)  # the function may be an object with operator()
-            passed.update(get_root_name(part) for part in parts if not _is_passed_number(node, part, scope))
+            parts = [node.function]  # the function may be an object with operator()
+            for argument in node.arguments:
+                if _is_qualified(argument):
+                    return None
+                if not _is_passed_number(node, argument, scope):
+                    parts += [name for name in walk_nodes(argument) if isinstance(name, tree.Name)]
+            passed.update(map(get_root_name, parts))
     if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
+    if any(find_name(scope, name)[0] is not None for name in declared):
+        return None  # it hides a variable, which the rest of the body may write
     local_names = declared.keys() | {""}
     return LoopWrites(
         frozenset(variables - local_names), frozenset(targets - local_names), frozenset(passed - local_names), calls
@@ -144,11 +155,13 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
 
 
 def _is_passed_number(call: tree.Call, argument: tree.SyntaxNode, scope: NameScope) -> bool:
-    """Return whether an argument is an integer of an undeclared function, which is assumed not to change it."""
+    """Return whether an argument is an integer of an undeclared function whose name says that it only reads."""
     function = call.function
     if not isinstance(function, tree.Name) or not isinstance(argument, tree.Name) or argument is function:
         return False
-    found = find_name(scope, argument.last)[0] if find_name(scope, function.path[0][0])[0] is None else None
+    undeclared = len(function.path) == 1 and find_name(scope, function.last)[0] is None
+    reads = undeclared and is_read_only_call(function, function.last)
+    found = find_name(scope, argument.last)[0] if reads else None
     return isinstance(found, Cell) and isinstance(found.value, SymbolicInt)
 
 
@@ -157,7 +170,7 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
     match node:
         case tree.Declaration():
             kind = node.type
-            fixed = kind is None or not (kind.reference or kind.pointers or _is_class(kind, scope))
+            fixed = kind is None or not (kind.reference or kind.pointers or _may_refer(kind, scope))
             return fixed and not (node.lasting or node.external or node.arguments)
         case tree.Cast():
             return not _is_class(node.type, scope)
@@ -174,6 +187,36 @@ def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int
         case tree.Call():
             return _is_silent_call(ev, node, scope, depth)
     return isinstance(node, _PLAIN)
+
+
+def _is_qualified(expression: tree.Expression) -> bool:
+    """Return whether an expression names a variable of a namespace or class of the text."""
+    names = (node for node in walk_nodes(expression) if isinstance(node, tree.Name) and len(node.path) > 1)
+    return any(name.path[0][0] != "std" for name in names)
+
+
+def _may_call_operator(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope) -> bool:
+    """Return whether a node names an object, of which an operator or a conversion may be called."""
+    if not isinstance(node, tree.Name) or not node.path or "operator" not in ev.text:
+        return False
+    found = find_name(scope, node.path[0][0])[0]
+    value = found.value if isinstance(found, Cell) else found
+    if isinstance(value, ArrayValue):
+        return value.element is None or value.element.record is not None
+    return isinstance(value, (ObjectValue, *PLACES)) and not isinstance(value, Cell)
+
+
+def _may_refer(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
+    """Return whether a variable of a type may be a reference, a pointer, or an object of a class."""
+    found = find_name(scope, kind.path[0][0])[0] if kind.path else None
+    if found is None:
+        return any(arguments for _, arguments in kind.path)  # std::add_lvalue_reference_t<T>
+    if isinstance(found, TemplateEntity) and isinstance(found.decl, tree.Alias) and depth < MOST_NESTED:
+        kind = found.decl.type
+        return bool(kind.reference or kind.pointers) or _may_refer(kind, found.scope, depth + 1)
+    if isinstance(found, ResolvedType):
+        return bool(found.reference or found.pointers or found.integer is None)
+    return True
 
 
 def _is_class(kind: tree.Type, scope: NameScope, depth: int = 0) -> bool:
@@ -205,6 +248,8 @@ def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int
     value = root.value if isinstance(root, Cell) else root
     if isinstance(function, tree.Member):
         return isinstance(root, Cell) and not isinstance(value, ObjectValue | FunctionSet)
+    if isinstance(value, FunctionSet) and (value.this is not None or isinstance(value.scope.owner, RecordType)):
+        return False  # it may write members
     if not isinstance(value, FunctionSet) or value.captured is not None:
         return not isinstance(value, ObjectValue | FunctionSet)
     return depth < MOST_NESTED and all(
@@ -320,7 +365,7 @@ def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope)
             return False
         if entity is None and name in writes.variables | writes.targets:
             return False  # an undeclared name may be shared memory
-        if name in writes.variables and isinstance(value, ObjectValue | ArrayValue):
+        if name in writes.variables and isinstance(value, ObjectValue | ArrayValue | FunctionSet):
             return False
         if name in writes.targets | writes.passed and not _has_plain_target(value, name in writes.targets, host):
             return False
