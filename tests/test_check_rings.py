@@ -10,7 +10,7 @@ import pytest
 
 from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench.check import check_text
-from tests.transfer_kernels import HELPERS, HOST
+from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
   alignas(1024) bf16 A[STAGES * BM * BK];
@@ -130,7 +130,31 @@ def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
         ('"// mma.snyc is no instruction {\\n"', ""),
     ],
 )
-def test_an_opcode_that_does_not_exist_is_told_with_the_nearest_one(template: str, nearest: str) -> None:
+def test_an_opcode_that_does_not_exist_is_named_with_the_nearest_one(template: str, nearest: str) -> None:
     messages = [one.message for one in find_unknown_instructions(f"asm volatile({template} : : );")]
     assert len(messages) == bool(nearest)
     assert all("Nearest: " in message and nearest in message.split("Nearest: ")[1] for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "exists"),
+    [
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", True),
+        ("ldmatrix.sync.aligned.m8n8.x3.shared.b16", False),
+        ("ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4", True),  # PTX 9.4; it has no picture
+    ],
+)
+def test_opcodes_of_a_module_are_judged_as_those_of_asm_statements(opcode: str, exists: bool) -> None:
+    module = (
+        f".version 9.4\n.target sm_100a\n.address_size 64\n.visible .entry k() {{ {opcode} {{%r0}}, [%r1]; ret; }}\n"
+    )
+    assert not list(find_unknown_instructions(module)) == exists
+
+
+def test_k_steps_unrolled_by_hand_are_steps_of_one_tile() -> None:
+    first = TMA.index("    for (int k = 0; k < BK / 16; ++k)")
+    call = TMA.index("multiply<1>", first)
+    past = TMA.index(";\n", call) + 2
+    steps = "".join("    " + TMA[call:past].replace("k * 16", str(16 * k)) for k in range(4))
+    report = check_text(TMA[:first] + steps + TMA[past:])
+    assert report.steps == 24 and not report.findings and not report.unverified

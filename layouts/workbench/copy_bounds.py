@@ -52,7 +52,9 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
         return
     form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
     declared = [match for match in form.finditer(text.blank) if owner or "__shared__" in _take_head(text, match)]
-    size = count_array_bytes(text.blank, text.functions, declared[0]) if len(declared) == 1 else None
+    if len(declared) != 1 or _is_in_union(text.blank, declared[0].start()):
+        return
+    size = count_array_bytes(text.blank, text.functions, declared[0])
     if size is not None and size < end:
         at = declared[0].span(3)
         yield Pitfall(
@@ -61,6 +63,17 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
             " is overwritten.",
             (at[0], at[0] + len(declared[0][3].rstrip())),
         )
+
+
+def _is_in_union(blank: str, at: int) -> bool:
+    """Return whether a member is one of a union, whose bytes other members may continue."""
+    depth = 0
+    for match in re.finditer(r"[{}]", blank[:at][::-1]):
+        depth += 1 if match[0] == "}" else -1
+        if depth < 0:
+            head = blank[: at - match.end()]
+            return re.search(r"\bunion\b[^;{}]*$", head) is not None
+    return False
 
 
 def _take_head(text: KernelText, match: re.Match[str]) -> str:

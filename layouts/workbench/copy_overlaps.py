@@ -31,6 +31,7 @@ TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
 _BARRIER = re.compile(r"bar|full|empty|phase|sem", re.I)
 _QUIET = re.compile(r"^__cvta|expect|arrive|cast|min$|max$")
+_MAY_WAIT = re.compile(r"wait|sync|finish|drain|block|acquire", re.I)
 _WAITS = re.compile(r"try_wait|test_wait|wait_group|bar\.|barrier\.(?!cluster\.arrive)|elect|griddepcontrol")
 
 
@@ -259,5 +260,6 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
 def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
     """Return whether code may wait for a copy."""
     if isinstance(record, BodilessCall):
-        return not is_load_name(record.term.head) and not _QUIET.search(record.term.head)
+        head = record.term.head
+        return bool(_MAY_WAIT.search(head)) or not (is_load_name(head) or _QUIET.search(head))
     return isinstance(record, SkippedCode) or bool(_WAITS.search(join_strings(record.text)))

@@ -8,12 +8,13 @@ K steps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench import statements
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.stage_counters import is_counter
 
 _STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
 _K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)
@@ -44,7 +45,9 @@ def find_places(
     """
     written = statements.find_k_runs(uses, text)
     lines = [{name: argument.address for name, argument in use.arguments.items()} for use in uses]
-    order = _Order(uses, _find_loop_roles(uses, lines, set(endless)), k_bytes)
+    roles = _find_loop_roles(uses, lines, set(endless))
+    roles.update(dict.fromkeys(_list_tile_loops(uses, lines, roles), "stage"))
+    order = _Order(uses, roles, k_bytes)
     return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
 
 
@@ -214,6 +217,33 @@ def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set
         nested = [name for name, _ in use.loops if name in steps]
         roles.update(dict.fromkeys(nested[:-1], "stage"))
     return roles
+
+
+def _list_tile_loops(
+    uses: list[DescriptorUse],
+    lines: list[Lines],
+    roles: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield loops along K that go from tile to tile: their calls end elsewhere than where the next turn begins."""
+    runs: dict[object, list[int]] = {}
+    for number, use in enumerate(uses):
+        runs.setdefault(use.loops, []).append(number)
+    begun: dict[object, list[int]] = {}
+    for numbers in runs.values():
+        inner = [name for name, _ in uses[numbers[0]].loops if roles.get(name) == "k"]
+        if len({uses[number].site for number in numbers}) < 2 or not inner:
+            continue
+        others = tuple(loop for loop in uses[numbers[0]].loops if loop[0] != inner[-1])
+        before = begun.setdefault((inner[-1], others, uses[numbers[0]].site), numbers)
+        for name in lines[numbers[0]] if before is not numbers else ():
+            moved = _get_difference(lines[numbers[0]][name], lines[before[0]].get(name))
+            step = _get_difference(lines[before[1]].get(name), lines[before[0]].get(name))
+            turns = dict(uses[numbers[0]].loops)[inner[-1]] - dict(uses[before[0]].loops)[inner[-1]]
+            counted = moved is None and any(
+                is_counter(term) for term, _ in getattr(lines[before[0]][name], "terms", ())
+            )
+            if counted or (moved and step and turns and moved // turns > step * len(before) > 0):
+                yield inner[-1]
 
 
 def _find_moved_operands(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:

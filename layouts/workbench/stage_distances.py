@@ -46,6 +46,11 @@ class _StagedRead:
     stages: Stages
 
     @property
+    def start(self) -> int:
+        address = self.use.arguments[self.operand].address
+        return 0 if address is None else address.const
+
+    @property
     def step(self) -> int:
         return self.stages.step
 
@@ -76,7 +81,8 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         sites[read.event.at, read.operand].append(read)
     for of_site in sites.values():
         read = of_site[0]
-        copies = copied.get(read.stages.buffer, [])
+        # of the first stage; a buffer may also have tiles of copies that are not known
+        copies = [one for one in copied.get(read.stages.buffer, []) if 0 <= read.start - one[1].to.const < one[1].count]
         distances = {stages.step for stages, _ in copies}
         same = len({(read.step, read.stages.buffer) for read in of_site}) == len(distances) == 1
         if not same or read.step in distances:
