@@ -30,6 +30,7 @@ KERNEL = (
         ("bar.red.popc.u32 %r0, 0;", "operands"),
         ("min.s32 %r0, %r1, %r2, %r3;", "operands"),
         ("mov.u32 %r0, nothing;", "is not declared"),
+        ("mov.b64 {%r0, %r1}, {%r0, %r1, %r2};", "different lengths"),
     ],
 )
 def test_other_operands_are_refused_with_the_reason(statement: str, reason: str) -> None:

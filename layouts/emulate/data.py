@@ -54,6 +54,8 @@ def build_move(compiler: Compiler, statement: Statement) -> Action:
     target, source = statement.take(2)
     row = as_bits(compiler.get_type(statement))
     if isinstance(target, VectorOperand) and isinstance(source, VectorOperand):
+        if len(target.items) != len(source.items):
+            raise OperandError("vectors of different lengths")
         pairs = [
             (compiler.write(a, row), compiler.read(b, row)) for a, b in zip(target.items, source.items, strict=True)
         ]
