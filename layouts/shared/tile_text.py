@@ -41,7 +41,7 @@ def parse_tile_text(text: str) -> dict[str, Any]:
             spec[name] = value
     missing = [name for name in ("mn", "element_bits", "major") if name not in spec]
     if missing:
-        label = {"mn": "the size", "element_bits": "the element type", "major": "the major"}[missing[0]]
+        label = {"mn": "size", "element_bits": "element type", "major": "major"}[missing[0]]
         raise LayoutError("bad_tile", f"'{shorten_value(text)}' has no {label}.", HINT, "tile")
     return spec
 

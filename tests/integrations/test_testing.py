@@ -111,13 +111,13 @@ def test_tiles_in_every_form() -> None:
         ("zz", A, WGMMA_TEXT, "is not a number"),
         (1.5, A, WGMMA_TEXT, "word is float"),
         (1 << 64, A, WGMMA_TEXT, "more than 64"),
-        (0, "64x64 bf16", WGMMA_TEXT, "does not say the major"),
+        (0, "64x64 bf16", WGMMA_TEXT, "has no major"),
         (0, "64x64 bf16 K 96B", WGMMA_TEXT, "'96B' is not part of a tile"),
         (0, "64x64 bf16 K K", WGMMA_TEXT, "a second time"),
         (0, "64x128 e4m3 K 128B", WGMMA_TEXT, "8-bit elements, the instruction 16"),
         (0, "60x64 bf16 K 128B", WGMMA_TEXT, "not a multiple of the atom's 8"),
         (0, 7, WGMMA_TEXT, "tile is int"),
-        (0, A, M16N8K16, "reads no descriptor"),
+        (0, A, M16N8K16, "has no descriptor operand"),
         (0, A, "wgmma.nothing", "wgmma.nothing"),
         (0, "32x64 bf16 K 128B", WGMMA_TEXT, "exceeds the stored 32"),
     ],
@@ -144,7 +144,7 @@ def test_boxes_fill_a_tile() -> None:
 
 def test_boxes_that_do_not_fill_it() -> None:
     wrong = get_failure(assert_box_fills, BOX, "128x64 bf16 K 64B base=0x400")
-    assert "the tile is stored with swizzle 64B, the map says 128B" in wrong
+    assert "the tile is stored with swizzle 64B, the map has 128B" in wrong
     narrow = TensorMap(type="bf16", dims=(64, 64), box=(32, 64), swizzle="none")
     assert "repair: CU_TENSOR_MAP_SWIZZLE_64B" in get_failure(assert_box_fills, narrow, "64x32 bf16 K 64B")
     assert "k 128; the tile ends" in get_failure(assert_box_fills, BOX, "128x64 bf16 K 128B", copies=[(0, 64, 0)])

@@ -157,7 +157,7 @@ def test_a_descriptor_needs_its_reader() -> None:
 def test_a_tile_is_also_its_text() -> None:
     text = show(TILE.descriptor(k=16), f"64x64 f16 K 128B base={TILE.base}", WGMMA, k=16)
     assert text._html == show(TILE.descriptor(k=16), TILE, WGMMA, k=16)._html
-    with pytest.raises(LayoutError, match="does not say the major"):
+    with pytest.raises(LayoutError, match="has no major"):
         show(TILE.descriptor(), "64x64 f16", WGMMA)
     fp8 = "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3"
     for sixteen_bits in (TILE, "64x64 f16 K 128B base=0x1000"):
