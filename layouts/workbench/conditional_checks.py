@@ -41,8 +41,8 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     if merged is not None:
         other, certain = merged, _list_common(merged.findings, plain.findings)
         for finding in _list_others(merged.findings, certain):
-            places = (finding.span[0], *(read.span[0] for read in finding.follows))
-            if needs_macros(text, macros, undecided, places):  # in code that is not in the plain variant
+            starts = (finding.span[0], *(read.span[0] for read in finding.follows))
+            if needs_macros(text, macros, undecided, starts):  # in code that is not in the plain variant
                 certain.append(finding)
         unconfirmed = _list_others(plain.findings, certain)
         if unconfirmed and not late:  # the order of instructions is checked within one variant only
