@@ -185,7 +185,8 @@ def format_type(schema: Json, in_full: bool = False) -> Markup:
         return _format_constant(schema["const"])
     if "enum" in schema:
         words = [_format_constant(word) for word in schema["enum"] if word != ""]
-        return Markup(" | ").join(words if in_full or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
+        shown = words if in_full or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")]
+        return Markup(" | ").join(shown)
     if choices := schema.get("anyOf") or schema.get("oneOf"):
         kinds = [format_type(choice, in_full) for choice in choices if choice != {"const": ""}]
         return Markup(" or ").join(dict.fromkeys(kinds))

@@ -326,7 +326,7 @@ def _parse_swizzle(value: object) -> Swizzle:
 
 
 def parse_accesses(text: str) -> list[Json]:
-    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,address,…"""
+    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,…"""
     out: list[Json] = []
     for part in re.split(r"[\s,;]+", text.strip()):
         if part[:1].isalpha() and part != "null":

@@ -49,7 +49,8 @@ def _draw_matrix(picture: OperandPicture) -> str:
     mn, k, right = (part.T if transposed else part for part in (side.mn, side.k, picture.right))
     status = np.where(right, RIGHT, WRONG).astype(np.int32)
     rows, columns = right.shape
-    name = f"{side.operand.upper()} ({'k × n' if transposed else 'm × k'}), {rows}×{columns}: the element that is there"
+    axes = "k × n" if transposed else "m × k"
+    name = f"{side.operand.upper()} ({axes}), {rows}×{columns}: the element that is there"
     texts = [
         [
             _format_cell(int(mn_index), int(k_index), ok, transposed)

@@ -130,6 +130,9 @@ class NotJudged:
     reason: str
 
 
+OPERANDS: tuple[Literal["a"], Literal["b"]] = ("a", "b")
+
+
 @fact
 class RecordedRepair:
     """The word that an operand was given, and the right word."""
@@ -335,9 +338,9 @@ def build_answer(verified: Verified) -> CaptureVerified:
 
 
 def _build_cause(cause: CaptureCause) -> RecordedCause:
+    words = {name: tuple(map(format_word, pair)) for name, pair in cause.repairs.items()}
     repairs = [
-        RecordedRepair(operand=name, given=format_word(given_word), right=format_word(right_word))  # type: ignore[arg-type]
-        for name, (given_word, right_word) in cause.repairs.items()
+        RecordedRepair(operand=name, given=words[name][0], right=words[name][1]) for name in OPERANDS if name in words
     ]
     return RecordedCause(
         code=cause.code,

@@ -50,7 +50,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """The cells of one row, None if there is no form."""
+    """The cells of one row; None for a combination that PTX lacks."""
 
     text: str
     cells: tuple[MatrixCell | None, ...]

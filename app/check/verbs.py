@@ -26,7 +26,7 @@ Words = list[str] | None
 
 @app.command()
 def check(
-    files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
+    files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders.")],
     *,
     include: Annotated[Words, typer.Option("--include", "-I", help="A folder of headers.")] = None,
     define: Annotated[

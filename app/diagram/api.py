@@ -185,7 +185,8 @@ def _add_format_route(row: DescriptorFormat) -> None:
     def render_picture(word: str, form: Form, query: Bits) -> Response:
         return _render_descriptor(form, parse_descriptor(word, fit_to_target(row, query)), query)
 
-    parameter = make_path_parameter("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
+    meaning = "64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression."
+    parameter = make_path_parameter(meaning, row.documented)
     render_picture.__annotations__["word"] = Annotated[str, parameter]
     render_picture.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
     render_picture.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."

@@ -55,9 +55,8 @@ def render_instruction(
     style, page_state = check_options(form, instruction, query)
     cell, rows, cols = _parse_cell(query), parse_span("rows", query), parse_span("cols", query)
     if operand is None and (rows or cols):
-        raise LayoutError(
-            "bad_option", "A window needs one operand.", f"…/{next(iter(instruction.operands))}.{form}?rows=0-7", "rows"
-        )
+        example = f"…/{next(iter(instruction.operands))}.{form}?rows=0-7"
+        raise LayoutError("bad_option", "A window needs one operand.", example, "rows")
     figure = (
         make_operand_figure(operand, page_state.product, cell, rows, cols)
         if operand

@@ -104,7 +104,8 @@ def format_headline(judged: JudgedRequest) -> str:
 
 def list_findings(judged: JudgedRequest) -> list[str]:
     """List the sentences below the picture: its scale, the verdict, and the cause of a mismatch with its repair."""
-    request, findings = judged.request, [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
+    request = judged.request
+    findings = [f"1 cell = {judged.seen.per} elements = 16 B ← the address they are read from"]
     view = f"operand {judged.cells.operand}, {judged.seen.major}-major"
     findings.append(f"{request['descriptor']}, {parse_view(request)[0]}, {view}")
     if judged.stored is not None:

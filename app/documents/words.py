@@ -33,8 +33,8 @@ class CheckedWord:
 def check_word(text: str) -> CheckedWord:
     """Check that a word reads the tile behind it; AssertionError with cause and repair if it does not.
 
-    text: `WORD <TILE k=… mn=… rows=… for INSTRUCTION OPERAND idesc=…>`. Without an instruction all rows of the tile are
-    read, 256 at the most, and 32 bytes of K; the word determines its format. LayoutError for a wrong text.
+    text: `WORD <TILE k=… mn=… rows=… for INSTRUCTION OPERAND idesc=…>`. Without an instruction all rows of the tile
+    are read, 256 at the most, and 32 bytes of K; the word determines its format. LayoutError for a wrong text.
     """
     parts = _ROLE.fullmatch(text)
     if not parts:

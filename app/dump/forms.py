@@ -239,7 +239,7 @@ def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | Non
         name = "mn" if origin[0] else "k"
         raise LayoutError(
             "bad_slice",
-            f"{name} is {getattr(question.slice, name)}, but there is no expected tile.",
+            f"{name} is {getattr(question.slice, name)}, but no expected tile is given.",
             "Give the expected tile, or leave the slice out.",
             f"slice.{name}",
         )

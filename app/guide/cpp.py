@@ -152,7 +152,7 @@ def _format_fragments(fragments: list[wmma.WmmaFragment], accumulator: bool) -> 
 
 
 def render_strides(names: str) -> str:
-    """Render the default strides of types side by side, in elements and bytes; "–" for a layout that does not exist."""
+    """Render the default strides of types side by side, in elements and bytes; "–" where a layout does not exist."""
     rows = []
     for name in names.split():
         for i in _find_products(name):

@@ -1,5 +1,6 @@
-"""The lesson's tile: 64×16 f16 elements, A or B of one wgmma, stored in two ways. Every number of the lesson's pages is
-computed here from the tile.
+"""The lesson's tile: 64×16 f16 elements, A or B of one wgmma, stored in two ways.
+
+Every number of the lesson's pages is computed here from the tile.
 """
 
 from __future__ import annotations

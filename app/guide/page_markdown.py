@@ -132,7 +132,8 @@ def _render_side(letter: str, tile: Tile) -> list[str]:
         ("layout in elements", f"`{side['cute']['elements']}`"),
         (f"descriptor at {tile.base:#x}", format_link(f"`{side['descriptor']}`", _escape(side["verify"]))),
     )
-    title = f"### {letter}: {tile.mn}×{tile.k}, {tile.major}-major, swizzle {tile.mode.name}, transpose {side['trans']}"
+    layout = f"{tile.mn}×{tile.k}, {tile.major}-major, swizzle {tile.mode.name}"
+    title = f"### {letter}: {layout}, transpose {side['trans']}"
     return [title, format_table(("", ""), rows), format_code_block(side["code"])]
 
 
@@ -140,8 +141,8 @@ def render_llms(root: str = "") -> str:
     """Return llms.txt: what Lanescope is, its interfaces for programs, and a line for every page of the guide."""
     lines = ["# Lanescope", "", f"> {INTRODUCTION}", ""]
     lines += [
-        "For programs: the tools of `lanescope mcp` (Model Context Protocol), the command `lanescope … --json`, and the"
-        f" [JSON API]({root}/openapi.json). A 64-bit word is a hex string in JSON.",
+        "For programs: the tools of `lanescope mcp` (Model Context Protocol), the command `lanescope … --json`, and"
+        f" the [JSON API]({root}/openapi.json). A 64-bit word is a hex string in JSON.",
         "",
         f"[Messages]({root}/api/v1/messages) of ptxas, cuTensorMapEncode and CuTe, each with its reason, the change and"
         f" the smallest programs; `?text=` finds those of a pasted output.",

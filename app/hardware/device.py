@@ -362,7 +362,7 @@ def list_devices() -> list[dict[str, str]]:
 
 def read_device_info(number: int = 0) -> dict[str, str]:
     """Read name, compute capability, driver, the CUDA versions of driver and NVRTC; LayoutError with the reason if
-    there is no device.
+    the machine has none.
     """
     try:
         import cupy

@@ -69,8 +69,8 @@ def _build_list(title: str, link: str, instructions: tuple[Instruction, ...], no
 
 
 def is_sentence(matches: FormMatches) -> bool:
-    """Return whether a text that names no form needs a page rather than a form: it compares two opcodes, or has a word
-    of a page beside the instruction's.
+    """Return whether a text without the name of a form asks for a page: it compares two opcodes, or has a word of a
+    page beside the opcode.
     """
     opcodes = [word for word in matches.words if forms.is_opcode(word)]
     named = lookup.list_missing(matches)

@@ -106,7 +106,7 @@ class GpuStatus(DeviceList):
 
 
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
-    """Return the status of a fleet from its scheduler's report. reason: why there is no report."""
+    """Return the status of a fleet from its scheduler's report. reason: why the report is missing."""
     workers = [
         FleetWorker(
             name=member.name,

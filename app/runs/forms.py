@@ -72,7 +72,7 @@ def _list_choices(query: Mapping[str, str], fleet: FleetStatus | None) -> dict[s
 
 
 def _list_operands(text: str) -> tuple[str, ...]:
-    """Return the operands of an instruction that can be measured; none if there is no such instruction."""
+    """Return the operands of an instruction that can be measured; () if the instruction is unknown."""
     try:
         return list_measurable(lookup.parse_instruction(text, "instruction"))
     except LayoutError:

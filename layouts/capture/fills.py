@@ -39,7 +39,9 @@ def count_passes(name: str) -> int:
 def require_fill_type(name: str) -> str:
     """Return the name of a type that has fills. LayoutError lists these types."""
     if name not in TYPES:
-        raise LayoutError("bad_fill", f"There is no fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
+        raise LayoutError(
+            "bad_fill", f"Elements of type '{name[:40]}' cannot be filled.", f"Types: {', '.join(TYPES)}.", "type"
+        )
     return name
 
 
@@ -65,7 +67,7 @@ def compute_codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1,
     """
     row, m, n = get_dtype(require_fill_type(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
     if operand not in ("a", "b"):
-        raise LayoutError("bad_operand", f"There is no fill for operand '{operand}'.", "Allowed: a, b.", "operand")
+        raise LayoutError("bad_operand", f"Operand '{operand}' cannot be filled.", "Allowed: a, b.", "operand")
     if part not in range(1, count_passes(name) + 1):
         raise LayoutError(
             "bad_fill",

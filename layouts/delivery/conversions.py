@@ -142,7 +142,7 @@ def find_conversions(source: str, target: str) -> tuple[Conversion, ...]:
         into = [row.source for row in ROWS if row.target == target]
         raise LayoutError(
             "bad_conversion",
-            f"There is no conversion from {source} to {target}.",
+            f"{source} cannot be converted to {target}.",
             f"Supported are {join_words(sorted(set(into)), 'and')} to {target}."
             if into
             else f"Leave it out: elements of {target} are moved unchanged.",
