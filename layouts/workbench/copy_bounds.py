@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
 from lanescope.workbench.kernel_runs import KernelText
@@ -51,7 +52,11 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
     if owner and not others:
         return
     form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
-    declared = [match for match in form.finditer(text.blank) if owner or "__shared__" in _take_head(text, match)]
+    declared = [
+        match
+        for match in form.finditer(text.blank)
+        if owner or "__shared__" in read_statement_head(text.blank, match.start())
+    ]
     if len(declared) != 1 or _is_in_union(text.blank, declared[0].start()):
         return
     size = count_array_bytes(text.blank, text.functions, declared[0])
@@ -74,8 +79,3 @@ def _is_in_union(blank: str, at: int) -> bool:
             head = blank[: at - match.end()]
             return re.search(r"\bunion\b[^;{}]*$", head) is not None
     return False
-
-
-def _take_head(text: KernelText, match: re.Match[str]) -> str:
-    """Return the declaration before its type."""
-    return text.blank[max(text.blank.rfind(letter, 0, match.start()) for letter in ";{}") + 1 : match.start()]
