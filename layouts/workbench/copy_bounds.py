@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
-from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.results import Span
+from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.shared_budget import count_array_bytes
 from lanescope.workbench.stage_distances import split_address
 
@@ -20,17 +20,16 @@ def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
     """Find arrays that are too short for the TMA copies into them; each array once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
-    found: dict[Span, Pitfall] = {}
-    for run in text.runs:
-        reached: dict[str, int] = {}
-        for copy in list_placed(text, run.events):
-            end = _find_end(copy)
-            if end is not None:
-                reached[end[0]] = max(reached.get(end[0], 0), end[1])
-        for buffer, end_byte in reached.items():
-            for mistake in _check_array(text, buffer, end_byte, set(reached)):
-                found.setdefault(mistake.span, mistake)
-    return list(found.values())
+    return text.check_runs(partial(_check_run, text))
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    reached: dict[str, int] = {}
+    for copy in list_placed(text, run.events):
+        if (end := _find_end(copy)) is not None:
+            reached[end[0]] = max(reached.get(end[0], 0), end[1])
+    for buffer, end_byte in reached.items():
+        yield from _check_array(text, buffer, end_byte, set(reached))
 
 
 def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
-from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.function_texts import list_launches
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Bench, Span
@@ -44,8 +43,7 @@ def _find_product(text: KernelText) -> Span | None:
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
             pieces = value.pieces if value is not None else ()
             if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
-                chain = [span, *(call for _, call in reversed(event.calls))]
-                return narrow_to_term(text.blank, text.functions, chain, event.at, "threadIdx")
+                return text.narrow_event(event, span, "threadIdx")
     return None
 
 
