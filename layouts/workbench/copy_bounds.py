@@ -37,8 +37,8 @@ def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
     stages = split_address(copy.to)
     if stages is not None:
         return (stages.buffer, copy.to.const + (stages.count - 1) * stages.step + copy.count) if stages.count else None
-    ((name, factor), *rest) = copy.to.terms
-    return (name, copy.to.const + copy.count) if factor == 1 and not rest else None
+    buffers = [name for name, factor in copy.to.terms if factor == 1]
+    return (buffers[0], copy.to.const + copy.count) if len(buffers) == len(copy.to.terms) == 1 else None
 
 
 def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> Iterator[Pitfall]:
