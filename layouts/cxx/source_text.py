@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -15,6 +17,16 @@ def strip_comments(text: str) -> str:
     'a   c  '
     """
     return COMMENT.sub(" ", text)
+
+
+@lru_cache(maxsize=4)
+def list_macros(text: str) -> tuple[tuple[str, str], ...]:
+    """List (name, parameters and replacement) of each macro that a text defines.
+
+    >>> list_macros("#define N 4\\n#define F(x) x")
+    (('N', ' 4'), ('F', '(x) x'))
+    """
+    return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
 
 
 def blank(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.cxx.source_text import read_statement_head
+from lanescope.cxx.source_text import list_macros, read_statement_head
 from lanescope.reader.code.findings import AsmRun
 from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import FunctionText, find_function_at
@@ -90,8 +90,8 @@ def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, i
 @lru_cache(maxsize=64)
 def _may_macro_write(name: str, blank: str) -> bool:
     """Return whether the body of a macro uses a variable that is not one of its parameters."""
-    macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
-    return any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros)
+    form = re.compile(rf"(?!\([^)]*\b{name}\b).*\b{name}\b", re.S)
+    return any(form.match(rest) for _, rest in list_macros(blank))
 
 
 def is_untouched(accumulator: Accumulator, blank: str) -> bool:

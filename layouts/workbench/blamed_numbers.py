@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from lanescope.cxx.source_text import find_closing, list_argument_spans, trim_span
+from lanescope.cxx.source_text import MACRO, find_closing, list_argument_spans, trim_span
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import Span
 
@@ -114,9 +114,9 @@ def find_given_value(
 @lru_cache(maxsize=256)
 def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -> Span | None:
     """Find the value of a macro, or of a constant outside functions."""
-    macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
+    macros = [macro.span(2) for macro in MACRO.finditer(blank) if macro[1] == name and macro[2][:1].isspace()]
     if macros:
-        return trim_span(blank, macros[0].span(1)) if len(macros) == 1 else None
+        return trim_span(blank, macros[0]) if len(macros) == 1 else None
     outside = [
         match
         for match in re.finditer(rf"\b(?:const|constexpr)\b[^;(){{}}]*?\b{name}\s*=\s*([^;,]+)[;,]", blank)
