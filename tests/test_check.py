@@ -112,92 +112,6 @@ def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, l
     assert any(line in lines[text.count("\n", 0, one.span[0])] for one in found)
 
 
-PIPED = """void maps(void* A, void* B, uint64_t M, uint64_t N, uint64_t K) {
-  uint64_t dims_a[2] = {K, M}, dims_b[2] = {K, N}, strides[2] = {sizeof(bf16), K * sizeof(bf16)};
-  uint32_t box_a[2] = {64, 64}, box_b[2] = {64, 128}, ones[2] = {1, 1};
-  cuTensorMapEncodeTiled(&map_a, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, A, dims_a, strides + 1, box_a, ones,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  cuTensorMapEncodeTiled(&map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, B, dims_b, &strides[1], box_b, ones,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-}
-__device__ uint64_t pack(const void* p, uint32_t lead, uint32_t stride, uint64_t mode) {
-  uint32_t a = static_cast<uint32_t>(__cvta_generic_to_shared(p));
-  uint64_t d = (a & 0x3FFFF) >> 4;
-  d |= uint64_t((lead & 0x3FFFF) >> 4) << 16;
-  d |= uint64_t((stride & 0x3FFFF) >> 4) << 32;
-  return d | mode << 62;
-}
-template <int TransB> __device__ void multiply(float* d, uint64_t da, uint64_t db) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, %3;"
-      : "+f"(d[0]) : "l"(da), "l"(db), "n"(TransB));
-}
-__global__ void gemm(float* d, int K) {
-  extern __shared__ __align__(1024) uint8_t smem[];
-  bf16* sA = reinterpret_cast<bf16*>(smem);
-  bf16* sB = sA + 4 * 64 * 64;
-  for (int tile = 0; tile < K / 64; ++tile) {
-    int slot = tile % 4;
-    for (int k = 0; k < 4; ++k) {
-      uint64_t da = pack(sA + slot * 64 * 64 + k * 16, 16, 1024, 1);
-      uint64_t db = pack(sB + slot * 128 * 64 + k * 16, 16, 1024, 1);
-      if (k == 0) multiply<0>(d, da, db); else multiply<0>(d, da, db);
-    }
-  }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "code", "line"),
-    [
-        (
-            "+ k * 16, 16, 1024, 1);\n      uint64_t db",
-            "+ k * 16, 1024, 16, 1);\n      uint64_t db",
-            "lbo_sbo_swapped",
-            "uint64_t da = pack",
-        ),
-        ("128 * 64 + k * 16, 16, 1024, 1", "128 * 64 + k * 16, 16, 1024, 3", "tma_swizzle_enum", "uint64_t db = pack"),
-        ("slot * 128 * 64 + k * 16", "slot * 128 * 64", "k_step_missing", "uint64_t db = pack"),
-        ("slot * 128 * 64 + k * 16", "slot * 64 * 64 + k * 16", "stages_overlap", "uint64_t db = pack"),
-        ("K * sizeof(bf16)}", "K}", "tma_stride_in_elements", "cuTensorMapEncodeTiled(&map_a"),
-        ("if (k == 0) multiply<0>", "if (k == 0) multiply<1>", "wrong_transpose", "multiply<1>"),
-        ("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", "wrong_transpose", "wgmma.mma_async"),
-    ],
-)
-def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
-    """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""
-    right, text = check(PIPED), plant_mistake(old, new, PIPED)
-    assert (right.findings, right.open, right.steps) == ((), (), 24)
-    places = [(one.code, text.count("\n", 0, one.span[0])) for one in check(text).findings]
-    assert any(own == code and line in text.split("\n")[at] for own, at in places), places
-
-
-def test_a_wrong_transpose_does_not_unname_the_operands_map() -> None:
-    """The map of A is named map_a whichever way the multiplication reads A, also where the text has no map of B."""
-    nameless = PIPED.replace("dims_a[2] = {K, M}", "dims_a[2] = {d0, d1}")
-    first, rest = nameless.index("  cuTensorMapEncodeTiled(&map_b"), nameless.index("}\n__device__")
-    made = check(plant_mistake("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", nameless[:first] + nameless[rest:]))
-    assert [one.code for one in made.findings] == ["wrong_transpose"], made.open
-
-
-def test_the_other_operands_descriptor_is_told_by_the_code_that_builds_it() -> None:
-    """The variables da and db say nothing; what they are built from does."""
-    made = check(
-        plant_mistake("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
-            "if (k == 0) multiply<0>(d, da, db); else ", ""
-        )
-    )
-    assert not made.findings and all("Exchange the two descriptors" in one.message for one in made.open) and made.open
-
-
-def test_stages_that_begin_where_an_earlier_one_did_are_that_one_again() -> None:
-    assert check(PIPED.replace("tile % 4", "tile % 1")).findings == ()
-    panels = PIPED.replace("tile < K / 64", "tile < 2").replace("slot * 128 * 64", "slot * 64 * 64")
-    assert all(one.code != "stages_overlap" for one in check(panels).findings)
-
-
 def test_what_rests_on_a_guess_is_open() -> None:
     """A mismatch that exchanging two nameless maps mends is no finding, and a helper that nothing calls is none."""
     one = plant_mistake("SWIZZLE_128B", "SWIZZLE_NONE")
@@ -254,22 +168,6 @@ def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pyte
     assert asked.count("bench") > 2 and asked.count("causes") == 2 * own > 0
 
 
-def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
-    """A 32-bit shift that no descriptor is made of stays out of the report."""
-    other = "int hash(int x) { int desc_count = 1 << 40; return desc_count + x; }\n"
-    assert check(other + RIGHT).findings == () == check(RIGHT).findings
-
-
-def test_a_source_file_is_what_it_is() -> None:
-    """Code in comments is none, and neither is what an entity of HTML would stand for."""
-    wrong = plant_mistake("1ull << 62", "1 << 62")
-    for mark in ("// ", "# "):
-        made = check("".join(f"{mark}{line}\n" if line.strip() else "\n" for line in wrong.split("\n")))
-        assert (made.findings, made.open, made.descriptors, made.maps) == ((), (), 0, 0), mark
-    assert check("auto p = &lt;\n" + RIGHT).findings == ()
-    assert check("uint64_t desc = 1ull &lt;&lt; 62;").descriptors == 0
-
-
 def test_every_code_has_a_title() -> None:
     codes = set(finding_codes.TITLES) | set(causes.TITLES)
     root = Path(engine.__file__).parents[1]
@@ -284,50 +182,6 @@ def test_every_code_has_a_title() -> None:
         "_" not in finding_codes.get_finding_title("tma_rank")
         and finding_codes.get_finding_title("other_bytes") == "Other bytes"
     )
-
-
-SIBLINGS = """CUtensorMap mapA, mapB;
-uint64_t dim[2] = {4096, 4096}, stride[1] = {8192};
-uint32_t box[2] = {64, 128}, es[2] = {1, 1};
-cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, gA, dim, stride, box, es,
-    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, gB, dim, stride, box, es,
-    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-__device__ uint64_t make_desc(bf16* p) {
-  uint64_t d = 0; uint32_t a = (uint32_t)__cvta_generic_to_shared(p);
-  d |= (a & 0x3FFFF) >> 4; d |= (uint64_t)1 << 16; d |= (uint64_t)(1024 >> 4) << 32; d |= 1ull << 62; return d;
-}
-__device__ void wgmma128(float* d, bf16* a, bf16* b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
-      : "+f"(d[0]) : "l"(make_desc(a)), "l"(make_desc(b)));
-}
-__global__ void kernel(const __grid_constant__ CUtensorMap mapA, const __grid_constant__ CUtensorMap mapB) {
-  __shared__ alignas(1024) bf16 sA[3 * 128 * 64], sB[3 * 128 * 64];
-  bf16 *pa = sA, *pb = sB;
-  wgmma128(d, &pa[0], &pb[0]);
-  for (int k_it = 1; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16], &pb[k_it * 16]);
-  pa += 128 * 64; pb += 128 * 64;
-  for (int bk = 64; bk < 192; bk += 64) {
-    for (int k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16], &pb[k_it * 16]);
-    pa += 128 * 64; pb += 128 * 64;
-  }
-}
-"""
-
-
-def test_a_first_step_outside_its_loop_and_a_loop_around_another_are_one_walk_along_k() -> None:
-    """The K steps of fast.cu's later kernels: by what nests in what, not by which loop comes first."""
-    told = check(SIBLINGS)
-    assert told.findings == () and told.steps == 24
-    wrong = check(
-        SIBLINGS.replace(
-            "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16]",
-            "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 24]",
-        )
-    )
-    assert wrong.findings
 
 
 def test_a_file_is_given_more_patience_than_a_paste() -> None:
@@ -368,45 +222,6 @@ def test_a_map_behind_a_long_kernel_is_found() -> None:
     assert (told.maps, told.steps, told.open) == (2, 8, ())
 
 
-def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
-    """Mosaic's runtime: strides of a rank that the text leaves open. Items that no loop fills are judged."""
-    text = """void make(CUtensorMap* map, void* p, int rank, int64_t* sizes) {
-  cuuint64_t dims[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
-  cuuint32_t box[5] = {64, 64, 1, 1, 1}, ones[5] = {1, 1, 1, 1, 1};
-  for (int i = 0; i < rank - 1; ++i) { cuuint64_t step = sizes[i] * 2; strides[i] = step; }
-  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, RANK, p, dims, strides, box, ones,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-}"""
-    assert check(text).findings == () and check(text).maps == 1
-    turned = text.replace("strides[i] = step", "strides[rank - 2 - i] = step; box[rank - 1 - i] = sizes[i]")
-    assert check(turned.replace("{64, 64, 1, 1, 1}", "{0}")).findings == ()
-    wider = check(text.replace("{64, 64, 1, 1, 1}", "{128, 64, 1, 1, 1}"))
-    assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
-
-
-@pytest.mark.parametrize(
-    ("block", "codes"),
-    [
-        ("dummy_block", set()),
-        ("[8, 512]", set()),
-        ("[128, 64]", set()),
-        ("[64, 4]", {"tma_inner_box"}),
-    ],
-)
-def test_blocks_that_triton_replaces_or_cuts_are_right(block: str, codes: set[str]) -> None:
-    """The launch gives a dummy block its size, and a block of more than 256 is copied in several boxes."""
-    text = f"""import torch
-from triton.tools.tensor_descriptor import TensorDescriptor
-def launch(M, K):
-    a = torch.empty((M, K), dtype=torch.float16)
-    dummy_block = [1, 1]
-    desc = TensorDescriptor(a, shape=[M, K], strides=[K, 1], block_shape={block})
-"""
-    made = check(text)
-    assert made.maps == 1 and {one.code for one in made.findings} == codes
-
-
 def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE", 1)
     monkeypatch.setattr(guesses, "PATIENCE", 1)
@@ -419,28 +234,6 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytes
     bounded = text.replace("(float* out)", "(float* out, int K)").replace("i < 16", "i < K / 64")
     (left,) = check(bounded).open
     assert left.needs == ("K",) and left.message.endswith("Give K by -D to end its loops earlier.")
-
-
-def test_masks_of_a_source_file_are_no_descriptors() -> None:
-    text = "constexpr uint64_t MASKS[2] = {0x1FFF01FF001F0001, 0x0000001F00000001};"
-    assert check(text).descriptors == 0 and check(f"uint64_t desc = 0x4000004000010040;\n{text}").descriptors == 1
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "return (uint64_t)arch << 48 | (uint64_t)m << 32 | (uint64_t)n << 16 | (uint64_t)k;",
-        "return (uint64_t(z) << 48) | (uint64_t(row) << 24) | col;",
-        "uint64_t c = (uint64_t)r << 56 | (uint64_t)g << 40 | (uint64_t)b << 24 | 1ull << 62;",
-        "return (uint64_t)seq << 46 | (uint64_t)worker << 40 | ticket;",
-    ],
-)
-def test_halves_and_bytes_side_by_side_are_no_descriptor(code: str) -> None:
-    """A key, a plan and a colour are packed into 64 bits, too; the descriptor's own fields still make one."""
-    made = check(f"uint64_t key(uint16_t arch, uint32_t m, uint32_t n, uint32_t k) {{ {code} }}")
-    assert not made.findings and not made.descriptors
-    own = "return (uint64_t)(a >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;"
-    assert check(f"uint64_t f(uint32_t a) {{ {own} }}").descriptors == 1
 
 
 @pytest.mark.parametrize("sbo", [1024, 512])

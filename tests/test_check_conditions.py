@@ -50,6 +50,12 @@ def test_a_mistake_of_both_variants_is_found() -> None:
     assert finding.code == "sbo_other_width"
 
 
+def test_a_mistake_where_a_level_is_low_is_a_note() -> None:
+    """A condition that compares: defining the macro does not decide it, so all variants are compared together."""
+    report = check_text(put_stride(1024, 512).replace("#ifdef DEBUG", "#if LEVEL > 1"))
+    assert not report.findings and any(note.startswith("With LEVEL undefined: A of") for note in list_notes(report))
+
+
 def test_a_mistake_of_one_variant_is_a_note() -> None:
     report = check_text(put_stride(1024, 512))
     assert not report.findings and {one.gap for one in report.checked} == {"depends on DEBUG"}

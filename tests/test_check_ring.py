@@ -65,6 +65,18 @@ def test_a_barrier_may_announce_several_tiles() -> None:
     assert report.steps and not report.findings
 
 
+def test_a_member_of_a_union_may_be_filled_beyond_its_end() -> None:
+    """The bytes after it are those of another member."""
+    array = "alignas(1024) bf16 A[ROWS * BK * STAGES];"
+    text = RING.replace(array, f"union {{ alignas(1024) bf16 A[ROWS * BK]; {array.replace('A[', 'all[')} }};")
+    assert not check_text(text).findings
+
+
+def test_a_copy_to_a_number_is_of_no_array() -> None:
+    """Its destination is known, but no variable."""
+    assert not check_text(RING.replace("      &ring.A[stage * ROWS * BK],", "reinterpret_cast<void*>(1024),")).findings
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_stands_at_its_line(name: str) -> None:
     after, old, new, code = MISTAKES[name]

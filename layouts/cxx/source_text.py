@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -15,6 +17,16 @@ def strip_comments(text: str) -> str:
     'a   c  '
     """
     return COMMENT.sub(" ", text)
+
+
+@lru_cache(maxsize=4)
+def list_macros(text: str) -> tuple[tuple[str, str], ...]:
+    """List (name, parameters and replacement) of each macro that a text defines.
+
+    >>> list_macros("#define N 4\\n#define F(x) x")
+    (('N', ' 4'), ('F', '(x) x'))
+    """
+    return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
 
 
 def blank(text: str) -> str:
@@ -105,3 +117,36 @@ def is_parenthesized(text: str) -> bool:
     (True, False, False)
     """
     return text[:1] == "(" and text[-1:] == ")" and find_closing(text, 0) == len(text) - 1
+
+
+def trim_span(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return a span without the blanks at its ends.
+
+    >>> trim_span("f( a )", (2, 5))
+    (3, 4)
+    """
+    part = text[slice(*span)]
+    first = span[0] + len(part) - len(part.lstrip())
+    return first, first + len(part.strip())
+
+
+def list_argument_spans(text: str, first: int, past: int) -> list[tuple[int, int]]:
+    """List the places of the arguments between two brackets, as split_arguments finds them, without blanks.
+
+    >>> list_argument_spans("f(a, g(b, c))", 2, 12)
+    [(2, 3), (5, 12)]
+    """
+    spans, at = [], first
+    for part in split_arguments(text[first:past]):
+        spans.append(trim_span(text, (at, at + len(part))))
+        at += len(part) + 1
+    return spans
+
+
+def read_statement_head(text: str, at: int, ends: str = ";{}") -> str:
+    """Return the text between the end of the previous statement and a place.
+
+    >>> read_statement_head("{ int x; const int y = 1; }", 19)
+    ' const int '
+    """
+    return text[max(text.rfind(end, 0, at) for end in ends) + 1 : at]

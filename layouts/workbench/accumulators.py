@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.cxx.source_text import find_closing, split_arguments
+from lanescope.cxx.source_text import list_macros, read_statement_head
 from lanescope.reader.code.findings import AsmRun
+from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import Span
 
 _TYPES = r"(?:float|uint32_t|int32_t|unsigned|int|unsigned\s+int|half2|__half2)"
-_ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
+_ARGUMENT = re.compile(r"[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
 _CALLS = re.compile(  # that read the value of an argument
     r"(?:__\w+|make_\w+|printf|(?:exp2?|log2?|f?max|f?min|f?abs|tanh|fma)f?|float|half|bf16|static_cast|if|for|while)$"
 )
@@ -66,13 +67,8 @@ def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...
 
 def _find_argument(blank: str, call: Span, number: int) -> tuple[str, bool] | None:
     """Return (variable passed for a parameter, whether only a part of it is passed)."""
-    text = blank[slice(*call)]
-    opening = re.match(r"[\w:]+\s*(?:<[^;{}]*?>\s*)?(?=\()", text)
-    if opening is None:
-        return None
-    start = call[0] + opening.end()
-    arguments = split_arguments(blank[start + 1 : find_closing(blank, start)])
-    match = _ARGUMENT.match(arguments[number].rstrip()) if number < len(arguments) else None
+    span = find_argument_span(blank, call, number)
+    match = _ARGUMENT.match(blank[slice(*span)]) if span is not None else None
     return (match[1], match[0].endswith("[")) if match else None
 
 
@@ -86,8 +82,7 @@ def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, i
     if not declared:
         return None
     match = declared[-1]
-    head = blank[max(blank.rfind(letter, 0, match.start()) for letter in ";{}") : match.start()]
-    if re.search(r"static|extern|__shared__|constexpr", head):
+    if re.search(r"static|extern|__shared__|constexpr", read_statement_head(blank, match.start())):
         return None
     return Accumulator(name, function, at, match.end() - 1, match[2] in "={(", indexed)
 
@@ -95,8 +90,8 @@ def _find_declaration(name: str, blank: str, function: FunctionText, at: Span, i
 @lru_cache(maxsize=64)
 def _may_macro_write(name: str, blank: str) -> bool:
     """Return whether the body of a macro uses a variable that is not one of its parameters."""
-    macros = re.finditer(rf"^[ \t]*#[ \t]*define\s+\w+(\([^)]*\))?(?:[^\n]*\\\n)*[^\n]*\b{name}\b", blank, re.M)
-    return any(not re.search(rf"\b{name}\b", macro[1] or "") for macro in macros)
+    form = re.compile(rf"(?!\([^)]*\b{name}\b).*\b{name}\b", re.S)
+    return any(form.match(rest) for _, rest in list_macros(blank))
 
 
 def is_untouched(accumulator: Accumulator, blank: str) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from lanescope.cxx.source_text import strip_comments
+from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.descriptor.matrix import View
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.shared import tma
@@ -47,9 +47,9 @@ def find_declared_alignments(text: str) -> dict[str, int]:
         amount = amounts.get(amount_text, 0)
         if not amount or amount & (amount - 1):
             continue
-        begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")
         end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
-        declaration = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
+        blanks = " " * (match.end() - match.start())
+        declaration = read_statement_head(text, match.start()) + blanks + text[match.end() : end]
         for name in _list_declared_names(strip_comments(declaration)[:2000] + ";"):
             alignments[name] = min(amount, alignments.get(name, amount))
     return _name_variables(text, alignments) | alignments

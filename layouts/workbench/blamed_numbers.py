@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from lanescope.cxx.source_text import find_closing, split_arguments
+from lanescope.cxx.source_text import MACRO, find_closing, list_argument_spans, trim_span
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import Span
 
@@ -32,11 +32,8 @@ def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
 def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
     """Find the span of a template argument of a call; None if it is deduced."""
     match = re.compile(r"[\w:]+\s*<([^<>;(){}]*)>\s*\(").match(blank, *call)
-    parts = split_arguments(match[1]) if match else []
-    if match is None or number >= len(parts):
-        return None
-    at = match.start(1) + sum(len(part) + 1 for part in parts[:number])
-    return _trim(blank, (at, at + len(parts[number])))
+    spans = list_argument_spans(blank, *match.span(1)) if match else []
+    return spans[number] if number < len(spans) else None
 
 
 def _is_shared_constant(blank: str, name: str, value_span: Span) -> bool:
@@ -117,22 +114,22 @@ def find_given_value(
 @lru_cache(maxsize=256)
 def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -> Span | None:
     """Find the value of a macro, or of a constant outside functions."""
-    macros = list(re.finditer(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([^\n]*)", blank, re.M))
+    macros = [macro.span(2) for macro in MACRO.finditer(blank) if macro[1] == name and macro[2][:1].isspace()]
     if macros:
-        return _trim(blank, macros[0].span(1)) if len(macros) == 1 else None
+        return trim_span(blank, macros[0]) if len(macros) == 1 else None
     outside = [
         match
         for match in re.finditer(rf"\b(?:const|constexpr)\b[^;(){{}}]*?\b{name}\s*=\s*([^;,]+)[;,]", blank)
         if find_function_at(functions, match.start()) is None
     ]
-    return _trim(blank, outside[0].span(1)) if len(outside) == 1 else None
+    return trim_span(blank, outside[0].span(1)) if len(outside) == 1 else None
 
 
 def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> list[Span]:
     """List the values that declarations and assignments of a function give a variable before a place."""
     first, past = function.body[0], at[0]
     form = re.compile(rf"[\w>\]*&,]\s+{name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)")
-    found = [_trim(blank, match.span(1)) for match in form.finditer(blank, first, past)]
+    found = [trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past)]
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
     starts = {at[0] for at in found}
     return found + [match.span() for match in later if match.end() + _count_blanks(blank, match.end()) not in starts]
@@ -143,13 +140,5 @@ def _count_blanks(blank: str, at: int) -> int:
 
 
 def _find_part(blank: str, opening: int, number: int) -> Span | None:
-    parts = split_arguments(blank[opening + 1 : find_closing(blank, opening)])
-    if not -len(parts) <= number < len(parts):
-        return None
-    at = opening + 1 + sum(len(part) + 1 for part in parts[: number % len(parts)])
-    return _trim(blank, (at, at + len(parts[number])))
-
-
-def _trim(blank: str, span: Span) -> Span:
-    text = blank[slice(*span)]
-    return span[0] + len(text) - len(text.lstrip()), span[1] - (len(text) - len(text.rstrip()))
+    spans = list_argument_spans(blank, opening + 1, find_closing(blank, opening))
+    return spans[number] if -len(spans) <= number < len(spans) else None

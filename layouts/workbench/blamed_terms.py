@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanescope.cxx.source_text import find_closing
+from lanescope.cxx.source_text import find_closing, trim_span
 from lanescope.workbench.blamed_numbers import find_argument_span, list_local_values
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
@@ -132,11 +132,6 @@ def _list_terms(blank: str, inside: Span) -> Iterator[Span]:
         letter = blank[at]
         depth += (letter in "([{") - (letter in ")]}")
         if letter in "+-" and not depth and blank[first:at].strip():
-            yield _trim(blank, (first, at))
+            yield trim_span(blank, (first, at))
             first = at + 1
-    yield _trim(blank, (first, inside[1]))
-
-
-def _trim(blank: str, span: Span) -> Span:
-    text = blank[slice(*span)]
-    return span[0] + len(text) - len(text.lstrip()), span[1] - (len(text) - len(text.rstrip()))
+    yield trim_span(blank, (first, inside[1]))

@@ -8,13 +8,13 @@ code that is compiled only if a macro is defined.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lanescope.deadline import is_late
 from lanescope.inputs import join_words
 from lanescope.reader.code.predefined import NOT_DEFINED
-from lanescope.reader.code.undecided_macros import list_undecided_macros, needs_macros
+from lanescope.reader.code.undecided_macros import VariantSources, list_undecided_macros, parse_variants
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import parse_headers
 from lanescope.workbench.gaps import CheckedDescriptor
@@ -31,43 +31,69 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     undecided = list_undecided_macros(text, macros)
     if not undecided:
         return check(choices)
-    elsewhere = needs_macros(text, macros, undecided, _list_telling_places(text, choices))
+    sources = parse_variants(text, macros, undecided)
+    elsewhere = any(map(sources.needs_macros, _list_telling_places(text, choices)))
     merged = check(choices) if elsewhere else None
     plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
-    if not plain.findings and merged is None:
-        return _note_condition(text, plain, undecided)
-    late = is_late()  # a mistake that is not confirmed in time is a note
-    defined = _define(choices, dict.fromkeys(undecided, "1"))
     if merged is not None:
-        other, certain = merged, _list_common(merged.findings, plain.findings)
-        for finding in _list_others(merged.findings, certain):
-            starts = (finding.span[0], *(read.span[0] for read in finding.follows))
-            if needs_macros(text, macros, undecided, starts):  # in code that is not in the plain variant
-                certain.append(finding)
-        unconfirmed = _list_others(plain.findings, certain)
-        if unconfirmed and not late:  # the order of instructions is checked within one variant only
-            certain += _list_common(unconfirmed, check(defined).findings)
+        other, certain = merged, _confirm_merged(sources, choices, undecided, merged, plain, check)
+    elif plain.findings:
+        other, certain = _confirm_plain(choices, undecided, plain, check)
     else:
-        switched = len(undecided) == 1 and all(undecided.values())
-        other = plain if late else check(defined if switched else choices)
-        certain = [] if late else _list_common(plain.findings, other.findings)
-        other = plain if switched else other
+        return _note_condition(text, plain, undecided)
     best = _choose_report(plain, other, undecided)
     report = replace(best, findings=tuple(certain))
     if best is plain:
         report = _note_condition(text, report, undecided)
-    rest = _list_others(plain.findings, certain)
-    names = join_words(list(undecided))
-    points = (
-        OpenPoint(f"With {names} undefined: {finding.message}", finding.span, tuple(undecided)) for finding in rest
-    )
-    places = [
-        place for finding in rest if finding.reads for place in (finding.span, *(read.span for read in finding.follows))
+    return _open_findings(report, _list_others(plain.findings, certain), tuple(undecided))
+
+
+def _confirm_plain(
+    choices: Mapping[str, str], undecided: Mapping[str, bool], plain: CheckReport, check: Check
+) -> tuple[CheckReport, list[CheckFinding]]:
+    """Return (the report of the other variants, the findings of the plain variant that they have as well)."""
+    if is_late():  # a mistake that is not confirmed in time is a note
+        return plain, []
+    if len(undecided) == 1 and all(undecided.values()):
+        return plain, _list_common(plain.findings, check(_define(choices, dict.fromkeys(undecided, "1"))).findings)
+    other = check(choices)
+    return other, _list_common(plain.findings, other.findings)
+
+
+def _confirm_merged(
+    sources: VariantSources,
+    choices: Mapping[str, str],
+    undecided: Iterable[str],
+    merged: CheckReport,
+    plain: CheckReport,
+    check: Check,
+) -> list[CheckFinding]:
+    """List the findings of all variants together that the plain variant has as well, or whose code it lacks."""
+    certain = _list_common(merged.findings, plain.findings)
+    certain += [
+        finding
+        for finding in _list_others(merged.findings, certain)
+        if any(sources.needs_macros(span[0]) for span in _list_places(finding))
     ]
-    checked = tuple(
-        _open_descriptor(descriptor, places, f"depends on {', '.join(undecided)}") for descriptor in report.checked
-    )
+    unconfirmed = _list_others(plain.findings, certain)
+    if unconfirmed and not is_late():  # the order of instructions is checked within one variant only
+        certain += _list_common(unconfirmed, check(_define(choices, dict.fromkeys(undecided, "1"))).findings)
+    return certain
+
+
+def _open_findings(report: CheckReport, rest: Sequence[CheckFinding], names: tuple[str, ...]) -> CheckReport:
+    """Add unconfirmed findings to a report as open points, and clear the verdicts of their descriptors."""
+    head = f"With {join_words(list(names))} undefined"
+    points = [OpenPoint(f"{head}: {finding.message}", finding.span, names) for finding in rest]
+    places = [span for finding in rest if finding.reads for span in _list_places(finding)]
+    gap = f"depends on {', '.join(names)}"
+    checked = tuple(_open_descriptor(descriptor, places, gap) for descriptor in report.checked)
     return replace(report, open=(*report.open, *points), checked=checked)
+
+
+def _list_places(finding: CheckFinding) -> list[Span]:
+    """List the spans of a mistake and of the wrong reads that follow from it."""
+    return [finding.span, *(read.span for read in finding.follows)]
 
 
 def _list_common(findings: Iterable[CheckFinding], others: Iterable[CheckFinding]) -> list[CheckFinding]:

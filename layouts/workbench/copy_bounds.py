@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
+from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
-from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.results import Span
+from lanescope.workbench.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.shared_budget import count_array_bytes
 from lanescope.workbench.stage_distances import split_address
 
@@ -19,17 +20,16 @@ def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
     """Find arrays that are too short for the TMA copies into them; each array once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
-    found: dict[Span, Pitfall] = {}
-    for run in text.runs:
-        reached: dict[str, int] = {}
-        for copy in list_placed(text, run.events):
-            end = _find_end(copy)
-            if end is not None:
-                reached[end[0]] = max(reached.get(end[0], 0), end[1])
-        for buffer, end_byte in reached.items():
-            for mistake in _check_array(text, buffer, end_byte, set(reached)):
-                found.setdefault(mistake.span, mistake)
-    return list(found.values())
+    return text.check_runs(partial(_check_run, text))
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    reached: dict[str, int] = {}
+    for copy in list_placed(text, run.events):
+        if (end := _find_end(copy)) is not None:
+            reached[end[0]] = max(reached.get(end[0], 0), end[1])
+    for buffer, end_byte in reached.items():
+        yield from _check_array(text, buffer, end_byte, set(reached))
 
 
 def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
@@ -37,8 +37,8 @@ def _find_end(copy: PlacedCopy) -> tuple[str, int] | None:
     stages = split_address(copy.to)
     if stages is not None:
         return (stages.buffer, copy.to.const + (stages.count - 1) * stages.step + copy.count) if stages.count else None
-    ((name, factor), *rest) = copy.to.terms
-    return (name, copy.to.const + copy.count) if factor == 1 and not rest else None
+    buffers = [name for name, factor in copy.to.terms if factor == 1]
+    return (buffers[0], copy.to.const + copy.count) if len(buffers) == len(copy.to.terms) == 1 else None
 
 
 def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> Iterator[Pitfall]:
@@ -51,7 +51,11 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
     if owner and not others:
         return
     form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
-    declared = [match for match in form.finditer(text.blank) if owner or "__shared__" in _take_head(text, match)]
+    declared = [
+        match
+        for match in form.finditer(text.blank)
+        if owner or "__shared__" in read_statement_head(text.blank, match.start())
+    ]
     if len(declared) != 1 or _is_in_union(text.blank, declared[0].start()):
         return
     size = count_array_bytes(text.blank, text.functions, declared[0])
@@ -74,8 +78,3 @@ def _is_in_union(blank: str, at: int) -> bool:
             head = blank[: at - match.end()]
             return re.search(r"\bunion\b[^;{}]*$", head) is not None
     return False
-
-
-def _take_head(text: KernelText, match: re.Match[str]) -> str:
-    """Return the declaration before its type."""
-    return text.blank[max(text.blank.rfind(letter, 0, match.start()) for letter in ";{}") + 1 : match.start()]

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.results import Span, VerifiedOperand
+from lanescope.workbench.results import VerifiedOperand
 from lanescope.workbench.transfers import TileCopy, find_map
 from lanescope.workbench.unread_slices import (
     count_inner,
@@ -73,10 +72,8 @@ def find_fixed_coordinates(
 
 def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: TensorMap) -> Pitfall:
     number = 2 if has_panels(tensor_map) else 0
-    at: Span = copy.event.at
-    if number < len(copy.written):
-        chain = [copy.written[number], *(call for _, call in reversed(copy.event.calls))]
-        at = narrow_to_term(text.blank, text.functions, chain, copy.event.at, "")
+    known = number < len(copy.written)
+    at = text.narrow_event(copy.event, copy.written[number], "") if known else copy.event.at
     other = "B" if name == "a" else "A"
     return Pitfall(
         "k_coordinate_fixed",

@@ -22,7 +22,7 @@ from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
 from lanescope.workbench.blamed_terms import find_given_argument, follow_stage_item
 from lanescope.workbench.function_texts import find_function_at
-from lanescope.workbench.kernel_runs import KernelEvent, KernelText
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.loads import is_load_name, list_map_names
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
@@ -60,12 +60,13 @@ def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
-    found: dict[Span, Pitfall] = {}
-    for run in text.runs:
-        near = list(_check_neighbours(text, run.events))
-        for mistake in (*near, *_check_turns(text, run.events, bench, bool(near))):
-            found.setdefault(mistake.span, mistake)
-    return list(found.values())
+
+    def check(run: KernelRun) -> list[Pitfall]:
+        copies = list_placed(text, run.events)
+        near = list(_check_neighbours(text, copies))
+        return [*near, *_check_turns(text, copies, bench, bool(near))]
+
+    return text.check_runs(check)
 
 
 def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
@@ -74,7 +75,7 @@ def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedC
     return list(islice((copy for copy in placed if copy is not None), MOST_COMPARED))
 
 
-def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterator[Pitfall]:
+def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterator[Pitfall]:
     """Yield overlaps of consecutive copies of different calls."""
     records: tuple[AsmRun | BodilessCall | SkippedCode, ...] = (
         *text.code.asm_runs,
@@ -83,7 +84,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
     )
     waits = [record.order for record in records if _may_wait(record)]
     ends = dict(text.code.overflowed)  # behind them waits may be left out
-    for before, after in pairwise(list_placed(text, events)):
+    for before, after in pairwise(copies):
         together = before.event.loops == after.event.loops and before.event.arms == after.event.arms
         waited = any(before.event.order < order < after.event.order for order in waits)
         waited |= after.event.order > ends.get(after.event.calls[0][0], after.event.order)
@@ -92,7 +93,7 @@ def _check_neighbours(text: KernelText, events: Sequence[KernelEvent]) -> Iterat
             yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
 
 
-def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, near: bool) -> Iterator[Pitfall]:
+def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, near: bool) -> Iterator[Pitfall]:
     """Yield copies of one call that begin inside the box of an earlier iteration, where no descriptor begins.
 
     Also copies of a stage that share bytes with what another call fills in the stage before, unless `near` ones do.
@@ -101,7 +102,7 @@ def _check_turns(text: KernelText, events: Sequence[KernelEvent], bench: Bench, 
     known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
     reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
     firsts: dict[object, PlacedCopy] = {}
-    for later in list_placed(text, events):
+    for later in copies:
         first = firsts.setdefault((later.event.at, later.event.calls, later.copy.maps), later)
         if not _is_next_turn(first.event, later.event):
             continue

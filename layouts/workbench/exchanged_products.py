@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.alignment import WARPGROUP
-from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
@@ -93,5 +92,4 @@ def _find_place(text: KernelText, event: KernelEvent, use: DescriptorUse) -> Spa
     spans = [use.arguments[name].span for name in "ab"]
     if [find_operand_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
         return min(spans)
-    chain = [spans[0], *(call for _, call in reversed(event.calls))]
-    return narrow_to_term(text.blank, text.functions, chain, event.at, "")
+    return text.narrow_event(event, spans[0], "")

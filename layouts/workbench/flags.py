@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lanescope.cxx.source_text import split_arguments
+from lanescope.cxx.source_text import list_argument_spans
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.results import Span, TextEdit
 
@@ -22,7 +22,7 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     function = find_function_at(find_functions(blank), at)
     if function is None:
         return
-    calls = [list(_list_arguments(blank, match.span(1))) for match in _find_calls(blank, function.name)][:MOST_CALLS]
+    calls = [list_argument_spans(blank, *match.span(1)) for match in _find_calls(blank, function.name)][:MOST_CALLS]
     edits = [
         {n: edit for n, span in enumerate(call) if (edit := _flip_flag(blank, span)) is not None} for call in calls
     ]
@@ -39,14 +39,6 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
 
 def _find_calls(blank: str, name: str) -> Iterator[re.Match[str]]:
     return re.finditer(rf"\b{re.escape(name)}\s*<([^<>;{{}}]*)>\s*\(", blank)
-
-
-def _list_arguments(blank: str, span: Span) -> Iterator[Span]:
-    at = span[0]
-    for part in split_arguments(blank[slice(*span)]):
-        first = at + len(part) - len(part.lstrip())
-        yield first, first + len(part.strip())
-        at += len(part) + 1
 
 
 def _flip_flag(blank: str, span: Span) -> TextEdit | None:

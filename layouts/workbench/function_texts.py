@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.cxx.source_text import blank_matches, find_closing, split_arguments
+from lanescope.cxx.source_text import (
+    blank_matches,
+    find_closing,
+    list_argument_spans,
+    read_statement_head,
+    split_arguments,
+)
 from lanescope.workbench.results import Span
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
@@ -15,6 +21,7 @@ _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
     " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
 )
+_LAUNCH = re.compile(r"(?:\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?)?<<<([^;{}]*?)>>>")
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
 
 
@@ -47,6 +54,27 @@ def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionTe
     return max(inside, key=lambda function: function.body[0], default=None)
 
 
+def list_launches(blank: str) -> Iterator[tuple[str, list[Span]]]:
+    """Yield each launch of a blanked text: the kernel's name, "" if it is not certain, and the spans of <<<…>>>.
+
+    >>> list(list_launches("f<2><<<n, 256>>>(a);"))
+    [('f', [(7, 8), (10, 13)])]
+    """
+    for match in _LAUNCH.finditer(blank):
+        yield match[1] or "", list_argument_spans(blank, *match.span(2))
+
+
+def list_loop_conditions(blank: str, variable: str, past: int | None = None) -> list[Span]:
+    """List the conditions of the `for` loops over a variable that stand before `past`.
+
+    >>> list_loop_conditions("for (int k = 0; k < n; ++k) f(k);", "k")
+    [(16, 21)]
+    """
+    form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
+    found = form.finditer(blank, 0, len(blank) if past is None else past) if variable else ()
+    return [match.span(1) for match in found]
+
+
 def _list_functions(blank: str) -> Iterator[FunctionText]:
     for match in _HEAD.finditer(blank):
         if match[1] in _NO_NAME:
@@ -57,14 +85,9 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
             continue
         start = after.end()
         names = (_find_parameter_name(part) for part in split_arguments(blank[match.end() : closing]))
-        head = _take_head(blank, match.start())
+        head = read_statement_head(blank, match.start())
         body = start, find_closing(blank, start - 1)
         yield FunctionText(match[1], tuple(names), body, "__global__" in head, _list_templates(head))
-
-
-def _take_head(blank: str, at: int) -> str:
-    """Return the text before a function's name, from the end of the previous statement."""
-    return blank[max(blank.rfind(letter, 0, at) for letter in ";}{") + 1 : at]
 
 
 def _list_templates(head: str) -> tuple[str, ...]:
@@ -74,7 +97,7 @@ def _list_templates(head: str) -> tuple[str, ...]:
 
 def _begins_declaration(blank: str, at: int) -> bool:
     """Return whether a type or a specifier precedes a name."""
-    before = _take_head(blank, at).rstrip()
+    before = read_statement_head(blank, at).rstrip()
     return bool(before) and (before[-1].isalnum() or before[-1] in "_*&>)")
 
 

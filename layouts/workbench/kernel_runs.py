@@ -7,18 +7,19 @@ perform is never reported as missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
+from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
@@ -126,6 +127,19 @@ class KernelText:
     @cached_property
     def runs(self) -> tuple[KernelRun, ...]:
         return tuple(_list_kernel_runs(self.code, self.functions))
+
+    def check_runs(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
+        """Return the mistakes of all kernels, the first of each code and place."""
+        found: dict[tuple[str, Span], Pitfall] = {}
+        for run in self.runs:
+            for mistake in check(run):
+                found.setdefault((mistake.code, mistake.span), mistake)
+        return list(found.values())
+
+    def narrow_event(self, event: KernelEvent, value: Span, variable: str) -> Span:
+        """Return the argument, or its term with a variable, in a kernel's own lines that sets a value of an event."""
+        chain = [value, *(call for _, call in reversed(event.calls))]
+        return narrow_to_term(self.blank, self.functions, chain, event.at, variable)
 
 
 def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:

@@ -34,11 +34,7 @@ def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
     if "__global__" not in text.code.text or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
-    found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in text.runs:
-        for mistake in _KernelOrder(kernel, text.blank, text.functions).find_mistakes():
-            found.setdefault((mistake.code, mistake.span), mistake)
-    return list(found.values())
+    return text.check_runs(lambda kernel: _KernelOrder(kernel, text.blank, text.functions).find_mistakes())
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
+from lanescope.cxx.source_text import MACRO
 from lanescope.deadline import check_deadline, is_late
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import list_changes
@@ -188,7 +189,7 @@ def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: Operan
     spans = list(dict.fromkeys(spans))
     for _ in range(3):  # macros of macros
         names = {name for span in spans for name in _NAME.findall(text[slice(*span)])}
-        bodies = [match.span(2) for match in _find_defines(text) if match[1] in names]
+        bodies = [match.span(2) for match in MACRO.finditer(text) if match[1] in names]
         if field == "start_address":
             bodies += [match.span(2) for match in _FUNCTION.finditer(text) if match[1] in names]
         more = [span for span in bodies if span not in spans]
@@ -196,10 +197,6 @@ def _find_places(text: str, builders: Sequence[DescriptorBuilder], wrong: Operan
             break
         spans += more
     return tuple(spans)
-
-
-def _find_defines(text: str) -> Iterator[re.Match[str]]:
-    return re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:[^\n\\]|\\.|\\\n)*)", text, re.M)
 
 
 def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int]]:

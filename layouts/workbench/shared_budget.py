@@ -13,7 +13,6 @@ from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
-from lanescope.cxx.source_text import split_arguments
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
@@ -21,7 +20,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
-from lanescope.workbench.function_texts import FunctionText, find_function_at
+from lanescope.workbench.function_texts import FunctionText, find_function_at, list_launches
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Span
 
@@ -30,7 +29,6 @@ _ARRAY = re.compile(
     r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
 )
-_LAUNCH = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?<<<([^;{}]*?)>>>")
 _RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedMemorySize|hipFuncSetAttribute")
 _DEEP = 8
 
@@ -135,17 +133,11 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
     """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
     if _RAISED.search(blank):
         return
-    for match in _LAUNCH.finditer(blank):
-        arguments = split_arguments(match[2])
-        names = len(re.findall(rf"\b{match[1]}\b", blank))
-        if (
-            len(arguments) < 3
-            or names != 2
-            or not any(function.kernel and function.name == match[1] for function in functions)
-        ):
+    kernels = {function.name for function in functions if function.kernel}
+    for name, arguments in list_launches(blank):
+        if len(arguments) < 3 or name not in kernels or len(re.findall(rf"\b{name}\b", blank)) != 2:
             continue
-        at = match.start(2) + sum(len(argument) + 1 for argument in arguments[:2])
-        span = at + len(arguments[2]) - len(arguments[2].lstrip()), at + len(arguments[2].rstrip())
+        span = arguments[2]
         count = compute_number(blank, functions, span)
         if count is not None and count > STATIC_SHARED_MEMORY:
             yield Pitfall(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from lanescope.descriptor.matrix import Descriptor, reads
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.addresses import evaluate_word
-from lanescope.workbench.blamed_terms import STAGE, narrow_to_term
+from lanescope.workbench.blamed_terms import STAGE
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
@@ -63,11 +64,7 @@ def find_stage_distances(text: KernelText) -> list[Pitfall]:
     """Find reads whose bytes per stage differ from those of the copies; each place once."""
     if "__global__" not in text.code.text or not text.maps:
         return []
-    found: dict[Span, Pitfall] = {}
-    for run in text.runs:
-        for mistake in _check_run(text, run):
-            found.setdefault(mistake.span, mistake)
-    return list(found.values())
+    return text.check_runs(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
@@ -87,17 +84,11 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         same = len({(read.step, read.stages.buffer) for read in of_site}) == len(distances) == 1
         if not same or read.step in distances:
             continue
-        counts = [{stages.count for stages in every if stages.count} for every in _list_stages(of_site, copies)]
-        ring = counts[0].pop() if counts[0] == counts[1] and len(counts[0]) == 1 else 0
+        counts = {read.stages.count for read in of_site} - {0}
+        ring = counts.pop() if len(counts) == 1 and counts == {stages.count for stages, _ in copies} - {0} else 0
         distance = distances.pop()
         if ring > 1 or _is_wrong(read, distance):
             yield _make_pitfall(text, read, distance, copies[0][1])
-
-
-def _list_stages(
-    of_site: Sequence[_StagedRead], copies: Sequence[tuple[Stages, PlacedCopy]]
-) -> tuple[list[Stages], list[Stages]]:
-    return [read.stages for read in of_site], [stages for stages, _ in copies]
 
 
 def _is_wrong(read: _StagedRead, distance: int) -> bool:
@@ -147,6 +138,4 @@ def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: Plac
     )
     if read.step == copy.count != distance and copy.argument is not None:
         return Pitfall("stage_distance", message, copy.argument)
-    chain = [read.span, *(call for _, call in reversed(read.event.calls))]
-    at = narrow_to_term(text.blank, text.functions, chain, read.event.at, STAGE)
-    return Pitfall("stage_distance", message, at)
+    return Pitfall("stage_distance", message, text.narrow_event(read.event, read.span, STAGE))

@@ -29,18 +29,15 @@ def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
         return []
     if text.code.overflowed:
         return []  # what comes later is not kept
-    found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in text.runs:
-        if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
-            continue
-        complete_runs = (run for run in text.code.asm_runs if not run.part)
-        ran = [run for run in complete_runs if any(name == kernel.name for name, _ in run.calls)]
-        for mistake in _find_mistakes(kernel, sorted(ran, key=lambda run: run.order)):
-            found.setdefault((mistake.code, mistake.span), mistake)
-    return list(found.values())
+    complete_runs = [run for run in text.code.asm_runs if not run.part]
+    return text.check_runs(lambda kernel: _find_mistakes(kernel, complete_runs))
 
 
-def _find_mistakes(kernel: KernelRun, asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+def _find_mistakes(kernel: KernelRun, complete_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    if not kernel.complete or any(event.kind == "unknown" for event in kernel.events):
+        return
+    ran = (run for run in complete_runs if any(name == kernel.name for name, _ in run.calls))
+    asm_runs = sorted(ran, key=lambda run: run.order)
     products, loads = _list_runs(asm_runs, "tcgen05.mma"), _list_runs(asm_runs, "tcgen05.ld")
     if not _list_runs(asm_runs, "tcgen05.alloc") or not loads:
         return  # an excerpt

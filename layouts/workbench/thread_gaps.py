@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code.ptx_module import is_ptx_module
-from lanescope.reader.code.work_words import MACRO
 from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 
@@ -147,8 +147,8 @@ def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kern
     named: dict[str, list[str]] = {}
     for function in functions:
         named.setdefault(function.name, []).append(text[slice(*function.body)])
-    for macro in MACRO.finditer(text):
-        named.setdefault(macro[1], []).append(macro[2])
+    for name, rest in list_macros(text):
+        named.setdefault(name, []).append(rest)
     waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
     for body in waiting:
         yield body

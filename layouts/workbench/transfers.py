@@ -80,11 +80,7 @@ def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
     """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
     if "expect_tx" not in text.code.text and "arrive_tx" not in text.code.text:
         return []
-    found: dict[Span, Pitfall] = {}
-    for kernel in text.runs:
-        for mistake in _check_bytes(kernel, text.maps, text.code.unbounded_variables, text.blank):
-            found.setdefault(mistake.span, mistake)
-    return list(found.values())
+    return text.check_runs(lambda run: _check_bytes(run, text.maps, text.code.unbounded_variables, text.blank))
 
 
 def _check_bytes(

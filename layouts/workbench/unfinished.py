@@ -9,7 +9,7 @@ from lanescope.inputs import join_words
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.blamed_terms import list_source_words
 from lanescope.workbench.check_report import OpenPoint
-from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions, list_loop_conditions
 from lanescope.workbench.open_names import can_be_given
 
 MOST_NAMED = 4  # values
@@ -41,10 +41,9 @@ def list_open_bounds(text: str, variables: Iterable[str], endless: Iterable[str]
     for variable in dict.fromkeys(variables):
         if variable not in endless:
             continue
-        form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;([^;{{}}]+);")
-        for match in form.finditer(blank):
-            function = find_function_at(functions, match.start())
-            words = list_source_words(blank, functions, match.span(1)) if function is not None else set()
+        for condition in list_loop_conditions(blank, variable):
+            function = find_function_at(functions, condition[0])
+            words = list_source_words(blank, functions, condition)
             parameters = (*function.templates, *function.parameters) if function is not None else ()
             names.update(dict.fromkeys(name for name in parameters if name in words and can_be_given(name)))
     return tuple(names)[:MOST_NAMED]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
+from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.addresses import evaluate_linear
+from lanescope.workbench.function_texts import list_loop_conditions
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.shared_budget import compute_number
@@ -75,11 +76,7 @@ class UnreadSlices:
     def _find_product(self, variable: str) -> Span:
         """Find the first instruction inside a loop over a variable; the first of all if no variable is named."""
         events = [event for run in self.kernels for event in run.events if event.kind in PRODUCTS]
-        inside = (
-            event
-            for event in events
-            if isinstance(event.run, AsmRun) and variable in {name for name, _ in event.run.loops[:1]}
-        )
+        inside = (event for event in events if variable in {name for name, _ in event.loops[:1]})
         return next(inside, events[0]).at
 
     def _list_cut(self, operand: VerifiedOperand) -> set[str]:
@@ -129,7 +126,7 @@ class UnreadSlices:
         for copy in self.copies:
             if find_map(copy, self.text.maps) is not tensor_map:
                 continue
-            loops = copy.event.run.loops if isinstance(copy.event.run, AsmRun | BodilessCall) else ()
+            loops = copy.event.loops
             at = find_inner_place(copy, tensor_map)
             if at is None or not loops:
                 return {}
@@ -158,9 +155,8 @@ class UnreadSlices:
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
-        form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
-        found = list(form.finditer(self.text.blank, 0, at[0])) if variable else []
-        return found[-1].span(1) if found else None
+        found = list_loop_conditions(self.text.blank, variable, at[0])
+        return found[-1] if found else None
 
 
 def has_panels(tensor_map: TensorMap) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
-from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.function_texts import list_launches
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.shared_budget import compute_number
 
 TITLES = {"warpgroups_overlap": "Warpgroups read rows of a tile that overlap"}
 _LEAST = 384  # threads: two warpgroups that multiply, if the first one does not
-_BLOCK = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)|<<<[^;{}<>,]*(?:\([^()]*\)[^;{}<>,]*)?,\s*([^(),<>;{}]+)")
+_BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 
 
 def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
@@ -43,13 +43,13 @@ def _find_product(text: KernelText) -> Span | None:
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
             pieces = value.pieces if value is not None else ()
             if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
-                chain = [span, *(call for _, call in reversed(event.calls))]
-                return narrow_to_term(text.blank, text.functions, chain, event.at, "threadIdx")
+                return text.narrow_event(event, span, "threadIdx")
     return None
 
 
 def _count_threads(text: KernelText) -> int:
     """Return the least number of threads that the launches of a text have, as far as they are known; 0 if none is."""
-    places = (match.span(1) if match[1] else match.span(2) for match in _BLOCK.finditer(text.blank))
-    counts = (compute_number(text.blank, text.functions, place) for place in places)
+    bounds = [match.span(1) for match in _BOUNDS.finditer(text.blank)]
+    blocks = [arguments[1] for _, arguments in list_launches(text.blank) if len(arguments) > 1]
+    counts = (compute_number(text.blank, text.functions, place) for place in (*bounds, *blocks))
     return min((count for count in counts if count is not None), default=0)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -13,7 +14,7 @@ from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.used_functions import Entry, drop_unused
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
-from lanescope.reader.code.work_words import WORDS, find_working_names, has_work, list_macros
+from lanescope.reader.code.work_words import WORDS, find_working_names, has_work
 
 # A text without any of these builds no descriptor and no tensor map, and has no instruction.
 CLUE = re.compile(

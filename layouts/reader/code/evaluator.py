@@ -24,6 +24,7 @@ from lanescope.reader.code import (
     forgetting,
     initializers,
     instances,
+    later_members,
     library_calls,
     lifetimes,
     loops,
@@ -41,6 +42,7 @@ from lanescope.reader.code import (
     side_effects,
     sizing,
     storing,
+    type_resolution,
     views,
 )
 from lanescope.reader.code.expressions import CallFrame
@@ -201,18 +203,18 @@ class Evaluator:
     evaluate_shared_address = conversions.evaluate_shared_address
     slice_to_base = conversions.slice_to_base
     # name_resolution
-    find_builtin_type = name_resolution.find_builtin_type
-    define_later_member = name_resolution.define_later_member
     expand_pack = name_resolution.expand_pack
-    evaluate_later_member = name_resolution.evaluate_later_member
-    resolve_type = name_resolution.resolve_type
-    get_value_type = name_resolution.get_value_type
-    make_later_member = name_resolution.make_later_member
-    find_named_type = name_resolution.find_named_type
     make_pack_scopes = name_resolution.make_pack_scopes
     resolve_name = name_resolution.resolve_name
     evaluate_template_argument = name_resolution.evaluate_template_argument
     evaluate_template_arguments = name_resolution.evaluate_template_arguments
+    # later_members
+    evaluate_later_member = later_members.evaluate_later_member
+    # type_resolution
+    find_builtin_type = type_resolution.find_builtin_type
+    find_named_type = type_resolution.find_named_type
+    get_value_type = type_resolution.get_value_type
+    resolve_type = type_resolution.resolve_type
     # instances
     apply_template = instances.apply_template
     make_pattern_evaluator = instances.make_pattern_evaluator

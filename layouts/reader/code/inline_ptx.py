@@ -167,3 +167,9 @@ def list_registers(text: str) -> list[str]:
     if text.startswith("["):
         return []
     return [normalize_register(name) for name in re.findall(r"%?%?\[?[A-Za-z_$\d][\w$.]*\]?", text.replace("|", " "))]
+
+
+def list_targets(instruction: PtxInstruction) -> list[str]:
+    """Return the registers that an evaluated instruction writes: its first operand's."""
+    first = instruction.operands[0] if instruction.operands else ""
+    return [name.strip() for name in re.split(r"[|,]", first.strip("{} "))]

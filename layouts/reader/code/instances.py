@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lanescope.reader.code import tree
-from lanescope.reader.code.name_resolution import LaterMember
+from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope, get_content
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free

@@ -13,10 +13,11 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.integer_values import get_integer_or_symbol
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.loop_steps import LEAST_TURNS, MOST_SPENT
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
-from lanescope.reader.code.silent_loops import LEAST_TURNS, MOST_SPENT, find_loop_variable, skip_silent_loop
+from lanescope.reader.code.silent_loops import find_loop_variable, skip_silent_loop
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.tree_statements import Loop, RangeLoop
 from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType

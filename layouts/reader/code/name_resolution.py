@@ -1,23 +1,14 @@
-"""Resolve names and types: qualified names, static members, aliases, enumerations."""
+"""Resolve names: qualified names, members of classes and namespaces, template arguments, packs."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, ULONG, find_integer_type
 from lanescope.reader.code import traits, tree
-from lanescope.reader.code.cute_mmas import MEMBER_TYPES, find_member_type
-from lanescope.reader.code.cute_values import CuteEvaluator, freeze_value, is_cute_value, is_size_call
-from lanescope.reader.code.integer_values import get_integer_or_symbol
+from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
-from lanescope.reader.code.number_classes import is_number_class
-from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
-from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
-from lanescope.reader.code.templates import flatten_packs
 from lanescope.reader.code.values import (
     EnumerationType,
     FunctionSet,
@@ -25,32 +16,17 @@ from lanescope.reader.code.values import (
     ObjectValue,
     OpaqueValue,
     ParameterPack,
-    Pointer,
     RecordType,
     ResolvedType,
     TemplateEntity,
-    find_element_type,
 )
-from lanescope.reader.code.write_summaries import list_slots, walk_nodes
+from lanescope.reader.code.write_summaries import list_slots
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-_INTEGRAL = re.compile(r"_(\d+)$")
-Path = tree.Path
 
-
-@lru_cache(maxsize=4096)
-def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
-    """Return the built-in or element type of a name without arguments; integral: whether it may be an integer type."""
-    integer = find_integer_type(name) if integral else None
-    if integer is not None:
-        return ResolvedType(name, integer, integer.bits)
-    known = _INTEGRAL.fullmatch(name) or is_number_class(name)
-    return find_element_type(name) or (ResolvedType(name) if known else None)
-
-
-def resolve_name(ev: Evaluator, path: Path, scope: NameScope, at: int = 0) -> Any:
+def resolve_name(ev: Evaluator, path: tree.Path, scope: NameScope, at: int = 0) -> Any:
     """Return what a qualified name means; None if the text does not define it.
 
     at: the place of use; names that a namespace declares later are not visible there.
@@ -211,216 +187,6 @@ def _find_class_member(ev: Evaluator, record: RecordType, name: str, scope: Name
     )
 
 
-def make_later_member(ev: Evaluator, member: tree.Declaration, scope: NameScope) -> LaterMember:
-    """Make a static member that is evaluated on first use."""
-    return LaterMember(member, scope)
-
-
-def define_later_member(ev: Evaluator, member: tree.Statement, scope: NameScope) -> None:
-    """Define a member of a class, as a namespace would."""
-    ev.define(member, scope)
-
-
-def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
-    """Return a static member, evaluated on first use."""
-    cell = scope.names.get(name)
-    if isinstance(cell, LaterMember):
-        scope.names[name] = Cell(OpaqueValue(name), name=name)
-        member = cell.decl
-        if not member.const:
-            ev.static_members.append((scope.names, name, cell))
-        kind = ev.resolve_type(member.type, cell.scope) if member.type else None
-        inner, first = NameScope(cell.scope), len(ev.write_log)
-        if member.value is not None:
-            value = ev.evaluate_initializer(member.value, kind, inner, name)
-        elif member.arguments is not None:
-            value = ev.construct_value(
-                kind, [ev.evaluate_expression(a, inner) for a in member.arguments], member, inner
-            )
-        else:
-            value = ev.make_default(kind, name)
-        if kind is not None and member.type and member.type.name != "auto":
-            value = ev.convert_to_kind(value, kind, member.span, name)
-        if isinstance(value, ObjectValue):
-            value.stored = True
-        cell = scope.names[name] = Cell(value, kind, name, member.span, const=member.const)
-        _forget_initialization_order(ev, cell, member, inner, first)
-        if ev.is_changed_before_entry(member):
-            ev.give_earlier_value(cell)
-        if not member.const and ev.globals_lost:
-            ev.forget_place(cell, integers=True)
-    return cell
-
-
-def _forget_initialization_order(
-    ev: Evaluator, cell: Cell, member: tree.Declaration, scope: NameScope, first: int
-) -> None:
-    """Make unknown what a static member's initializer reads or writes: other code may have run since program start."""
-    changed = [
-        c for c, _ in ev.list_writes_since(first).values() if abs(c.born) < abs(cell.born) and c.frame <= 1 and c.name
-    ]
-    if changed or (not member.const and (_begins_globally(ev, cell.value) or _reads_variables(member, scope))):
-        for variable in changed:
-            ev.forget_place(variable)
-        ev.forget_place(cell)
-
-
-def _begins_globally(ev: Evaluator, value: Any) -> bool:
-    """Return whether a constructor made the value, so that it may depend on global variables."""
-    globals_ = ev.globals.names.values()
-    return isinstance(value, ObjectValue) and value.record.begins and any(_is_global_variable(c) for c in globals_)
-
-
-def _reads_variables(member: tree.Declaration, scope: NameScope) -> bool:
-    """Return whether a static member's initializer names a global variable or calls a function."""
-    nodes = list(walk_nodes(member.value)) if member.value is not None else []
-    named = (find_name(scope, node.last)[0] for node in nodes if isinstance(node, tree.Name))
-    return any(isinstance(node, tree.Call) for node in nodes) or any(map(_is_global_variable, named))
-
-
-def _is_global_variable(value: Any) -> bool:
-    """Return whether a name means a global variable that may be written."""
-    return isinstance(value, Cell) and not value.const and value.frame <= 1
-
-
-def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Resolve a type in a scope."""
-    dims = tuple(
-        SymbolicInt(0, ULONG) if size is None else get_integer_or_symbol(ev.evaluate_expression(size, scope))
-        for size in type_node.dims
-    )
-    base = _resolve_base_type(ev, type_node, scope)
-    if not type_node.pointers and not dims and not type_node.reference and type_node.const <= base.const:
-        return base
-    return ResolvedType(
-        base.name,
-        base.integer,
-        base.bits,
-        base.record,
-        pointers=base.pointers + type_node.pointers,
-        dims=(*dims, *base.dims),
-        arguments=base.arguments,
-        reference=_collapse_reference(base.reference, type_node.reference),
-        const=base.const or (type_node.const and not base.pointers),
-    )
-
-
-def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Resolve the name of a type, without its pointers, array sizes and references."""
-    if isinstance(type_node.body, tree.StructDefinition):
-        record = lay_out_record(ev, RecordType(type_node.body.name, type_node.body, scope))
-        return ResolvedType(type_node.body.name, record=record, bits=record.bits or None)
-    if type_node.name == "decltype" and type_node.path[-1][1]:
-        return _evaluate_decltype(ev, type_node.path[-1][1][0], scope)
-    binding = ev.resolve_name(type_node.path, scope, type_node.span[0])
-    if isinstance(binding, Cell):
-        binding = binding.value
-    if isinstance(binding, TemplateEntity):
-        binding = ev.apply_template(binding, [])
-    if isinstance(binding, EnumerationType):
-        binding = binding.kind
-    return binding if isinstance(binding, ResolvedType) else _find_foreign_type(ev, type_node, scope)
-
-
-def _find_foreign_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
-    """Return an undefined type: a built-in one, T::type of a library template, or a type known only by name."""
-    name = "::".join(part for part, _ in type_node.path)
-    if len(type_node.path) > 1 and type_node.name == "type" and not ev.python:
-        outer = ev.find_builtin_type(type_node.path[:-1], scope)
-        inner = traits.find_trait_member(outer, "type") if outer is not None else None
-        return inner if isinstance(inner, ResolvedType) else ResolvedType(name, unbound=True)
-    builtin_type = ev.find_builtin_type(type_node.path, scope)
-    return builtin_type or _find_mma_member(ev, type_node, scope) or ResolvedType(name)
-
-
-def _find_mma_member(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType | None:
-    """Return TiledMMA::AtomThrID and the like, None for another type."""
-    if ev.python or len(type_node.path) < 2 or type_node.name not in MEMBER_TYPES:
-        return None
-    outer: Any = _resolve_base_type(ev, tree.Type(type_node.path[:-1], span=type_node.span), scope)
-    return find_member_type(type_node.name, outer, CuteEvaluator(ev.text, None).evaluate_value)
-
-
-def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:
-    """Evaluate decltype(inner): the declared type of a name, else the type of the value."""
-    if isinstance(inner, tree.Name | tree.Type):
-        binding = ev.resolve_name(inner.path, scope, inner.span[0])
-        if isinstance(binding, Cell) and binding.kind is not None and binding.kind.name not in ("auto", ""):
-            return replace(binding.kind, const=binding.const or binding.kind.const)
-    start = len(ev.write_log)
-    try:
-        value = ev.evaluate_expression(inner, scope)
-    finally:  # decltype does not evaluate its operand: undo its writes
-        for cell, old in ev.list_writes_since(start).values():
-            cell.value = old
-        ev.rewrite_log(start, {})
-    if isinstance(inner, tree.Call) and isinstance(inner.function, tree.Name) and is_size_call(ev, inner.function.last):
-        size = value.known if isinstance(value, SymbolicInt) else None
-        if size is not None and (static := ev.find_builtin_type(((f"_{size}", None),), scope)):
-            return static  # CuTe's size<0>(shape) has its value in its type
-    known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
-    return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
-
-
-def find_builtin_type(ev: Evaluator, path: Path, scope: NameScope) -> ResolvedType | None:
-    """Return an integer or element type, CuTe's C<4>, _4, half_t …, or the result of a standard type trait."""
-    if not path:
-        return None
-    name, template_arguments = path[-1]
-    if template_arguments is not None:
-        arguments = flatten_packs(ev.evaluate_template_arguments(template_arguments, scope))
-        if name in traits.SEQUENCES:
-            return traits.make_sequence(name, arguments) or ResolvedType(name, arguments=tuple(arguments))
-        known = traits.find_trait_type(name, arguments)
-        if known is None and traits.is_type_transformation(name):
-            return ResolvedType(name, arguments=tuple(arguments), unbound=True)
-        return known if isinstance(known, ResolvedType) else ResolvedType(name, arguments=tuple(arguments))
-    if name in ("true_type", "false_type") and not ev.python:
-        return ResolvedType(
-            "integral_constant", arguments=(ResolvedType("bool", BOOL, 1), SymbolicInt(int(name == "true_type"), BOOL))
-        )
-    return _find_plain_type(name, len(path) < 3)
-
-
-def find_named_type(ev: Evaluator, name: str, scope: NameScope) -> ResolvedType | None:
-    """Return the type that a name means; None if it is not a type."""
-    binding = ev.resolve_name(((name, None),), scope)
-    named = ev.apply_template(binding, []) if isinstance(binding, TemplateEntity) else binding
-    return named if isinstance(named, ResolvedType) else None
-
-
-def get_value_type(ev: Evaluator, value: Any) -> ResolvedType | None:
-    """Return the type of a value, as far as templates need it."""
-    if isinstance(value, SymbolicInt):
-        return ResolvedType(value.type.name, value.type, value.type.bits) if value.type != UNKNOWN else None
-    if isinstance(value, ObjectValue):
-        record = value.record
-        return ResolvedType(record.name, record=record, bits=record.bits or None, arguments=record.arguments)
-    if isinstance(value, Pointer) and value.element is not None:
-        e = value.element
-        if e.dims or value.dims:  # ResolvedType cannot express a pointer to an array
-            return None
-        return ResolvedType(
-            e.name,
-            e.integer,
-            e.bits,
-            e.record,
-            pointers=e.pointers + 1,
-            dims=(),
-            arguments=e.arguments,
-            reference="",
-            const=e.const,
-        )
-    if isinstance(value, OpaqueValue):
-        return value.kind or ResolvedType(value.text)
-    return value if isinstance(value, ResolvedType) else None
-
-
-def _collapse_reference(inner: str, outer: str) -> str:
-    """Return a reference to a reference: [dcl.ref]."""
-    return "&" if "&" in (inner, outer) else outer or inner
-
-
 def _get_begin(value: Any) -> int:
     """Return where a variable or the first of some functions is declared; 0 for names usable before that."""
     if isinstance(value, Cell):
@@ -444,13 +210,3 @@ def _list_names(pattern: Any) -> set[str]:
     if isinstance(pattern, tuple):
         return set().union(*map(_list_names, pattern))
     return set()
-
-
-class LaterMember:
-    """A static member that has not been evaluated yet."""
-
-    __slots__ = ("decl", "scope")
-
-    def __init__(self, decl: tree.Declaration, scope: NameScope) -> None:
-        self.decl = decl
-        self.scope = scope

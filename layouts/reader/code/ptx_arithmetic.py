@@ -19,6 +19,21 @@ def get_integer_type(bits: int, signed: bool = False) -> IntegerType:
     return known or IntegerType(f"{'s' if signed else 'u'}{bits}", bits, signed)
 
 
+def reinterpret_bits(value: SymbolicInt, bits: int, signed: bool) -> SymbolicInt | None:
+    """Return the lowest bits of a value, read with or without a sign; None for a symbol that may be negative."""
+    cut = symbolic_integers.convert_int(value, get_integer_type(bits))
+    if signed and cut.known is None and cut.width >= bits:
+        return None
+    return symbolic_integers.convert_int(cut, get_integer_type(bits, True)) if signed else cut
+
+
+def extend_value(value: SymbolicInt, kind: IntegerType) -> SymbolicInt | None:
+    """Extend a value to a wider register, with its sign if it has one."""
+    if value.type.signed and value.known is None and value.width >= value.type.bits < kind.bits:
+        return None
+    return symbolic_integers.convert_int(value, kind)
+
+
 # known integers ----------------------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
-from lanescope.reader.code.ptx_evaluation import RegisterFile, list_targets
+from lanescope.reader.code.ptx_evaluation import RegisterFile
 from lanescope.reader.code.symbolic_integers import (
     FIELD_BITS,
     FIELD_SHIFT,
@@ -155,11 +155,11 @@ class KernelRegisters(RegisterFile):
     def list_written(self, instruction: ptx.PtxInstruction) -> list[str]:
         """List the registers that an unevaluated instruction writes: PTX lists destinations first."""
         first = instruction.operands[0] if instruction.operands else ""
-        return [] if first.startswith("[") else list_targets(instruction)
+        return [] if first.startswith("[") else ptx.list_targets(instruction)
 
     def _load_parameter(self, instruction: ptx.PtxInstruction) -> None:
         place = _PLACE.fullmatch(instruction.operands[1]) if len(instruction.operands) == 2 else None
-        for name in list_targets(instruction):
+        for name in ptx.list_targets(instruction):
             known = ".v" not in instruction.opcode and place is not None
             named = f"{place[1]}_{place[2]}" if place and place[2] not in (None, "0") else place[1] if place else ""
             register = self.find_register(name)
@@ -272,7 +272,7 @@ def _find_several(body: Sequence[PlacedStatement]) -> frozenset[str]:
     for placed in body:
         instruction = placed.statement
         if isinstance(instruction, ptx.PtxInstruction) and not "".join(instruction.operands[:1]).startswith("["):
-            counts.update(map(ptx.normalize_register, list_targets(instruction)))
+            counts.update(map(ptx.normalize_register, ptx.list_targets(instruction)))
     return frozenset(name for name, count in counts.items() if count > 1)
 
 

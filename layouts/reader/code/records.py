@@ -11,6 +11,7 @@ from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
 from lanescope.reader.code.bit_field_formats import find_format_of_fields
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.lifetimes import can_take_own_class
 from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.struct_layout import (
@@ -79,7 +80,7 @@ def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> No
     """Add a member that is not a function."""
     match member:
         case tree.Declaration(static=True) if member.name:
-            record.scope.names[member.name] = ev.make_later_member(member, record.scope)
+            record.scope.names[member.name] = LaterMember(member, record.scope)
         case tree.Declaration():
             _add_data(record, member)
         case tree.UsingDeclaration():
@@ -87,7 +88,7 @@ def _add_member(ev: Evaluator, record: RecordType, member: tree.Statement) -> No
         case tree.FriendFunction():
             pass
         case _:
-            ev.define_later_member(member, record.scope)
+            ev.define(member, record.scope)
 
 
 def _add_data(record: RecordType, member: tree.Declaration) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.lookup import find_name
+from lanescope.reader.code.loop_steps import count_cut_steps
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.symbolic_integers import SymbolicInt
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 MOST_NESTED = 4  # calls of functions of the text in a loop
-MOST_SPENT = (4000, 1000, 250)  # steps of a loop that builds nothing, by nesting depth
-LEAST_TURNS = 3  # of a loop whose steps are spent
-OPEN_TURNS = 2  # of a silent loop with an unknown bound
 _SHIFTS = ("<<", ">>", "|", "<<=", ">>=", "|=")  # may build a descriptor, or may be a mistake that is reported
 _STREAMS = frozenset(("cout", "cerr", "clog"))
 # Parts of the names of bodiless functions that matter in a kernel, for a copy, or for a descriptor.
@@ -86,7 +84,7 @@ def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> 
     if ev.python or loop.condition is None or (writes := _find_silent_writes(ev, loop, scope)) is None:
         return False
     goes_on = ev.decide_condition(loop.condition, NameScope(scope))[1]
-    steps = _count_cut_steps(ev, loop, scope, bool(goes_on), most) if goes_on is not False else 0
+    steps = count_cut_steps(loop, scope, len(ev.loops) + 1, bool(goes_on), most) if goes_on is not False else 0
     if not steps:
         return False
     ev.steps_left -= steps  # as if it had been run: what follows does not depend on how loops are skipped
@@ -264,93 +262,6 @@ def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, dep
     if isinstance(node, tree.Assignment) and not isinstance(node.target, tree.Name):
         return False
     return _is_plain(ev, node, scope, depth)
-
-
-# how many steps it takes ------------------------------------------------------------------------------------------
-
-
-def _count_cut_steps(ev: Evaluator, loop: Loop, scope: NameScope, bounded: bool, most: int) -> int:
-    """Estimate the steps that a silent loop takes before it is cut; 0 if it may end earlier.
-
-    bounded: whether its condition is known to hold for the first value of its variable. most: its step limit.
-    """
-    per_turn = _count_turn_steps(loop, scope, len(ev.loops) + 1)
-    if not bounded:
-        return OPEN_TURNS * per_turn
-    steps = _limit_steps(_count_turns(loop, scope, None), per_turn, most)
-    return steps if steps > most else 0
-
-
-def _limit_steps(turns: int, per_turn: int, most: int) -> int:
-    """Return the number of steps of some turns: at least LEAST_TURNS run, more only up to `most` steps."""
-    every = turns * per_turn
-    return every if every <= most else max(min(most + per_turn, every), min(LEAST_TURNS, turns) * per_turn)
-
-
-def _count_turns(loop: Loop, scope: NameScope, start: int | None) -> int:
-    """Return the number of turns of `for (…; i < bound; i += step)`, 1 if unknown. start: the value of i."""
-    condition, step = loop.condition, loop.step
-    while isinstance(step, tree.Unary):
-        step = step.value
-    if (
-        not isinstance(condition, tree.Binary)
-        or condition.op not in ("<", "<=")
-        or not isinstance(step, tree.Assignment)
-    ):
-        return 1
-    name, target = condition.left, step.target
-    if (
-        not isinstance(name, tree.Name)
-        or not isinstance(target, tree.Name)
-        or name.path != target.path
-        or step.op != "+"
-    ):
-        return 1
-    first = _find_number(name, scope) if start is None else start
-    past, by = _find_number(condition.right, scope), _find_number(step.value, scope)
-    if first is None or past is None or by is None or by <= 0:
-        return 1
-    return max((past - first + (condition.op == "<=") + by - 1) // by, 0)
-
-
-def _find_number(expression: tree.Expression, scope: NameScope) -> int | None:
-    """Return the value of a literal or of a known variable; None for another expression."""
-    if isinstance(expression, tree.NumberLiteral):
-        return expression.value
-    entity = find_name(scope, expression.last)[0] if isinstance(expression, tree.Name) else None
-    return entity.value.known if isinstance(entity, Cell) and isinstance(entity.value, SymbolicInt) else None
-
-
-def _count_turn_steps(loop: Loop, scope: NameScope, depth: int) -> int:
-    """Return the least number of steps of one turn. depth: how many loops run."""
-    return sum(_count_steps(part, scope, depth) for part in (loop.condition, loop.step, loop.body))
-
-
-def _count_steps(node: object, scope: NameScope, depth: int) -> int:
-    """Return the least number of steps that a statement or an expression takes."""
-    match node:
-        case Block():
-            return 1 + sum(_count_steps(part, scope, depth) for part in node.body)
-        case ExpressionStatement():
-            return 1 + _count_steps(node.value, scope, depth)
-        case tree.Declaration():
-            return 1 + _count_steps(node.value, scope, depth)
-        case If():
-            return 1 + _count_steps(node.condition, scope, depth)
-        case Loop():
-            declared = node.start.value if isinstance(node.start, tree.Declaration) else None
-            start = _find_number(declared, scope) if declared is not None else None
-            turns = _count_turns(node, scope, start) if start is not None else 1
-            most = MOST_SPENT[min(depth, len(MOST_SPENT) - 1)]
-            return 1 + _limit_steps(turns, _count_turn_steps(node, scope, depth + 1), most)
-        case tree.Assignment():
-            return 1 + _count_steps(node.value, scope, depth)
-        case tree.Binary() if node.op not in ("&&", "||"):
-            return 1 + _count_steps(node.left, scope, depth) + _count_steps(node.right, scope, depth)
-    return int(isinstance(node, tree.Expression))
-
-
-# what it writes ----------------------------------------------------------------------------------------------------
 
 
 def _can_forget(ev: Evaluator, writes: LoopWrites, loop: Loop, scope: NameScope) -> bool:

@@ -12,6 +12,7 @@ from lanescope.reader.code.entries import is_never_instantiated, list_entries, r
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expressions import BudgetError, CallFrame
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.launches import note_instantiations
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.source import make_plain_source
@@ -95,7 +96,7 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
     outer = scope.parent  # for values that a line uses before the line that assigns them
     if outer is not None:
         for late_value in _find_late_values(body):
-            outer.names.setdefault(late_value.name, ev.make_later_member(late_value, scope))
+            outer.names.setdefault(late_value.name, LaterMember(late_value, scope))
     for statement in body:
         if not isinstance(statement, tree.UsingDeclaration):
             ev.define(statement, scope)

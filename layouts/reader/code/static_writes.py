@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lanescope.cxx.source_text import blank_matches
+from lanescope.cxx.source_text import blank_matches, read_statement_head
 
 _BLANKED = re.compile(r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n]){6,}\"|'(?:\\.|[^'\\\n])'", re.S)
 _PATH = r"(?:\s*\.\s*\w+|\s*\[[^\[\]]*\])*"  # of a member or an item
@@ -49,7 +49,6 @@ def find_written_names(text: str) -> frozenset[str]:
 
 def _is_declarator_comma(code: str, comma: int) -> bool:
     """Return whether a comma separates declarators: int a = 1, b = 2."""
-    begin = max(code.rfind(letter, 0, comma) for letter in ";{}#") + 1
-    statement = code[begin:comma]
+    statement = read_statement_head(code, comma, ";{}#")
     depth = statement.count("(") - statement.count(")")
     return not depth and _DECLARATION.match(statement) is not None

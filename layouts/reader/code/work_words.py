@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
+from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code import tree
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.sass_module import is_sass_listing
@@ -35,7 +36,6 @@ _WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
 _BIT_FIELD = re.compile(r":\s{0,9}14\s{0,9}[,;]")  # the width of a descriptor's start, LBO and SBO
-MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 
 
 @cache
@@ -68,12 +68,6 @@ def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
     return any(work.search(text, *function.span) for function, _, _ in functions) or any(
         macro_work.search(body) for _, body in list_macros(text)
     )
-
-
-@lru_cache(maxsize=4)
-def list_macros(text: str) -> tuple[tuple[str, str], ...]:
-    """List (name, parameters and replacement) of each macro that a text defines."""
-    return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
 
 
 def find_working_names(

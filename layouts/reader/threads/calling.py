@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.source_text import strip_comments
+from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library
 from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
@@ -189,8 +189,7 @@ def _hold_value(value: Any, arguments: Any = None) -> Any:
 
 
 def _read_line_head(text: str, at: int) -> str:
-    first = max(text.rfind(mark, 0, at) for mark in ";{}")
-    return strip_comments(text[first + 1 : at])
+    return strip_comments(read_statement_head(text, at))
 
 
 def _allocate_shared(

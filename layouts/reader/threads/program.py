@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.cxx.source_text import split_arguments, split_list, strip_comments
+from lanescope.cxx.source_text import list_macros, split_arguments, split_list, strip_comments
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import make_plain_source
@@ -106,7 +106,6 @@ def _flatten_declarations(body: Sequence[tree.Statement]) -> Iterator[tree.State
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]*[^\n\\])$", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -122,17 +121,21 @@ def read_head(text: str, function: tree.Function) -> str:
 
 
 def list_size_macros(text: str) -> dict[str, str]:
-    """Map the macros that launches and launch bounds name to their values, if each has a single definition."""
-    wanted = {word for match in _SIZES.finditer(text) for word in _WORD.findall(match[0])}
-    values: dict[str, str] = {}
+    """Map the macros that launches and launch bounds name to their values, if each has a single definition.
+
+    >>> list_size_macros("#define WARPS 4\\n#define THREADS \\\\\\n (WARPS * 32)\\nf<<<1, THREADS>>>();")
+    {'THREADS': '(WARPS * 32)', 'WARPS': '4'}
+    """
     definitions: dict[str, set[str]] = {}
-    for name, value in _MACRO.findall(strip_comments(text)):
-        definitions.setdefault(name, set()).add(value.strip())
-    while found := {name for name in wanted & definitions.keys() if name not in values}:
-        for name in found:
-            value = definitions[name].pop() if len(definitions[name]) == 1 else ""
-            values[name] = value
-            wanted |= set(_WORD.findall(value))
+    for name, rest in list_macros(strip_comments(text)):
+        if rest[:1].isspace():  # a macro without parameters
+            definitions.setdefault(name, set()).add(rest.replace("\\\n", " ").strip())
+    values: dict[str, str] = {}
+    waiting = [word for match in _SIZES.finditer(text) for word in _WORD.findall(match[0])]
+    for name in waiting:
+        if name in definitions and name not in values:
+            values[name] = definitions[name].pop() if len(definitions[name]) == 1 else ""
+            waiting += _WORD.findall(values[name])
     return {name: value for name, value in values.items() if value}
 
 

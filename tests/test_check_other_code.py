@@ -1,0 +1,88 @@
+"""Code beside kernels: what is no descriptor, no code, or filled by what a text leaves open stays out of the report."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.test_check import RIGHT, plant_mistake
+
+
+def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
+    """A 32-bit shift that no descriptor is made of stays out of the report."""
+    other = "int hash(int x) { int desc_count = 1 << 40; return desc_count + x; }\n"
+    assert check_text(other + RIGHT).findings == () == check_text(RIGHT).findings
+
+
+def test_a_source_file_is_what_it_is() -> None:
+    """Code in comments is none, and neither is what an entity of HTML would stand for."""
+    wrong = plant_mistake("1ull << 62", "1 << 62")
+    for mark in ("// ", "# "):
+        made = check_text("".join(f"{mark}{line}\n" if line.strip() else "\n" for line in wrong.split("\n")))
+        assert (made.findings, made.open, made.descriptors, made.maps) == ((), (), 0, 0), mark
+    assert check_text("auto p = &lt;\n" + RIGHT).findings == ()
+    assert check_text("uint64_t desc = 1ull &lt;&lt; 62;").descriptors == 0
+
+
+def test_masks_of_a_source_file_are_no_descriptors() -> None:
+    text = "constexpr uint64_t MASKS[2] = {0x1FFF01FF001F0001, 0x0000001F00000001};"
+    assert (
+        check_text(text).descriptors == 0
+        and check_text(f"uint64_t desc = 0x4000004000010040;\n{text}").descriptors == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return (uint64_t)arch << 48 | (uint64_t)m << 32 | (uint64_t)n << 16 | (uint64_t)k;",
+        "return (uint64_t(z) << 48) | (uint64_t(row) << 24) | col;",
+        "uint64_t c = (uint64_t)r << 56 | (uint64_t)g << 40 | (uint64_t)b << 24 | 1ull << 62;",
+        "return (uint64_t)seq << 46 | (uint64_t)worker << 40 | ticket;",
+    ],
+)
+def test_halves_and_bytes_side_by_side_are_no_descriptor(code: str) -> None:
+    """A key, a plan and a colour are packed into 64 bits, too; the descriptor's own fields still make one."""
+    made = check_text(f"uint64_t key(uint16_t arch, uint32_t m, uint32_t n, uint32_t k) {{ {code} }}")
+    assert not made.findings and not made.descriptors
+    own = "return (uint64_t)(a >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;"
+    assert check_text(f"uint64_t f(uint32_t a) {{ {own} }}").descriptors == 1
+
+
+def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
+    """Mosaic's runtime: strides of a rank that the text leaves open. Items that no loop fills are judged."""
+    text = """void make(CUtensorMap* map, void* p, int rank, int64_t* sizes) {
+  cuuint64_t dims[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
+  cuuint32_t box[5] = {64, 64, 1, 1, 1}, ones[5] = {1, 1, 1, 1, 1};
+  for (int i = 0; i < rank - 1; ++i) { cuuint64_t step = sizes[i] * 2; strides[i] = step; }
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, RANK, p, dims, strides, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}"""
+    assert check_text(text).findings == () and check_text(text).maps == 1
+    turned = text.replace("strides[i] = step", "strides[rank - 2 - i] = step; box[rank - 1 - i] = sizes[i]")
+    assert check_text(turned.replace("{64, 64, 1, 1, 1}", "{0}")).findings == ()
+    wider = check_text(text.replace("{64, 64, 1, 1, 1}", "{128, 64, 1, 1, 1}"))
+    assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
+
+
+@pytest.mark.parametrize(
+    ("block", "codes"),
+    [
+        ("dummy_block", set()),
+        ("[8, 512]", set()),
+        ("[128, 64]", set()),
+        ("[64, 4]", {"tma_inner_box"}),
+    ],
+)
+def test_blocks_that_triton_replaces_or_cuts_are_right(block: str, codes: set[str]) -> None:
+    """The launch gives a dummy block its size, and a block of more than 256 is copied in several boxes."""
+    text = f"""import torch
+from triton.tools.tensor_descriptor import TensorDescriptor
+def launch(M, K):
+    a = torch.empty((M, K), dtype=torch.float16)
+    dummy_block = [1, 1]
+    desc = TensorDescriptor(a, shape=[M, K], strides=[K, 1], block_shape={block})
+"""
+    made = check_text(text)
+    assert made.maps == 1 and {one.code for one in made.findings} == codes
