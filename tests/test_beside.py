@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lanescope.app.read.workbench import compress_text
 from tests.cases import for_each
 from tests.client import Client
 
@@ -67,9 +68,15 @@ def test_an_address_without_an_instruction_leads_to_a_page(client: Client) -> No
         ("/dump?descriptor=", "descriptor"),
         ("/layouts/tv?cute=", "cute"),
         ("/layouts/triton?text=", "text"),
+        ("/layouts/triton?z=" + compress_text(" "), "text"),
     ],
 )
 def test_an_emptied_text_is_not_answered_with_the_default(client: Client, address: str, name: str) -> None:
     answer = client.get(address)
     said = re.findall(r'id="(\w+)-error" role="alert">[^<]* is empty\. For example ', answer.text)
     assert answer.status_code == 422 and said == [name]
+
+
+def test_an_emptied_text_is_refused_when_posted_as_in_an_address(client: Client) -> None:
+    answer = client.post("/layouts/triton", data={"text": "", "shape": "32x32"})
+    assert answer.status_code == 422 and 'id="text-error"' in answer.text
