@@ -66,6 +66,8 @@ def test_an_address_without_an_instruction_leads_to_a_page(client: Client) -> No
         ("/cute?expression=", "expression"),
         ("/diagram?ptx=", "ptx"),
         ("/dump?descriptor=", "descriptor"),
+        ("/gpu/run?kind=mma&instruction=", "instruction"),
+        ("/gpu/run?kind=fragment", "instruction"),
         ("/layouts/tv?cute=", "cute"),
         ("/layouts/triton?text=", "text"),
         ("/layouts/triton?z=" + compress_text(" "), "text"),
