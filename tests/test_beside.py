@@ -82,3 +82,13 @@ def test_an_emptied_text_is_not_answered_with_the_default(client: Client, addres
 def test_an_emptied_text_is_refused_when_posted_as_in_an_address(client: Client) -> None:
     answer = client.post("/layouts/triton", data={"text": "", "shape": "32x32"})
     assert answer.status_code == 422 and 'id="text-error"' in answer.text
+
+
+@for_each(
+    ("ptx", "shown"), [("mma.bogus", set()), ("mma.bogus&warps=1&idesc=m%3D64", {"warps", "idesc"}), (WGMMA, {"warps"})]
+)
+def test_a_figure_of_an_unknown_instruction_has_the_usual_fields(client: Client, ptx: str, shown: set[str]) -> None:
+    """Beside the fields of every figure, those with a value; the colour is chosen from a list."""
+    form = re.findall(r'<form action="/diagram".*?</form>', client.get(f"/diagram?ptx={ptx}").text, re.S)[0]
+    assert set(re.findall(r'name="(warps|idesc)"', form)) == shown
+    assert '<select name="colour"' in form and '<option value="g" selected>' in form
