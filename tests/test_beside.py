@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lanescope.app.read.workbench import compress_text
 from tests.cases import for_each
 from tests.client import Client
 
@@ -65,11 +66,29 @@ def test_an_address_without_an_instruction_leads_to_a_page(client: Client) -> No
         ("/cute?expression=", "expression"),
         ("/diagram?ptx=", "ptx"),
         ("/dump?descriptor=", "descriptor"),
+        ("/gpu/run?kind=mma&instruction=", "instruction"),
+        ("/gpu/run?kind=fragment", "instruction"),
         ("/layouts/tv?cute=", "cute"),
         ("/layouts/triton?text=", "text"),
+        ("/layouts/triton?z=" + compress_text(" "), "text"),
     ],
 )
 def test_an_emptied_text_is_not_answered_with_the_default(client: Client, address: str, name: str) -> None:
     answer = client.get(address)
     said = re.findall(r'id="(\w+)-error" role="alert">[^<]* is empty\. For example ', answer.text)
     assert answer.status_code == 422 and said == [name]
+
+
+def test_an_emptied_text_is_refused_when_posted_as_in_an_address(client: Client) -> None:
+    answer = client.post("/layouts/triton", data={"text": "", "shape": "32x32"})
+    assert answer.status_code == 422 and 'id="text-error"' in answer.text
+
+
+@for_each(
+    ("ptx", "shown"), [("mma.bogus", set()), ("mma.bogus&warps=1&idesc=m%3D64", {"warps", "idesc"}), (WGMMA, {"warps"})]
+)
+def test_a_figure_of_an_unknown_instruction_has_the_usual_fields(client: Client, ptx: str, shown: set[str]) -> None:
+    """Beside the fields of every figure, those with a value; the colour is chosen from a list."""
+    form = re.findall(r'<form action="/diagram".*?</form>', client.get(f"/diagram?ptx={ptx}").text, re.S)[0]
+    assert set(re.findall(r'name="(warps|idesc)"', form)) == shown
+    assert '<select name="colour"' in form and '<option value="g" selected>' in form

@@ -83,20 +83,23 @@ def _build_figure(
 def _build_form(
     instruction: Instruction | None, fields: Mapping[str, str], error: LayoutError | None
 ) -> dict[str, Control]:
-    """Return the controls that the instruction and the file format have, and one that is wrong."""
-    choices: dict[str, dict[str, str]] = {"operand": {"": "All, as a product"}, "label": wording.LABEL_WORDS}
+    """Return the controls that the instruction and the file format have, and one that is wrong.
+
+    instruction: None for an unknown one; the controls are then those of the default, and those with a value.
+    """
+    shown = instruction or find(FIELDS["ptx"].option.default)
+    choices = {
+        "operand": {"": "All, as a product"} | {name: name.upper() for name in shown.operands},
+        "label": wording.LABEL_WORDS,
+        "colour": {one.value: " · ".join(filter(None, (one.text, one.letter))) for one in wording.list_colours(shown)},
+    }
     unused = {
         "product",
         *(("scale",) if fields["form"] != "png" else ()),
         *(("embed",) if fields["form"] != "tex" else ()),
+        *(("warps",) if not shown.family.scope.several and (instruction or not fields["warps"]) else ()),
+        *(("idesc",) if shown.family.issue is None and (instruction or not fields["idesc"]) else ()),
     }
-    if instruction:
-        choices["operand"] |= {name: name.upper() for name in instruction.operands}
-        choices["colour"] = {
-            one.value: " · ".join(filter(None, (one.text, one.letter))) for one in wording.list_colours(instruction)
-        }
-        unused |= set() if instruction.family.scope.several else {"warps"}
-    unused |= {"idesc"} if instruction is None or instruction.family.issue is None else set()
     form = form_of(DiagramForm, fields, choices, error)
     names = [*FIRST, *(name for name in form if name not in FIRST)]
     return {name: form[name] for name in names if name not in unused or form[name].error}

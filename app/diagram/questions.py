@@ -48,6 +48,7 @@ class DiagramForm(DiagramOptions):
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         "Instruction",
         "PTX text, with or without .sync.aligned.",
+        wide=True,
         rows=3,
     )
     idesc: str = raw_field("Instruction descriptor", "The word of a tcgen05.mma, or fields: m=128,n=256,a=bf16.")

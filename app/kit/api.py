@@ -317,7 +317,7 @@ async def read_form_body(request: Request) -> dict[str, str]:
 
 def _parse_form(body: bytes) -> dict[str, str]:
     try:
-        return dict(parse_qsl(body.decode("utf-8"), max_num_fields=MOST_FIELDS))
+        return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise LayoutError("bad_request", "The body is not a form.", f"Send the form: {FORM}.") from None
 

@@ -67,9 +67,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     layout: TritonLayout | None = None
     chosen: ModuleLayout | None = None
     try:
-        if not fields["z"]:
-            require_text_fields(TRITON_FIELDS, query)
-        text = _expand_text_field(fields)
+        text = _expand_text_field(fields, query)
         module = parse_module(text) if "\n" in text or "tensor<" in text else None
         if module:
             out["listed"], chosen = _list_layouts(module, fields), _select_layout(module, fields["pick"])
@@ -85,11 +83,12 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     return out | {"rank": rank, "form": build_form(TritonForm, fields, rank, out.get("hidden", ()), out["error"])}
 
 
-def _expand_text_field(fields: dict[str, str]) -> str:
-    """Expand a compressed text, or take an example if there is none, and return it."""
+def _expand_text_field(fields: dict[str, str], query: Mapping[str, str]) -> str:
+    """Expand a compressed text, or take an example if none was sent, and return it. LayoutError for an empty one."""
     text = (expand_text(fields["z"]) if fields["z"] else fields["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
+    require_text_fields(TRITON_FIELDS, {**query, "text": text} if fields["z"] else query)
     if not text.strip():
         text, fields["shape"] = MMA, fields["shape"] or "32x32"
         fields["element_bits"] = fields["element_bits"] or "32"

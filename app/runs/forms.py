@@ -8,7 +8,7 @@ from lanescope.app.hardware import runs
 from lanescope.app.hardware.fragment_runs import list_measurable
 from lanescope.app.hardware.product_inputs import SEED
 from lanescope.app.kit.labels import SIDES
-from lanescope.app.kit.question import declare_question, labels_of, raw_field, word_field
+from lanescope.app.kit.question import declare_question, fields_of, labels_of, raw_field, word_field
 from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.runs.facts import FleetStatus
 from lanescope.errors import LayoutError
@@ -26,7 +26,7 @@ class RunForm:
     kind: str = word_field(runs.KINDS, "Kind", "What is run: a product, or the measurement of a map or of clocks.")
     access: str = word_field(banks.ACCESSES, "Access", "The access that is timed.")
     address: str = raw_field("One byte address per lane", "32 byte addresses, with commas.", wide=True, rows=2, size=90)
-    instruction: str = raw_field("Instruction", "PTX text, with or without .sync.aligned.", wide=True, size=70)
+    instruction: str = raw_field("Instruction", "PTX text, with or without .sync.aligned.", DEFAULT, wide=True, size=70)
     descriptor: str = raw_field("Descriptor", "The 64-bit word.", size=20)
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension of the operand in shared memory.", "K")
     operand: str = raw_field("Operand", "The operand whose map is measured.")
@@ -39,14 +39,16 @@ class RunForm:
     worker: str = raw_field("Device", "This device only.")
 
 
+FIELDS = fields_of(RunForm)
 LABELS = labels_of(RunForm)
+TEXTS = tuple(name for name, (_, option) in FIELDS.items() if option.needs_text)
 
 
 def build_form(
     query: Mapping[str, str], fleet: FleetStatus | None, error: LayoutError | None = None
 ) -> dict[str, Control]:
     """Return the controls of a run of the query's kind; without one, those of the page where a run begins."""
-    sent = {name: value for name, value in query.items() if value} or {"instruction": DEFAULT}
+    sent = {name: value for name, value in query.items() if value or name in TEXTS}
     kind, choices = sent.get("kind", ""), _list_choices(sent, fleet)
     if choices.get("operand"):
         sent.setdefault("operand", next(iter(choices["operand"])))

@@ -14,11 +14,12 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question_form import require_text_fields
 from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
 from lanescope.app.runs.facts import count_family_runs, list_contradictions, load_evidence
-from lanescope.app.runs.forms import LABELS, build_form
+from lanescope.app.runs.forms import FIELDS, LABELS, TEXTS, build_form
 from lanescope.app.runs.hardware import build_status, get_hardware
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
@@ -60,7 +61,7 @@ async def gpu_page(request: Request) -> Response:
 @router.get("/gpu/run")
 async def run_page(request: Request) -> Response:
     """One run as a page; its parameters are the query, so the link repeats it."""
-    query = dict(request.query_params)
+    query = dict.fromkeys(TEXTS, "") | dict(request.query_params)  # a run has no default
     context: dict[str, Any] = {
         "given": query,
         "error": None,
@@ -88,8 +89,10 @@ async def run_page(request: Request) -> Response:
 
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
     """Return the run that a form requests; the form has the fields of every kind."""
+    own = runs.FIELDS.get(query.get("kind", ""), ())
+    require_text_fields({name: field for name, field in FIELDS.items() if name in own}, query)
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
-    wanted = {"kind", "backend", "device", *runs.PLACES, *runs.FIELDS.get(given.get("kind", ""), ())}
+    wanted = {"kind", "backend", "device", *runs.PLACES, *own}
     given = {name: value for name, value in given.items() if name in wanted}
     if "address" in given:
         given["address"] = banks.parse_addresses(given["address"])

@@ -1,5 +1,6 @@
 // The tile explorer: a cell of any picture is the same bytes in the others; pointing spells its address bits, pinning
 // says where its first element lies.
+import "../kit/auto.js";
 import "../kit/scripted.js";
 import { copyButtons } from "../kit/copy.js";
 import { $ } from "../kit/dom.js";
@@ -92,4 +93,3 @@ for (const one of document.querySelectorAll("[data-stride]")) {
     one.addEventListener(event, () => both.forEach((each) => each.classList.toggle("lit", on)));
   }
 }
-$("tile").addEventListener("change", () => $("tile").requestSubmit());

@@ -5,6 +5,7 @@ text; paper without forms.
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -60,3 +61,40 @@ def test_paper_has_no_forms(open_page: Open, path: str) -> None:
             expect(element).to_be_hidden()
     black = "getComputedStyle(document.body).color + getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(black) == "rgb(0, 0, 0)rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize(
+    "path, first, second",
+    [
+        ("/diagram", ("lanes", "0-3"), ("rows", "8-11")),
+        ("/smem", ("mn", "64"), ("k", "128")),
+        ("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))", ("slice", "(5,_)"), ("stored", "row-major")),
+    ],
+)
+def test_text_is_sent_when_the_focus_leaves_the_form(
+    open_page: Open, path: str, first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    """Nothing that is typed into the next field is lost; with the keyboard, the field keeps the focus."""
+    page = open_page(path, wait=False)
+    for name, text in (first, second):
+        field = page.locator(f"form[data-auto] [name={name}]")
+        page.keyboard.press("Tab")
+        while not field.evaluate("(field) => field === document.activeElement"):
+            page.keyboard.press("Tab")
+        page.keyboard.type(text)
+    page.keyboard.press("Tab")
+    assert [page.locator(f"[name={name}]").input_value() for name, _ in (first, second)] == [first[1], second[1]]
+    with page.expect_navigation():
+        page.locator("#theme").focus()
+    query = parse_qs(urlsplit(page.url).query)
+    assert [query[name] for name, _ in (first, second)] == [[first[1]], [second[1]]]
+    expect(page.locator(f"[name={second[0]}]")).to_be_focused()
+
+
+def test_a_choice_is_sent_at_once_and_keeps_the_focus(open_page: Open) -> None:
+    page = open_page("/diagram")
+    page.locator("[name=lanes]").fill("0-3")
+    page.locator("[name=label]").focus()
+    with page.expect_navigation(url=re.compile("label=register&lanes=0-3")):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("[name=label]")).to_be_focused()
