@@ -7,7 +7,6 @@ import contextlib
 import gc
 import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from lanescope.app.hardware.connection import TlsFiles
 from lanescope.app.hardware.fleet import Fleet
 from tests.asgi import run_coroutine
+from tests.certificates import sign_certificate
 from tests.fleet_worker import describe_device
 from tests.test_fleet import FAKE, build_request, get_refusal, list_ready, wait_for_fleet
 
@@ -40,33 +40,6 @@ def test_a_scheduler_that_accepts_and_says_nothing_leaves_nothing_behind(given_u
     assert job.done() and not fleet._thread
     del fleet
     gc.collect()
-
-
-def sign_certificate(folder: Path, name: str, by: str) -> tuple[str, str]:
-    """Return (certificate, key) of a name, signed by an authority of that folder, or by itself."""
-    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
-    authority = ["-CA", str(folder / f"{by}.pem"), "-CAkey", str(folder / f"{by}.key")] if by != name else []
-    command = [
-        "openssl",
-        "req",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        f"/CN={name}",
-        "-x509",
-        *authority,
-        "-keyout",
-        str(key),
-        "-out",
-        str(cert),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    return str(cert), str(key)
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")

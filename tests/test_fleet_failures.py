@@ -25,8 +25,9 @@ from lanescope.app.kit import tls
 from lanescope.app.kit.settings import Settings
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from tests.certificates import sign_certificate
 from tests.command import run_lanescope
-from tests.test_fleet import MMA, build_request, sign_certificate
+from tests.test_fleet import MMA, build_request
 
 pytestmark = [
     pytest.mark.waits,
