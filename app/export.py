@@ -126,11 +126,8 @@ class SiteExport:
         text = dict(parse_qsl(query)).get("text", "")
         if path == "/messages" and text:
             return self.resolve_address(message_readings.find_link(text))
-        if path == "/read" and (found := message_readings.find_link(text) or text_meanings.find_certain_link(text)):
-            return self.resolve_address(found)
-        if path == "/read":  # a search, unless the text has several lines
-            query = urlencode({"q": text} if text else {})
-            return NEEDS_SERVER if "\n" in text else self.resolve_address(f"/instructions?{query}")
+        if path == "/read":
+            return self._resolve_text(text)
         if path == "/" and query:  # the old address of the catalogue
             path = "/instructions"
         file = self._resolve_page(path)
@@ -139,6 +136,13 @@ class SiteExport:
         if not file and path.startswith("/i/"):
             file = self._resolve_instruction(path.removeprefix("/i/"))
         return file + tail if file else NEEDS_SERVER
+
+    def _resolve_text(self, text: str) -> str:
+        """Return the file that a text of /read leads to: a search, unless the text has several lines."""
+        found = message_readings.find_link(text) or text_meanings.find_certain_link(text)
+        if not found and "\n" in text:
+            return NEEDS_SERVER
+        return self.resolve_address(found or f"/instructions?{urlencode({'q': text} if text else {})}")
 
     def _resolve_page(self, path: str) -> str:
         """Return the file of an asset, or of a page that is not an instruction's; "" for another address."""

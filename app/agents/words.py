@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from lanescope.app.idesc.facts import IdescBody, IdescQuestion, Problem, build_idesc, parse_wish
+from lanescope.app.idesc.facts import IdescBody, IdescQuestion, InstructionDescriptor, Problem, build_idesc, parse_wish
 from lanescope.app.kit.fact import Json, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, make_question, question_field, read_question
 from lanescope.app.memory import facts as memory
@@ -110,28 +110,34 @@ class VerifiedIdesc:
     evidence: str
 
 
+def _compare_expected(
+    question: VerifyIdescQuestion, answer: InstructionDescriptor
+) -> tuple[list[IdescDifference], str]:
+    """Return (the fields that differ from the expected ones, the expected word if any bit differs)."""
+    if question.expected is None:
+        return [], ""
+    wish = {"kind": question.kind.name, "target": question.target} | question.expected
+    try:
+        expected = build_idesc(parse_wish(wish))
+    except LayoutError as error:
+        raise error.move_to_field(f"expected.{error.field}") from None
+    if expected.kind != answer.kind:
+        message = f"expected.kind is {expected.kind}, the word is read as {answer.kind}."
+        raise LayoutError("bad_choice", message, "The kind is in the opcode: give one.", "expected.kind")
+    differences = [
+        IdescDifference(field=field.title, says=field.says, expected=expected_field.says)
+        for field, expected_field in zip(answer.fields, expected.fields, strict=True)
+        if field.encoded != expected_field.encoded
+    ]
+    return differences, expected.word if differences or int(answer.reserved, 16) else ""
+
+
 def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
     """Return whether an instruction descriptor of tcgen05.mma is legal and describes a product."""
     answer = build_idesc(IdescWord(question.value, question.kind, question.target))
-    differences: list[IdescDifference] = []
-    repair = ""
-    if question.expected is not None:
-        wish = {"kind": question.kind.name, "target": question.target} | question.expected
-        try:
-            expected = build_idesc(parse_wish(wish))
-        except LayoutError as error:
-            raise error.move_to_field(f"expected.{error.field}") from None
-        if expected.kind != answer.kind:
-            message = f"expected.kind is {expected.kind}, the word is read as {answer.kind}."
-            raise LayoutError("bad_choice", message, "The kind is in the opcode: give one.", "expected.kind")
-        differences = [
-            IdescDifference(field=field.title, says=field.says, expected=expected_field.says)
-            for field, expected_field in zip(answer.fields, expected.fields, strict=True)
-            if field.encoded != expected_field.encoded
-        ]
-        repair = expected.word if differences or int(answer.reserved, 16) else ""
+    differences, repair = _compare_expected(question, answer)
     legal = answer.legal and not answer.problems
-    verdict: Any = "illegal" if not legal else "legal"
+    verdict: Any = "legal" if legal else "illegal"
     if question.expected is not None:
         verdict = "match" if legal and not repair else "mismatch"
     return VerifiedIdesc(

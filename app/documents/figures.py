@@ -29,6 +29,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, join_words, shorten_value
 from lanescope.names import lookup
 from lanescope.names.form_names import format_short_name, name_form
+from lanescope.names.forms import FormMatches
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.table.descriptors import get_format
@@ -154,28 +155,32 @@ def _find_named(name: str, operand: str) -> _Kind | None:
     if matches is None or not matches.named:
         return None
     if matches.ignored or not matches.forms:
-        if operand and not _has_operand(operand, matches.forms):
+        if operand and (not matches.forms or operand not in matches.forms[0].operands):
             return None
-        if matches.forms and len(matches.ignored) == 1 and _OPERAND.fullmatch(matches.ignored[0]):
-            operands = ", ".join(matches.forms[0].operands)
-            raise LayoutError("unknown_operand", f"No operand '{matches.ignored[0]}'.", f"Allowed: {operands}.")
-        raise LayoutError("unknown_instruction", lookup.explain_refusal(matches), _list_names(matches.forms))
+        raise _refuse_names(matches)
     head = name.split()[0].lower()
     forms = [form for form in matches.forms if format_short_name(form) == head] or list(matches.forms)
     if not operand:
         return _make_fragment_kind(_require_one(name, forms), "")
     holding = [form for form in forms if operand in form.operands]
-    if not holding:
-        return None
+    return _make_fragment_kind(_choose_typed(name, holding, operand, matches), operand) if holding else None
+
+
+def _refuse_names(matches: FormMatches) -> LayoutError:
+    """Return the error for a name that has a word too many, or words that no form has together."""
+    if matches.forms and len(matches.ignored) == 1 and _OPERAND.fullmatch(matches.ignored[0]):
+        operands = ", ".join(matches.forms[0].operands)
+        return LayoutError("unknown_operand", f"No operand '{matches.ignored[0]}'.", f"Allowed: {operands}.")
+    return LayoutError("unknown_instruction", lookup.explain_refusal(matches), _list_names(matches.forms))
+
+
+def _choose_typed(name: str, forms: list[Instruction], operand: str, matches: FormMatches) -> Instruction:
+    """Return one of the forms whose operands look alike; those whose element type the name has come first."""
     words = [word.lower() for word in matches.words]
-    typed = [form for form in holding if form.operand(operand).element.name in words] or holding
+    typed = [form for form in forms if form.operand(operand).element.name in words] or forms
     if len({_compute_fingerprint(form.operand(operand)) for form in typed}) > 1:
         _require_one(name, typed)
-    return _make_fragment_kind(typed[0], operand)
-
-
-def _has_operand(operand: str, forms: tuple[Instruction, ...]) -> bool:
-    return any(operand in form.operands for form in forms[:1])
+    return typed[0]
 
 
 def _compute_fingerprint(operand: Operand) -> tuple[str, str, int]:

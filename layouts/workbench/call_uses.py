@@ -45,8 +45,10 @@ def _make_call_use(
 ) -> DescriptorUse | None:
     """Return the use of a call; None if it takes no descriptors, or its name does not suggest a multiplication."""
     words = _list_descriptors(call, known)
-    atom = find_atom_mention(call) if words else None
-    if not words or (len(words) == 1 and atom is None and not _CALL.search(call.term.head)):
+    if not words:
+        return None
+    atom = find_atom_mention(call)
+    if len(words) == 1 and atom is None and not _CALL.search(call.term.head):
         return None
     mention = atom or _find_mention(call.term.span, mentions)
     registers = in_registers(mention)

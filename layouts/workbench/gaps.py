@@ -62,15 +62,19 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
     open_ = find_open_parameters(text, macros_given)
     needs = f"depends on {', '.join(open_)}" if open_ else ""
     for n, piece in enumerate(bench.pieces):
-        named = "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
-        if piece.kind == "descriptor" and (n in readers or named):
-            operands = readers.get(n, [])
+        operands = readers.get(n, [])
+        if piece.kind == "descriptor" and (operands or _is_named_descriptor(piece)):
             gaps = [_find_operand_gap(bench, operand, guesses) for operand in operands] or [
                 _find_piece_gap(piece, machine)
             ]
             gaps = [needs if gap in _UNSPECIFIC and needs else gap for gap in gaps]
             reading = tuple((operand.instruction, operand.name) for operand in operands)
             yield CheckedDescriptor(piece.spans, next(filter(None, gaps), ""), reading)
+
+
+def _is_named_descriptor(piece: TextPiece) -> bool:
+    """Return whether code builds a descriptor, or a name calls a number one."""
+    return "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower()
 
 
 @lru_cache(maxsize=4)

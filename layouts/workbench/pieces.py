@@ -78,8 +78,6 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
     """Return the piece of the descriptors of one tile, which differ only in their start."""
     first = same[0]
     swizzle = first.swizzle or _format_open(first.free.get("swizzle", ""))
-    lbo = _format_open(first.free.get("lbo_bytes", "")) if first.lbo_bytes is None else f"{first.lbo_bytes} B"
-    sbo = _format_open(first.free.get("sbo_bytes", "")) if first.sbo_bytes is None else f"{first.sbo_bytes} B"
     spans = dict.fromkeys(s for b in same for s in (b.span, *(s for origin in b.origins.values() for s in origin)))
     start = _format_open(first.start) if isinstance(first.start, str) else hex(first.start)
     if len(same) > 1:
@@ -93,9 +91,15 @@ def make_builder_piece(same: list[DescriptorBuilder]) -> TextPiece:
         "open": {name: first.free.get(key, "") for key, name in _OPEN_FIELDS.items() if key in first.free},
     }
     mode = "swizzle open" if swizzle == OPEN else f"{'no' if swizzle == 'none' else swizzle} swizzle"
-    title = f"SBO {sbo}, LBO {lbo}, {mode}, start {start}"
+    strides = f"SBO {_format_stride(first, 'sbo_bytes')}, LBO {_format_stride(first, 'lbo_bytes')}"
+    title = f"{strides}, {mode}, start {start}"
     notices = tuple(w.message for w in first.warnings)
     return TextPiece("descriptor", title, tuple(spans), facts, notices, origins=dict(first.origins))
+
+
+def _format_stride(builder: DescriptorBuilder, field: str) -> str:
+    value = getattr(builder, field)
+    return _format_open(builder.free.get(field, "")) if value is None else f"{value} B"
 
 
 def _format_open(term: str) -> str:

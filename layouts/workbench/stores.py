@@ -161,15 +161,9 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
         store = next((store for store in loaded if store.operand == clues.operand), loaded[0])
         return store, f"TMA loads it from {store.names[0].lstrip('&')}"
-    words = {word for address in clues.addresses for word in _split_name(address)}
-    candidates = {
-        store.piece: (store, name)
-        for store in stores
-        for name in reversed(store.names)
-        if words & set(_split_name(name))
-    }
-    if len(candidates) == 1:
-        store, name = next(iter(candidates.values()))
+    alike = _find_stores_named_alike(stores, clues)
+    if len(alike) == 1:
+        store, name = alike[0]
         return store, f"it is named {name}"
     if not named_stores:
         return (None, _describe_several_maps(loaded)) if loaded else None
@@ -178,6 +172,13 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     ):
         return named_stores[0], NO_OTHER
     return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
+
+
+def _find_stores_named_alike(stores: Iterable[TileStore], clues: Clues) -> list[tuple[TileStore, str]]:
+    """Return (store, name) of the pieces that share a word of their names with the operand's addresses."""
+    words = {word for address in clues.addresses for word in _split_name(address)}
+    alike = ((store, name) for store in stores for name in reversed(store.names) if words & set(_split_name(name)))
+    return list({store.piece: (store, name) for store, name in alike}.values())
 
 
 def _assign_in_order(rest: Sequence[TileStore], free: Sequence[str], used: Collection[int]) -> dict[str, Choice]:

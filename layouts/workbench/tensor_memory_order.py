@@ -47,6 +47,12 @@ def _find_mistakes(kernel: KernelRun, complete_runs: Sequence[AsmRun]) -> Iterat
             " its accumulator."
         )
         yield Pitfall("tcgen05_commit_missing", message, _find_own_place(kernel, products[-1]))
+    yield from _check_first_input(products, asm_runs)
+    yield from _check_waits(kernel, loads, asm_runs)
+
+
+def _check_first_input(products: Sequence[AsmRun], asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    """Yield a pitfall if every product adds to its accumulator, and nothing writes it before."""
     inputs = [_find_input(run) for run in products]
     if products and all(known for known, _ in inputs) and not _list_runs(asm_runs, "tcgen05.st"):
         message = (
@@ -54,6 +60,10 @@ def _find_mistakes(kernel: KernelRun, complete_runs: Sequence[AsmRun]) -> Iterat
             " for the first product of a tile."
         )
         yield Pitfall("tcgen05_accumulator_unset", message, inputs[0][1])
+
+
+def _check_waits(kernel: KernelRun, loads: Sequence[AsmRun], asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
+    """Yield a pitfall if no tcgen05.wait::ld follows a load."""
     waits = _list_runs(asm_runs, "tcgen05.wait::ld")
     last = max((wait.order for wait in waits), default=-1)
     waited = {(load.span, load.calls) for load in loads if load.order < last or _waits_itself(load)}

@@ -184,10 +184,7 @@ class CuteEvaluator:
     def _evaluate_call(self, term: OpaqueValue, depth: int) -> Value:
         """Evaluate a CuTe call; a plain name is unknown."""
         if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
-            atom_kind = parse_atom_kind(str(term.arguments[0]))
-            if atom_kind is None or atom_kind.base32:
-                raise OpenCuteValueError(str(term.arguments[0]))
-            return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
+            return self._make_smem_atom(term)
         name = get_last_word(term.head)
         if not name:
             return self._evaluate_name(term, depth)
@@ -204,6 +201,19 @@ class CuteEvaluator:
             return self._choose_modes(name, term, templates, depth)
         if not _is_cute_name(name):
             raise OpenCuteValueError(term.text)
+        return self._call_function(name, term, templates, named, depth)
+
+    def _make_smem_atom(self, term: OpaqueValue) -> Value:
+        """Evaluate the DSL's make_smem_layout_atom(kind, element_type)."""
+        atom_kind = parse_atom_kind(str(term.arguments[0]))
+        if atom_kind is None or atom_kind.base32:
+            raise OpenCuteValueError(str(term.arguments[0]))
+        return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
+
+    def _call_function(
+        self, name: str, term: OpaqueValue, templates: Sequence[Any], named: dict[str, Any], depth: int
+    ) -> Value:
+        """Evaluate a function of layouts; its template arguments choose modes of the first argument."""
         arguments = self.evaluate_arguments(term, depth)
         if templates and name in _MODAL and arguments:
             arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, depth), term.text)]

@@ -130,18 +130,14 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
         if isinstance(node, tree.Declaration):
             declared[node.name] = bool(node.type is not None and node.type.dims)
         elif isinstance(node, tree.Assignment):
-            (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
             if _is_qualified(node.target):
                 return None
+            (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
         elif isinstance(node, tree.Call):
+            if any(map(_is_qualified, node.arguments)):
+                return None
             calls = True
-            parts = [node.function]  # the function may be an object with operator()
-            for argument in node.arguments:
-                if _is_qualified(argument):
-                    return None
-                if not _is_passed_number(node, argument, scope):
-                    parts += [name for name in walk_nodes(argument) if isinstance(name, tree.Name)]
-            passed.update(map(get_root_name, parts))
+            passed.update(_list_passed_names(node, scope))
     if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
         return None
     if any(find_name(scope, name)[0] is not None for name in declared):
@@ -150,6 +146,15 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
     return LoopWrites(
         frozenset(variables - local_names), frozenset(targets - local_names), frozenset(passed - local_names), calls
     )
+
+
+def _list_passed_names(call: tree.Call, scope: NameScope) -> set[str]:
+    """Return the names that a call may write: its arguments', and its function's, an object with operator()."""
+    parts: list[tree.Expression] = [call.function]
+    for argument in call.arguments:
+        if not _is_passed_number(call, argument, scope):
+            parts += [name for name in walk_nodes(argument) if isinstance(name, tree.Name)]
+    return set(map(get_root_name, parts))
 
 
 def _is_passed_number(call: tree.Call, argument: tree.SyntaxNode, scope: NameScope) -> bool:
