@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.check import check_text
+from lanescope.workbench.gaps import find_multiplier
 from tests.test_check import RIGHT, plant_mistake
 
 
@@ -86,3 +87,10 @@ def launch(M, K):
 """
     made = check_text(text)
     assert made.maps == 1 and {one.code for one in made.findings} == codes
+
+
+def test_a_helper_that_only_names_layouts_is_not_code_that_multiplies() -> None:
+    """CuTe's GMMA namespace holds the layouts of operands, which copies use, too."""
+    helper = "using namespace cute;\nauto layout() { return GMMA::Layout_K_SW128_Atom<half_t>{}; }\n"
+    assert find_multiplier(helper) == ""
+    assert find_multiplier(helper + "auto mma = GMMA::ss_op_selector<half_t, half_t, float, Tile>();\n") == "wgmma"

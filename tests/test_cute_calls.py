@@ -114,7 +114,7 @@ def test_a_divide_says_what_cute_makes_of_it() -> None:
         ("zipped_divide((4,8):(8,1), (2,2,2))", "has 3 modes"),
         ("complement(4:2, (2,_))", "not sizes"),
         ("upcast((4,8):(8,1), 2:1)", "not a number"),
-        ("composition((4,8):(8,1))", "has 1 arguments"),
+        ("composition((4,8):(8,1))", "has 1 argument."),
     ],
 )
 def test_a_refused_step_says_why(client: Client, text: str, said: str) -> None:

@@ -20,9 +20,9 @@ from lanescope.workbench.tally import list_first_wrong_steps
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
 UNSURE = "wrong if the storage is as assumed"
 _UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # these do not name what is missing
-_BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
+_BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::(?!Layout_)|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(
-    r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
+    r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::(?!Layout_)|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
 )
 _MULTIPLIERS = ("tcgen05.mma", "mma::", "wgmma.", "gmma.", "mma_", "tc_gen5", "utc", "sm90_", "warp_group_dot")
 TILED_MMA, KITTENS = "CuTe's TiledMMA", "ThunderKittens' tiles"

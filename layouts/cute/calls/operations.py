@@ -12,7 +12,7 @@ from lanescope.cute.calls.fits import add_nearest_fits
 from lanescope.cute.calls.sentences import Value, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
+from lanescope.inputs import format_count, shorten_value
 
 MOST_SIZE = 1 << 16
 
@@ -313,7 +313,9 @@ def _check_arguments(op: str, row: Operation, arguments: Sequence[Value]) -> lis
     """Return the arguments, shapes as compact layouts; LayoutError for a wrong number, kind or size."""
     takes = f"{op}{row.signature}"
     if not row.least <= len(arguments) <= row.most:
-        raise LayoutError("bad_cute", f"{op} has {len(arguments)} arguments.", f"{takes}.", "expression")
+        raise LayoutError(
+            "bad_cute", f"{op} has {format_count(len(arguments), 'argument')}.", f"{takes}.", "expression"
+        )
     values = list(arguments)
     for at, value in enumerate(values):
         kind = _find_kind(op, at)
