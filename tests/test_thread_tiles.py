@@ -301,11 +301,16 @@ def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
                     assert int(got.byte[lane, 2 * half]) == 2 * col
 
 
-def test_a_store_under_a_predicate_leaves_the_tile_open() -> None:
-    """Which threads execute it is not known: nothing is verified, and nothing is wrong."""
+@pytest.mark.parametrize(
+    ("guard", "verified"),
+    [("setp.ne.u32 p, 1, 0; @p", True), ("setp.ne.u32 p, 1, 1; @p", False), ("@p", True), ("@!p", False)],
+)
+def test_a_copy_under_a_predicate_is_one_of_an_inner_tile(guard: str, verified: bool) -> None:
+    """An open predicate is a bound that the inner tiles meet; which threads execute a negated one is not known."""
     copy = "cp.async.cg.shared.global [%0], [%1], 16;"
-    report = check_thread_tiles(SWIZZLED.replace(copy, "{ .reg .pred p; setp.ne.u32 p, 1, 0; @p " + copy + " }"), {})
-    assert copy in SWIZZLED and (report.findings, report.verified) == ([], 0)
+    report = check_thread_tiles(SWIZZLED.replace(copy, f"{{ .reg .pred p; {guard} {copy} }}"), {})
+    assert copy in SWIZZLED and (report.verified > 0) == verified
+    assert {finding.code for finding in report.findings} <= ({"tile_not_filled"} if "1, 1" in guard else set())
 
 
 def test_rows_that_are_not_aligned_to_16_bytes_are_wrong() -> None:

@@ -68,7 +68,8 @@ from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, grou
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
-from lanescope.workbench.thread_gaps import list_kernels_by_text
+from lanescope.workbench.thread_gaps import ORDER_OPEN, list_kernels_by_text
+from lanescope.workbench.thread_order import check_thread_order
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.unfinished import find_unfinished
@@ -213,7 +214,12 @@ def _check_threads(
     judged = assign_fragment_blame(
         fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices)[0]
     )
-    return fragments, [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged], late
+    found = [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
+    if found or late:  # which bytes are read is not right, or not known
+        return fragments, found, late
+    ordered = check_thread_order(text, list_given_macros(choices))
+    kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
+    return replace(fragments, kernels=kernels), list(map(_make_pitfall_finding, ordered.mistakes)), late
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:
@@ -279,11 +285,15 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
     return left or not settled or next(list_kernels_by_text(text), None) is not None
 
 
+def list_given_macros(choices: Mapping[str, str]) -> dict[str, str]:
+    """Return the choices that give macros and constants values."""
+    return {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
+
+
 def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
     """Check the tiles that threads fill; also return an open point if time ran out."""
-    values = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
     try:
-        return check_thread_tiles(text, values), []
+        return check_thread_tiles(text, list_given_macros(choices)), []
     except OverdueError as error:
         at = error.place or 0
         late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]

@@ -17,6 +17,7 @@ from lanescope.workbench import (
     stage_distances,
     target_checks,
     tensor_memory_order,
+    thread_order,
     thread_tiles,
     tile_starts,
     tiled_mma_checks,
@@ -79,9 +80,10 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,
+    **thread_order.TITLES,
 }
 FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *unread_slices.TITLES))
+    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *thread_order.TITLES, *unread_slices.TITLES))
 }  # names that represent several codes
 
 

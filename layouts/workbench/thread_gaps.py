@@ -18,6 +18,7 @@ NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
 LOADS_ALONE = "without an mma that takes what it loads"
+ORDER_OPEN = "with stores and barriers whose order is not followed"
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
 BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
@@ -58,6 +59,7 @@ _SENTENCES = {
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
+    ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
     IN_PTX: "mma and ldmatrix of PTX are not followed",
 }
 

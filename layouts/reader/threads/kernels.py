@@ -25,6 +25,7 @@ from lanescope.reader.threads.program import (
     parse_program,
 )
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 
 MOST_KERNELS = 24
 THREADS_OPEN = "the number of threads is open"
@@ -46,19 +47,20 @@ class KernelRun:
     open: tuple[str, ...] = ()
 
 
-def run_kernels(text: str, macros: Mapping[str, str]) -> Iterator[list[KernelRun]]:
+def run_kernels(text: str, macros: Mapping[str, str], ordered: bool = False) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
-    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch.
+    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; ordered: follow the order
+    of accesses to shared memory, for known sizes of matrices, to the first mistake.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, values):
-        yield list(_run_program(text, body, values, f"dim3({block})" if block else ""))
+        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", ordered))
 
 
 def _run_program(
-    text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str
+    text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str, ordered: bool
 ) -> Iterator[KernelRun]:
     scope = Scope()
     for name, value in {**list_size_macros(text), **choices}.items():
@@ -77,14 +79,21 @@ def _run_program(
                 launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
                 seen: set[Any] = set()
                 for launch in launches:
-                    result = _run_launch(text, scope, function, launch, seen, block)
+                    result = _run_launch(text, scope, function, launch, seen, block, ordered=ordered)
                     if result is not None:
                         count += 1
                         yield result
 
 
 def _run_launch(
-    text: str, globals_: Scope, function: tree.Function, launch: KernelLaunch, seen: set[Any], arguments: str
+    text: str,
+    globals_: Scope,
+    function: tree.Function,
+    launch: KernelLaunch,
+    seen: set[Any],
+    arguments: str,
+    *,
+    ordered: bool,
 ) -> KernelRun | None:
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
     enclosing = Scope(globals_)
@@ -109,10 +118,14 @@ def _run_launch(
         return KernelRun(function, host, False, THREADS_OPEN)
     open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
     runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
+    if ordered:
+        runner.order = SharedOrder(runner.threads)
     for parameter in function.parameters:
         inner.names[parameter.name] = make_argument(runner, parameter, inner)
     try:
         runner.run(function.body, inner, runner.everyone)
+    except OrderMistakeFound:
+        return KernelRun(function, runner, True, "", open_)
     except (StepsOverError, RecursionError):
         return KernelRun(function, runner, False, "", open_)
     return KernelRun(function, runner, True, "", open_)

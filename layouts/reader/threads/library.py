@@ -10,6 +10,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, as_array, convert_number, make_number
+from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.values import load_place
@@ -36,6 +37,7 @@ _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the result of a CUDA or standard library function; NOT_HERE for any other."""
+    follow_call(run, name, node, scope)
     for names, least, call in _FUNCTIONS:
         if names.fullmatch(name) and len(node.arguments) >= least:
             return call(run, name, node, scope)
@@ -112,7 +114,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
     data = run.load_global(source.array, source.offset, bytes_)
-    run.store_shared(target.offset, data, node.arguments[0].span)
+    run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
     return None
 
 

@@ -20,6 +20,7 @@ from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
+from lanescope.reader.threads.shared_order import SharedOrder
 from lanescope.reader.threads.storage import (
     DataBytes,
     LoadRecord,
@@ -78,14 +79,15 @@ class KernelRunner:
         self.turns: list[int] = []  # of the loops that are being run
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.assumed = 0  # how many open conditions around are taken as met
+        self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
 
     # values
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         return evaluating.evaluate_expression(self, expression, scope)
 
-    def store_shared(self, address: Any, data: DataBytes, site: Span) -> None:
-        """Store data at addresses of shared memory, as far as these are known."""
+    def store_shared(self, address: Any, data: DataBytes, site: Span, copied: bool = False) -> None:
+        """Store data at addresses of shared memory, as far as these are known. copied: by cp.async."""
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
@@ -93,7 +95,25 @@ class KernelRunner:
         if site not in self.stores:
             self.stores.append(site)
         self._find_clash(places, data, site)
+        if self.order is not None:
+            self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
+
+    def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
+        """Return the bytes of shared memory at an address of every thread."""
+        if self.order is not None:
+            self.order.read_bytes(places, size, mask, self._find_order_site(site), self.assumed > 0)
+        return self.shared.load_bytes(places, size, mask)
+
+    def _find_order_site(self, site: Span) -> Span:
+        """Return the call that leads to an access from the function with the last barrier, else the access."""
+        depth = self.order.depth if self.order is not None else 0
+        return self.calls[depth] if depth < len(self.calls) else site
+
+    def forget_order(self) -> None:
+        """Take all stores as visible, since something with an unknown effect on the order was executed."""
+        if self.order is not None:
+            self.order.forget_stores()
 
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Record two threads that store different elements in the same bytes."""
@@ -143,6 +163,7 @@ class KernelRunner:
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
             return handler(self, statement, scope, mask)  # type: ignore[no-any-return]
+        self.forget_order()
         return mask
 
     def run_function(self, body: tree.Statement | None, scope: Scope, call: Span) -> Any:
@@ -206,9 +227,9 @@ class KernelRunner:
             return mask  # a bound that the inner tiles do not meet
         self.assumed += 1
         mask = self.run(statement.yes, scope, mask)
-        self.assumed -= 1
         if statement.no is not None:
             self._run_otherwise(statement.no, scope, mask)
+        self.assumed -= 1
         return mask
 
     def _run_arms(self, statement: statements.If, scope: Scope, yes: Mask, no: Mask) -> Mask:
@@ -244,6 +265,7 @@ class KernelRunner:
                 opened += 1
                 if opened > OPEN_TURNS:
                     after = after | active
+                    self.forget_order()
                     break
                 inside = active
             after = after | (active & ~inside)
@@ -263,6 +285,7 @@ class KernelRunner:
 
     def _run_switch(self, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
         self.shared.broken = self.shared.broken or "a switch"
+        self.forget_order()
         return mask
 
     def _run_return(self, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:

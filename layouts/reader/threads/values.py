@@ -34,7 +34,7 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
         if at is None:
             return make_open_data(run.threads, kind.size)
         address = spread_coefficient(at, run.threads)
-        data = run.shared.load_bytes(address, kind.size, run.mask)
+        data = run.load_shared(address, kind.size, run.mask, span)
         return ReadBytes(data.record, data.thread, data.byte, span)
     offset = place.offset.known if place.offset is not None else None
     if offset is None or not isinstance(place.array, LocalMemory):

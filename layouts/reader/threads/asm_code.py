@@ -1,0 +1,107 @@
+"""An asm statement as it is run: the values and places of its operands, and its registers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.inline_ptx import parse_immediate
+from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_number
+from lanescope.reader.threads.places import find_place
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.sites import trace_site
+from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.values import load_place, store_place
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+class AsmCode:
+    """One asm statement: the values of its operands, and of the registers that it declares."""
+
+    def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
+        self.run, self.assembly, self.scope = run, assembly, scope
+        self.names = {name: n for n, name in enumerate(assembly.names) if name}
+        self.places: list[Any] = []
+        self.values: list[Any] = []
+        self.registers: dict[str, Any] = {}
+        for kind, expression in assembly.operands:
+            out = kind.startswith(("=", "+"))
+            place = find_place(run, expression, scope) if out else None
+            self.places.append(place)
+            if kind.startswith("="):
+                self.values.append(None)
+            elif out:
+                self.values.append(load_place(run, place, expression.span) if isinstance(place, Pointer) else None)
+            else:
+                self.values.append(run.evaluate(expression, scope))
+        self.written: set[int] = set()
+
+    def find_number(self, token: str) -> int | None:
+        """Return the number of an operand, None for another token."""
+        token = token.strip()
+        if re.fullmatch(r"%\d+", token):
+            n = int(token[1:])
+            return n if n < len(self.values) else None
+        found = re.fullmatch(r"%\[(\w+)\]", token)
+        return self.names.get(found[1]) if found else None
+
+    def get_value(self, token: str) -> Any:
+        """Return the value of an operand."""
+        token = token.strip()
+        n = self.find_number(token)
+        if n is not None:
+            return self.values[n]
+        immediate = parse_immediate(token)
+        return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
+
+    def get_address(self, token: str) -> Any:
+        """Return the address in brackets, with the offset added."""
+        inner = token.strip().removeprefix("[").removesuffix("]")
+        base, _, offset = inner.partition("+")
+        value = self.get_value(base)
+        added = self.get_value(offset) if offset.strip() else None
+        if isinstance(value, Pointer):
+            moved = add_numbers(value.offset, added) if added is not None else value.offset
+            return value.move(moved)
+        if isinstance(value, ThreadNumber):
+            return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
+        return None
+
+    def put_value(self, token: str, value: Any) -> None:
+        """Write a value to an operand or to a register of the statement."""
+        n = self.find_number(token)
+        if n is None:
+            self.registers[token.strip()] = value
+            return
+        self.values[n] = value
+        self.written.add(n)
+
+    def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
+        """Return the place of an operand's expression in the kernel's own function."""
+        inner = token.strip().strip("[]").partition("+")[0]
+        n = self.find_number(inner)
+        if n is None:
+            return self.assembly.span
+        key = self.assembly.span, n, first, tuple(self.run.calls)
+        if key not in self.run.sites:
+            self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope, first=first)
+        return self.run.sites[key]
+
+    def get_span(self, operands: list[str]) -> tuple[int, int]:
+        """Return the place of the number that a statement's only operand is, through the calls that pass it on."""
+        n = self.find_number(operands[0]) if len(operands) == 1 else None
+        node = self.assembly.operands[n][1] if n is not None else None
+        if isinstance(node, tree.Name) and self.run.calls:
+            return self.run.calls[-1]
+        return node.span if node is not None else self.assembly.span
+
+    def write_outputs(self) -> None:
+        """Write the outputs; those that nothing computed become unknown."""
+        for n, (kind, expression) in enumerate(self.assembly.operands):
+            if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
+                value = self.values[n] if n in self.written else None
+                store_place(self.run, self.places[n], value, expression.span)

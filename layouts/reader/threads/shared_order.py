@@ -1,0 +1,178 @@
+"""Follow stores, asynchronous copies, waits, barriers and reads of shared memory in the order of a kernel's run.
+
+A read needs what other warps stored before a barrier that all threads pass, and what cp.async copied in a group that
+its thread has waited for (PTX ISA 9.1, 9.7.9.25.3 and 9.7.13). A store needs a barrier after the reads of other warps.
+The first mistake ends the run: what follows it may be a consequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.reader.threads.storage import SHARED_BYTES, Ints, Mask
+
+Span = tuple[int, int]
+_NOBODY, _SEVERAL = -1, -2
+_PLAIN = -1  # group of a store that is not asynchronous
+
+
+@dataclass(frozen=True, slots=True)
+class OrderMistake:
+    """A read or a store that is too early.
+
+    kind: commit_missing, wait_missing, wait_short, barrier_missing or refill_early; span: where the operation has to
+    be inserted or changed; pending: the groups that the last wait may leave.
+    """
+
+    kind: str
+    span: Span
+    pending: int | None = None
+
+
+class OrderMistakeFound(Exception):  # noqa: N818  (ends a run, and is no error)
+    """The run has come to a mistake."""
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A wait that was executed: its place, the groups that may stay pending, and the groups committed before it."""
+
+    span: Span
+    count: int
+    committed: Ints
+
+
+class SharedOrder:
+    """The state of every byte of shared memory, and of the groups of every thread."""
+
+    def __init__(self, threads: int) -> None:
+        self.writer = np.full(SHARED_BYTES, _NOBODY, np.int64)  # thread of the last store, if it is certain
+        self.group = np.full(SHARED_BYTES, _PLAIN, np.int64)
+        self.stored: Ints = np.zeros(SHARED_BYTES, np.int64)  # barriers before it
+        self.reader = np.full(SHARED_BYTES, _NOBODY, np.int64)  # warp
+        self.read: Ints = np.zeros(SHARED_BYTES, np.int64)
+        self.barriers = 0
+        self.committed: Ints = np.zeros(threads, np.int64)
+        self.done: Ints = np.zeros(threads, np.int64)  # groups that each thread has waited for
+        self.visible: Ints = np.zeros(threads, np.int64)  # and that a barrier has shown to the others
+        self.waited: _Wait | None = None
+        self.barrier: Span | None = None  # the last one, if something was read since the last wait
+        self.used = False  # whether copied bytes were read since the last wait
+        self.lost = False  # whether the groups are unknown
+        self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
+        self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
+        self.sites: list[Span] = []
+        self.depth = 0  # calls around the last barrier
+        self.checked = 0  # reads of what is known to be stored
+        self.mistake: OrderMistake | None = None
+
+    def _report(self, kind: str, span: Span, pending: int | None = None) -> None:
+        self.mistake = OrderMistake(kind, span, pending)
+        raise OrderMistakeFound
+
+    # barriers and groups
+
+    def pass_barrier(self, span: Span, depth: int = 0) -> None:
+        """Let all threads see what each has stored and waited for. depth: the calls around it."""
+        self.depth = depth
+        self.visible = self.done.copy()
+        self.barriers += 1
+        self.barrier = span
+
+    def forget_stores(self) -> None:
+        """Take everything as visible: something with an unknown effect on the order was executed."""
+        self.writer[:] = _NOBODY
+        self.barriers += 1
+
+    def commit_group(self, mask: Mask, unsure: bool) -> None:
+        """Close a group of copies. unsure: whether it may not be executed."""
+        self.lost |= unsure
+        self.committed = self.committed + mask
+
+    def wait_groups(self, mask: Mask, count: int | None, span: Span) -> None:
+        """Wait until at most `count` groups are pending; None for all copies, committed or not."""
+        if count is None:
+            self.committed = self.committed + mask
+        self.done = np.where(mask, np.maximum(self.done, self.committed - (count or 0)), self.done)
+        self.waited, self.used, self.barrier = _Wait(span, count or 0, self.committed.copy()), False, None
+
+    # bytes
+
+    def store_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool, copied: bool) -> None:
+        """Follow a store of each thread. copied: by cp.async; unsure: whether it may not be executed."""
+        lanes = np.flatnonzero(mask)
+        places = _list_places(address, size, lanes)
+        if places is None:
+            return
+        if not unsure:
+            warp = lanes[:, None] // 32
+            readers = self.reader[places]
+            if ((self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)).any():
+                self._report("refill_early", site)
+        owner = np.broadcast_to(lanes[:, None], places.shape)
+        self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
+        self.group[places] = self.committed[owner] if copied else _PLAIN
+        self.stored[places] = self.barriers
+        self._note_lapped(places, site, copied and not unsure)
+        self.reader[places] = _NOBODY
+
+    def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
+        if site not in self.sites:
+            self.sites.append(site)
+        self.lapped[places] = np.where(self.unread[places] & copied, 1 + self.sites.index(site), 0)
+        self.unread[places] = True
+
+    def read_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool) -> None:
+        """Follow a read of each thread."""
+        lanes = np.flatnonzero(mask)
+        places = None if unsure else _list_places(address, size, lanes)
+        if places is None:
+            return
+        writer, group = self.writer[places], self.group[places]
+        known, copied = writer != _NOBODY, group != _PLAIN
+        owner = np.where(known, writer, 0)
+        if not self.lost:
+            pending = known & copied & (group >= self.done[owner])
+            if pending.any():
+                lapped = int(self.lapped[places][pending].max())
+                if lapped:
+                    self._report("refill_early", self.sites[lapped - 1])
+                self._report_pending(int(group[pending].min()), int(owner[pending][0]), site)
+        seen = np.where(copied, self.lost | (group < self.visible[owner]), self.stored[places] < self.barriers)
+        other = known & (writer // 32 != lanes[:, None] // 32)
+        if (other & ~seen).any():
+            after = self.waited.span if self.waited and bool((other & ~seen & copied).any()) else site
+            self._report("barrier_missing", after)
+        self.unread[places] = False
+        self.checked += int(known.any())
+        self.used |= bool(copied.any())
+        warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
+        self._note_readers(places, warp)
+
+    def _note_readers(self, places: Ints, warp: Ints) -> None:
+        """Record which warps have read bytes since the last barrier."""
+        fresh = (self.read[places] != self.barriers) | (self.reader[places] == _NOBODY)
+        old = np.where(fresh, warp, self.reader[places])
+        self.reader[places] = np.where(old == warp, warp, _SEVERAL)
+        self.read[places] = self.barriers
+        several = self.reader[places] != warp  # bytes that several warps read in this call
+        self.reader[places[several]] = _SEVERAL
+
+    def _report_pending(self, group: int, thread: int, site: Span) -> None:
+        """Report a read of bytes whose copy may be running."""
+        wait = self.waited
+        if group >= self.committed[thread] and (wait is not None or group):
+            self._report("commit_missing", site)
+        elif wait is not None and not self.used and group < wait.committed[thread]:
+            self._report("wait_short", wait.span, wait.count)
+        else:
+            self._report("wait_missing", self.barrier or site)
+
+
+def _list_places(address: Ints, size: int, lanes: NDArray[np.int64]) -> Ints | None:
+    """Return the bytes that each lane accesses; None if one is outside of shared memory."""
+    places: Ints = address[lanes][:, None] + np.arange(size)
+    return places if places.size and places.min() >= 0 and places.max() < SHARED_BYTES else None

@@ -1,0 +1,105 @@
+"""Find missing waits and barriers between threads that fill shared memory and warps that multiply it by mma.
+
+`lanescope.reader.threads` runs each kernel for known sizes of its matrices and follows every byte; the first mistake of
+a kernel is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lanescope.deadline import OverdueError
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.shared_order import OrderMistake
+from lanescope.reader.threads.storage import BASE
+from lanescope.workbench.thread_gaps import list_kernels_by_text
+
+TITLES = {
+    "copy_commit_missing": "No cp.async.commit_group after the copies of a tile",
+    "copy_wait_missing": "No cp.async.wait_group before the tile is read",
+    "copy_wait_short": "cp.async.wait_group leaves the group pending that is read",
+    "barrier_missing": "No barrier between a store to shared memory and the read of another warp",
+    "refill_early": "No barrier between a read of shared memory and the store that overwrites it",
+}
+_CODES = {
+    "commit_missing": "copy_commit_missing",
+    "wait_missing": "copy_wait_missing",
+    "wait_short": "copy_wait_short",
+    "barrier_missing": "barrier_missing",
+    "refill_early": "refill_early",
+}
+_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderReport:
+    """The mistakes of a text's kernels, and the names of those that use shared memory in an unknown order."""
+
+    mistakes: tuple[Pitfall, ...] = ()
+    left: frozenset[str] = frozenset()
+
+
+def check_thread_order(text: str, macros: Mapping[str, str]) -> OrderReport:
+    """Check the order in which the kernels of a text access shared memory."""
+    if "__global__" not in text or not _MMA.search(text):
+        return OrderReport()
+    try:
+        branches = list(run_kernels(text, macros, ordered=True))
+    except LayoutError:
+        return OrderReport()
+    except OverdueError:
+        return OrderReport(left=frozenset(kernel.name for kernel in list_kernels_by_text(text)))
+    found = [dict(_list_mistakes(runs)) for runs in branches]
+    common = [mistake for key, mistake in found[0].items() if all(key in other for other in found)] if found else []
+    return OrderReport(
+        tuple(common), frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
+    )
+
+
+def _is_left(run: KernelRun) -> bool:
+    """Return whether a kernel uses shared memory and no read of it was followed."""
+    order, shared = run.runner.order, run.runner.shared
+    if order is None or order.mistake is not None or shared.next == BASE:
+        return False
+    return not order.checked or order.lost
+
+
+def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
+    for run in runs:
+        mistake = run.runner.order.mistake if run.runner.order is not None else None
+        if mistake is not None:
+            code = _CODES[mistake.kind]
+            yield (code, mistake.span), Pitfall(code, _describe_mistake(run.function.name, mistake), mistake.span)
+
+
+def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
+    match mistake.kind:
+        case "commit_missing":
+            return (
+                f"{kernel} reads here what cp.async copies, and no cp.async.commit_group puts these copies in a group."
+            )
+        case "wait_missing":
+            return (
+                f"{kernel} reads a tile of shared memory after this whose cp.async may be running: no"
+                " cp.async.wait_group waits for its group before."
+            )
+        case "wait_short":
+            groups = "the last group" if mistake.pending == 1 else f"the last {mistake.pending} groups"
+            return (
+                f"This wait lets {groups} of cp.async stay pending, and {kernel} then reads what one of them copies."
+                " Wait for fewer."
+            )
+        case "barrier_missing":
+            return (
+                f"{kernel} reads in one warp what another has stored or copied to shared memory, without a barrier"
+                " between: it may read what was there before. All threads need a __syncthreads() before the read."
+            )
+        case _:
+            return (
+                f"This overwrites bytes of shared memory that {kernel} still has to read, or that another warp reads"
+                " before it without a barrier between."
+            )

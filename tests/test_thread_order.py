@@ -1,0 +1,112 @@
+"""The order of copies, waits, barriers and reads in kernels with mma: right kernels pass, each lack is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from lanescope.workbench.finding_codes import FAMILIES
+from lanescope.workbench.thread_order import check_thread_order
+from tests.test_thread_tiles import HELPERS, PADDED, SWIZZLED
+
+# three stages of 16 columns; A and B^T have K contiguous
+STAGED = (
+    HELPERS
+    + r"""
+#define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
+template <int N> __device__ void wait() { asm volatile("cp.async.wait_group %0;\n" ::"n"(N)); }
+__device__ void copy16(uint32_t to, const void* from, bool inside) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %2, 0;\n@p cp.async.cg.shared.global [%0], [%1], 16;\n}\n"
+               :: "r"(to), "l"(from), "r"((int)inside));
+}
+constexpr int ROWS = 64, BK = 16, PITCH = 24, STAGES = 3;
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ half As[STAGES][ROWS * PITCH];
+  __shared__ half Bs[STAGES][ROWS * PITCH];
+  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+  auto fill = [&](int stage, int t) {
+    int r = tid / 2, c = tid % 2 * 8;
+    copy16(smem_addr(&As[stage][r * PITCH + c]), &A[(blockIdx.y * ROWS + r) * K + t * BK + c], t * BK < K);
+    copy16(smem_addr(&Bs[stage][r * PITCH + c]), &B[(blockIdx.x * ROWS + r) * K + t * BK + c], t * BK < K);
+  };
+  float acc[8][4] = {};
+  for (int s = 0; s < STAGES - 1; s++) {
+    fill(s, s);
+    COMMIT();
+  }
+  for (int t = 0; t < K / BK; t++) {
+    wait<STAGES - 2>();
+    __syncthreads();
+    fill((t + STAGES - 1) % STAGES, t + STAGES - 1);
+    COMMIT();  // each turn
+    uint32_t a[4];
+    ldm_x4(a, smem_addr(&As[t % STAGES][(warp * 16 + lane % 16) * PITCH + lane / 16 * 8]));
+    for (int n = 0; n < 8; n++) {
+      uint32_t b[2];
+      ldm_x2(b, smem_addr(&Bs[t % STAGES][(n * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8]));
+      mma16816(acc[n], a, b);
+    }
+  }
+}
+"""
+)
+
+
+def list_found(text: str) -> list[tuple[str, str]]:
+    """Return (code, its line) of each mistake of the order."""
+    report = check_thread_order(text, {})
+    return [(m.code, text[text.rfind("\n", 0, m.span[0]) + 1 :].split("\n")[0].strip()) for m in report.mistakes]
+
+
+@pytest.mark.parametrize("text", [PADDED, SWIZZLED, STAGED])
+def test_right_kernels_are_followed(text: str) -> None:
+    report = check_thread_order(text, {})
+    assert (report.mistakes, report.left) == ((), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "code", "line"),
+    [
+        (STAGED, "wait<STAGES - 2>();", "wait<STAGES - 1>();", "copy_wait_short", "wait<STAGES - 1>();"),
+        (STAGED, "    wait<STAGES - 2>();\n", "", "copy_wait_missing", "__syncthreads();"),
+        (STAGED, "    __syncthreads();\n", "", "barrier_missing", "wait<STAGES - 2>();"),
+        (STAGED, "fill((t + STAGES - 1)", "fill((t + STAGES)", "refill_early", "fill((t + STAGES) % STAGES"),
+        (
+            PADDED,
+            "    }\n    __syncthreads();\n    for",
+            "    }\n    for",
+            "barrier_missing",
+            "ldm_x4(a, smem_addr(&As[",
+        ),
+        (PADDED, "    }\n    __syncthreads();\n  }", "    }\n  }", "refill_early", "*reinterpret_cast<uint4*>(&As["),
+        (SWIZZLED, 'asm volatile("cp.async.wait_all;");', "", "copy_wait_missing", "__syncthreads();"),
+        (SWIZZLED, "wait_all", "wait_group 0", "copy_commit_missing", "ldm_x4(a, smem_addr(as"),
+    ],
+)
+def test_what_is_missing_is_found_where_it_belongs(text: str, old: str, new: str, code: str, line: str) -> None:
+    assert text.count(old) == 1
+    ((found, place),) = list_found(text.replace(old, new))
+    assert found == code
+    assert place.startswith(line)
+
+
+def test_a_condition_that_is_not_known_hides_nothing_that_is_certain() -> None:
+    maybe = STAGED.replace("    __syncthreads();\n", "    if (C[0] > 0) __syncthreads();\n")
+    assert list_found(maybe) == []  # it may be executed
+
+
+def test_a_function_without_a_body_may_be_a_barrier() -> None:
+    assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
+
+
+def test_the_family_names_its_codes() -> None:
+    text = STAGED.replace("    wait<STAGES - 2>();\n", "")
+    assert [finding.code for finding in check_text(text).findings] == ["copy_wait_missing"]
+    assert "copy_wait_missing" in FAMILIES["order"]
+
+
+def test_an_order_that_is_not_followed_is_said() -> None:
+    text = STAGED.replace("    __syncthreads();\n", "    meet(t);\n").replace("fill((t + ", "meet(t);\n    fill((t + ")
+    assert [kernel.gap for kernel in check_text(text).kernels] == [
+        "with stores and barriers whose order is not followed"
+    ]
