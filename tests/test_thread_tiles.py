@@ -303,14 +303,23 @@ def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
 
 @pytest.mark.parametrize(
     ("guard", "verified"),
-    [("setp.ne.u32 p, 1, 0; @p", True), ("setp.ne.u32 p, 1, 1; @p", False), ("@p", True), ("@!p", False)],
+    [("setp.ne.u32 p, 1, 0; @p", True), ("setp.ne.u32 p, 1, 1; @p", False), ("@p", True), ("@!p", True)],
 )
 def test_a_copy_under_a_predicate_is_one_of_an_inner_tile(guard: str, verified: bool) -> None:
-    """An open predicate is a bound that the inner tiles meet; which threads execute a negated one is not known."""
+    """An open predicate is a bound that the inner tiles meet."""
     copy = "cp.async.cg.shared.global [%0], [%1], 16;"
     report = check_thread_tiles(SWIZZLED.replace(copy, f"{{ .reg .pred p; {guard} {copy} }}"), {})
     assert copy in SWIZZLED and (report.verified > 0) == verified
     assert {finding.code for finding in report.findings} <= ({"tile_not_filled"} if "1, 1" in guard else set())
+
+
+@pytest.mark.parametrize(("stored", "verified"), [("z", True), ("%0", False)])
+def test_a_store_under_the_opposite_predicate_may_only_fill_with_zeros(stored: str, verified: bool) -> None:
+    copy = "cp.async.cg.shared.global [%0], [%1], 16;"
+    registers = ", ".join([stored] * 4)
+    filled = f"{{ .reg .pred p; .reg .u32 z; mov.u32 z, 0; @p {copy} @!p st.shared.v4.u32 [%0], {{{registers}}}; }}"
+    report = check_thread_tiles(SWIZZLED.replace(copy, filled), {})
+    assert (report.findings, report.verified > 0) == ([], verified)
 
 
 def test_rows_that_are_not_aligned_to_16_bytes_are_wrong() -> None:

@@ -39,6 +39,7 @@ class AsmCode:
             else:
                 self.values.append(run.evaluate(expression, scope))
         self.written: set[int] = set()
+        self.guards: dict[str, bool] = {}
 
     def find_number(self, token: str) -> int | None:
         """Return the number of an operand, None for another token."""
@@ -79,6 +80,12 @@ class AsmCode:
             return
         self.values[n] = value
         self.written.add(n)
+
+    def assume_guard(self, guard: tuple[str, bool]) -> bool:
+        """Take an open predicate as met where it is first used, as a bound that the inner tiles of a grid keep; return
+        whether a guard is met by that.
+        """
+        return self.guards.setdefault(guard[0], guard[1]) == guard[1]
 
     def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
         """Return the place of an operand's expression in the kernel's own function."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 MOST_PRODUCTS = 2000
 _STORE = re.compile(r"cp\.async\.c[ag]|st\.")
+_MOVE = re.compile(r"cp\.async\.c[ag]|(?:st|ld)\.")
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
@@ -67,9 +68,11 @@ def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:
     inner = False
     if instruction.guard:
         met = _decide_guard(code, instruction.guard)
-        inner = met is None and not instruction.guard[1] and opcode.startswith("cp.async.c")  # a bound, as in _run_if
+        if met is None and _is_padding(code, opcode, operands):
+            return
+        inner = met is None and bool(_MOVE.match(opcode)) and code.assume_guard(instruction.guard)
         if not inner and (met is None or (not _STORE.match(opcode) and bool((mask & ~met).any()))):
-            _forget_outputs(code, opcode.split(".")[0], operands)
+            _forget_outputs(code, opcode, operands)
             return
         run.assumed += inner
         run.mask = mask if met is None else mask & met
@@ -95,10 +98,19 @@ def _decide_guard(code: AsmCode, guard: tuple[str, bool]) -> Mask | None:
     return ~met if guard[1] else met
 
 
-def _forget_outputs(code: AsmCode, head: str, operands: list[str]) -> None:
+def _is_padding(code: AsmCode, opcode: str, operands: list[str]) -> bool:
+    """Return whether an instruction stores zeros, as for elements out of range: the tiles inside have none."""
+    registers = split_operands(operands[1].strip("{} ")) if opcode.startswith("st.") and len(operands) > 1 else []
+    values = [code.get_value(register) for register in registers]
+    return bool(values) and all(isinstance(value, ThreadNumber) and value.known == 0 for value in values)
+
+
+def _forget_outputs(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Make the outputs of a predicated instruction unknown, since it is not known which threads execute it."""
+    head = opcode.split(".")[0]
     if head in ("st", "cp", "red", "stmatrix"):
         code.run.shared.broken = code.run.shared.broken or "a store under a predicate"
+        code.run.run_otherwise(lambda: _execute_instruction(code, opcode, operands))
     else:
         for output in split_operands(operands[0].strip().strip("{}")) if operands else ():
             code.put_value(output, None)

@@ -6,6 +6,7 @@ Loops with an open end run a few iterations; open conditions are assumed true, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -243,8 +244,14 @@ class KernelRunner:
         """
         if _is_padding(self.text[slice(*statement.span)]):
             return
+        self.run_otherwise(lambda: self.run(statement, scope, mask))
+
+    def run_otherwise(self, execute: Callable[[], object]) -> None:
+        """Execute what may be executed instead of something else: the bytes that it stores become unknown."""
         record, thread, products = self.shared.record.copy(), self.shared.thread.copy(), len(self.products)
-        self.run(statement, scope, mask)
+        self.assumed += 1
+        execute()
+        self.assumed -= 1
         changed = (self.shared.record != record) | (self.shared.thread != thread)
         self.shared.record[changed] = 1
         del self.products[products:]
