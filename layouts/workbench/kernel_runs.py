@@ -15,6 +15,7 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
+from lanescope.reader.code.launches import LAUNCH_SIZE
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
@@ -222,6 +223,8 @@ def _find_template_count(call: BodilessCall) -> int | None:
 def _classify_call(call: BodilessCall, text: str) -> str:
     """Return the kind of a call without a body; "" if it is none of these."""
     head, spelled = call.term.head, call.term.text
+    if head == LAUNCH_SIZE:
+        return ""
     if head in _NAMED:
         return _NAMED[head]
     if _LIBRARY.match(spelled):

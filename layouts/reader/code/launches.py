@@ -38,6 +38,7 @@ _FORWARDING = {
     "launch_kernel_on_cluster": (1, 2),
 }  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
+LAUNCH_SIZE = "<<<>>>"
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERS = count()
@@ -63,6 +64,12 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     elif (key := _make_launch_key(kernel, arguments)) not in ev.launched:
         ev.launched.add(key)
         ev.call_function(kernel, arguments, {}, call.node.span, None)
+
+
+def note_launch_size(ev: Evaluator, node: tree.Call, name: str, scope: NameScope) -> None:
+    """Record the bytes of shared memory that <<<…>>> asks for, as a call of LAUNCH_SIZE."""
+    size = ev.evaluate_expression(node.launch[2], scope)
+    ev.record_call(OpaqueValue(name, head=LAUNCH_SIZE, arguments=(size,), span=node.launch[2].span))
 
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:
