@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import prod
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import SkippedCode
@@ -58,7 +59,7 @@ class PlacedCopy:
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
-    if "__global__" not in text.code.text or not text.maps:
+    if not is_kernel_head(text.code.text) or not text.maps:
         return []
 
     def check(run: KernelRun) -> list[Pitfall]:

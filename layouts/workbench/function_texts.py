@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lanescope.cxx.source_text import (
     blank_matches,
     find_closing,
+    is_kernel_head,
     list_argument_spans,
     read_statement_head,
     split_arguments,
@@ -87,7 +88,7 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
         names = (_find_parameter_name(part) for part in split_arguments(blank[match.end() : closing]))
         head = read_statement_head(blank, match.start())
         body = start, find_closing(blank, start - 1)
-        yield FunctionText(match[1], tuple(names), body, "__global__" in head, _list_templates(head))
+        yield FunctionText(match[1], tuple(names), body, is_kernel_head(head), _list_templates(head))
 
 
 def _list_templates(head: str) -> tuple[str, ...]:

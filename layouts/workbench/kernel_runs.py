@@ -15,12 +15,12 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.launches import LAUNCH_SIZE
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
 from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.cutlass_calls import classify_cutlass_call, is_atom_store
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
@@ -95,7 +95,7 @@ def is_bulk_store(event: KernelEvent) -> bool:
         return False
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
-    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
+    return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +223,11 @@ def _find_template_count(call: BodilessCall) -> int | None:
 def _classify_call(call: BodilessCall, text: str) -> str:
     """Return the kind of a call without a body; "" if it is none of these."""
     head, spelled = call.term.head, call.term.text
-    if head == LAUNCH_SIZE:
-        return ""
     if head in _NAMED:
         return _NAMED[head]
+    named = classify_cutlass_call(call)
+    if named is not None:
+        return named
     if _LIBRARY.match(spelled):
         return "bulk" if "bulk" in head and "group" not in head else ""
     if head in ("wait", "arrive", "arrive_and_wait", "init", "native_handle") and "cuda::barrier" in text:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -32,7 +33,7 @@ TITLES = {
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
-    if "__global__" not in text.code.text or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
+    if not is_kernel_head(text.code.text) or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     return text.check_runs(lambda kernel: _KernelOrder(kernel, text.blank, text.functions).find_mistakes())
 

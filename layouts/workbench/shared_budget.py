@@ -13,14 +13,13 @@ from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
-from lanescope.cxx.source_text import find_closing
+from lanescope.cxx.source_text import find_closing, is_kernel_head
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.launches import LAUNCH_SIZE
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
 from lanescope.workbench.function_texts import FunctionText, find_function_at, list_launches
 from lanescope.workbench.kernel_runs import KernelText
@@ -59,7 +58,7 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
     """Find kernels and launches that exceed the shared memory of a target ("" for any)."""
-    if text.code.python or "__global__" not in text.code.text:
+    if text.code.python or not is_kernel_head(text.code.text):
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
     return [
@@ -140,11 +139,9 @@ def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText,
         if len(arguments) >= 3 and name in unraised:
             count = compute_number(blank, functions, arguments[2])
             found.update({arguments[2]: count} if count is not None else {})
-    for call in code.bodiless_calls:
-        name = call.term.text.rpartition("::")[2].partition("<")[0]
-        value = get_integer(call.term.arguments[0]) if call.term.head == LAUNCH_SIZE else None
-        if value is not None and value.known is not None and name in unraised:
-            found.setdefault(call.term.span, value.known)
+    for launch in code.launches:
+        if launch.size is not None and launch.name in unraised:
+            found.setdefault(launch.span, launch.size)
     for span, count in found.items():
         if count > STATIC_SHARED_MEMORY:
             yield Pitfall(

@@ -7,12 +7,14 @@ a kernel is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.shared_order import OrderMistake
 from lanescope.reader.threads.storage import BASE
@@ -43,12 +45,14 @@ class OrderReport:
     left: frozenset[str] = frozenset()
 
 
-def check_thread_order(text: str, macros: Mapping[str, str]) -> OrderReport:
+def check_thread_order(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+) -> OrderReport:
     """Check the order in which the kernels of a text access shared memory."""
-    if "__global__" not in text or not _MMA.search(text):
+    if not is_kernel_head(text) or not _MMA.search(text):
         return OrderReport()
     try:
-        branches = list(run_kernels(text, macros, ordered=True))
+        branches = list(run_kernels(text, macros, recorded, ordered=True))
     except LayoutError:
         return OrderReport()
     except OverdueError:
@@ -100,6 +104,6 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
             )
         case _:
             return (
-                f"This overwrites bytes of shared memory that {kernel} still has to read, or that another warp reads"
-                " before it without a barrier between."
+                f"Here {kernel} overwrites bytes of shared memory that it has still to read, or goes on to overwrite"
+                " what another warp has read, without a barrier between."
             )

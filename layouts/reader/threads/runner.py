@@ -259,6 +259,8 @@ class KernelRunner:
         active, after, opened, turns = mask, self.everyone & False, 0, 0
         late = loop.late
         self.turns.append(0)
+        if self.order is not None:
+            self.order.loops.append(loop.span)
         while True:
             inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
             if inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
@@ -281,6 +283,8 @@ class KernelRunner:
             self.turns[-1] = turns
         self.turns.pop()
         frame.loops.pop()
+        if self.order is not None:
+            self.order.loops.pop()
         return after | flags[0]
 
     def _run_switch(self, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:

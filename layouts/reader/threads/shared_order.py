@@ -65,6 +65,8 @@ class SharedOrder:
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
+        self.read_site = np.zeros(SHARED_BYTES, np.int64)
+        self.loops: list[Span] = []  # around what is run, outermost first
         self.depth = 0  # calls around the last barrier
         self.checked = 0  # reads of what is known to be stored
         self.mistake: OrderMistake | None = None
@@ -110,8 +112,9 @@ class SharedOrder:
         if not unsure:
             warp = lanes[:, None] // 32
             readers = self.reader[places]
-            if ((self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)).any():
-                self._report("refill_early", site)
+            early = (self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)
+            if early.any():
+                self._report("refill_early", self._find_loop_end(self.sites[self.read_site[places][early][0]], site))
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
         self.group[places] = self.committed[owner] if copied else _PLAIN
@@ -119,10 +122,18 @@ class SharedOrder:
         self._note_lapped(places, site, copied and not unsure)
         self.reader[places] = _NOBODY
 
-    def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
+    def _number_site(self, site: Span) -> int:
         if site not in self.sites:
             self.sites.append(site)
-        self.lapped[places] = np.where(self.unread[places] & copied, 1 + self.sites.index(site), 0)
+        return self.sites.index(site)
+
+    def _find_loop_end(self, read: Span, store: Span) -> Span:
+        """Return the end of the innermost loop that leads from a read to a store before it, else the store."""
+        around = [loop for loop in self.loops if loop[0] <= store[0] < read[0] < loop[1]]
+        return (around[-1][1] - 1, around[-1][1]) if around else store
+
+    def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
+        self.lapped[places] = np.where(self.unread[places] & copied, 1 + self._number_site(site), 0)
         self.unread[places] = True
 
     def read_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool) -> None:
@@ -151,6 +162,7 @@ class SharedOrder:
         self.used |= bool(copied.any())
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
         self._note_readers(places, warp)
+        self.read_site[places] = self._number_site(site)
 
     def _note_readers(self, places: Ints, warp: Ints) -> None:
         """Record which warps have read bytes since the last barrier."""
