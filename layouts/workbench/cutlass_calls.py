@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.values import Pointer
+from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 
 _COPY = re.compile(
     r"\bSM(?:90|1\d\d)_TMA_(?P<pair>2SM_)?(?P<verb>LOAD|STORE|REDUCE_ADD)(?P<cast>_MULTICAST)?_(?P<rank>[1-5])D::copy\b"
@@ -43,7 +44,7 @@ def classify_cutlass_call(call: BodilessCall) -> str | None:
     head = call.term.head
     if head in _EXPECTS or head == "set_barrier_transaction_bytes":
         return "expect"
-    if _COPY.search(call.term.text) or (head == "copy" and ".with(" in str(call.term.arguments[:1])):
+    if _match_copy(call) or (head == "copy" and ".with(" in str(call.term.arguments[:1])):
         return "bulk"
     if head in _QUIET or (head in _METHODS and _is_barrier(call)):
         return ""
@@ -52,33 +53,60 @@ def classify_cutlass_call(call: BodilessCall) -> str | None:
 
 def is_atom_store(call: BodilessCall) -> bool:
     """Return whether a call copies shared memory to global memory."""
-    match = _COPY.search(call.term.text)
+    match = _match_copy(call)
     return match is not None and match["verb"] != "LOAD"
+
+
+def _match_copy(call: BodilessCall) -> re.Match[str] | None:
+    """Match a copy of a TMA atom, also through an alias or std::conditional_t of its type."""
+    kind = dict(call.term.named).get("::")
+    if call.term.head != "copy" or not isinstance(kind, ResolvedType):
+        return _COPY.search(call.term.text)
+    chosen: object = kind.name
+    if kind.name.endswith("conditional_t") and len(kind.arguments) == 3:
+        condition = get_integer(kind.arguments[0])
+        known = condition.known if condition is not None else None
+        chosen = "" if known is None else kind.arguments[1 if known else 2]
+    return _COPY.search(f"{chosen}::copy")
 
 
 def _is_barrier(call: BodilessCall) -> bool:
     """Return whether a method is one of a barrier."""
+    owner = _find_object(call)
+    kind = owner.element if isinstance(owner, Pointer) else getattr(owner, "kind", None)
+    return (kind is not None and "Barrier" in kind.name) or "Barrier::" in call.term.text
+
+
+def _find_object(call: BodilessCall) -> Pointer | OpaqueValue | None:
+    """Return the object of a method, or a pointer to it."""
     owner = dict(call.term.named).get("self")
-    kind = getattr(getattr(getattr(owner, "pointer", None), "element", None), "name", "")
-    return "Barrier" in kind or "Barrier::" in call.term.text
+    owner = getattr(owner, "pointer", owner)
+    return owner if isinstance(owner, Pointer | OpaqueValue) else None
 
 
 def find_barrier(call: BodilessCall) -> object:
     """Return the barrier of an expect: the object of a method, else the first argument."""
-    owner = dict(call.term.named).get("self")
-    pointer = getattr(owner, "pointer", None)
-    return pointer if isinstance(pointer, Pointer) else call.term.arguments[0] if call.term.arguments else None
+    owner = _find_object(call)
+    if owner is not None:
+        return owner if isinstance(owner, Pointer) else owner.text
+    return call.term.arguments[0] if call.term.arguments else None
+
+
+def name_barrier(value: object) -> object:
+    """Return a barrier, by its name if it is a variable whose address is unknown: auto& full = *barriers[i];"""
+    place = value.place if isinstance(value, Address) else None
+    return place.name if isinstance(place, Cell) and place.name else value
 
 
 def find_bytes_argument(call: BodilessCall) -> int | None:
     """Return the number of the argument with the bytes of an expect; None if it is one of another CTA's barrier."""
-    method = isinstance(getattr(dict(call.term.named).get("self"), "pointer", None), Pointer)
+    method = _find_object(call) is not None
     return int(not method) if len(call.term.arguments) == 2 - method else None
 
 
 def read_atom_call(call: BodilessCall) -> TmaAtomCall | None:
     """Read the arguments of a TMA atom that loads; None for another call."""
-    match = _COPY.search(call.term.text)
+    match = _match_copy(call)
     if match is None or match["verb"] != "LOAD":
         return None
     count, rank, multicast = len(call.term.arguments), int(match["rank"]), bool(match["cast"])

@@ -20,7 +20,8 @@ _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.
 _HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
-    " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
+    " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined"
+    " constexpr consteval".split()
 )
 _LAUNCH = re.compile(r"(?:\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?)?<<<([^;{}]*?)>>>")
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")

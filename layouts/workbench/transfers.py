@@ -24,6 +24,7 @@ from lanescope.workbench.cutlass_calls import (
     count_receivers,
     find_barrier,
     find_bytes_argument,
+    name_barrier,
     read_atom_call,
 )
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
@@ -305,7 +306,7 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
     return TileCopy(
         event,
         _strip_address(known),
-        _get_name(arguments[atom.barrier]),
+        _get_name(name_barrier(arguments[atom.barrier])),
         names,
         tuple(get_integer(arguments[n]) for n in atom.coordinates),
         written=tuple(span or call.term.span for span in spans),
