@@ -96,8 +96,14 @@ class _KernelOrder:
                     "accumulator_unset",
                     f"{holder.name} is not set before the first wgmma, whose scale-d is 1: D = A·B + D adds to"
                     f" registers that nothing has written. Set {holder.name} to 0, or give scale-d 0 the first time.",
-                    holder.at,
+                    self._find_start(holder, products),
                 )
+
+    def _find_start(self, holder: Accumulator, products: Sequence[KernelEvent]) -> Span:
+        """Return the declaration of accumulators if one call multiplies all of them, else their first product."""
+        places = {other.at for event in products if (other := self._find_holder(event)) and other.key == holder.key}
+        at = self.blank.rfind(holder.name, 0, holder.declared)
+        return (at, at + len(holder.name)) if len(places) == 1 and at >= 0 else holder.at
 
     def _is_named_later(self, holder: Accumulator, products: Sequence[KernelEvent]) -> bool:
         """Return whether code after a wgmma uses its accumulators, other than in wgmma."""

@@ -159,7 +159,8 @@ def _find_stray_copy(
         and copy.barrier.split(" ")[0] == array
         and _count_bytes(copy, maps) == lacking
     ]
-    return beside[0] if len(beside) == 1 and array.isidentifier() else None
+    named = all(part.isidentifier() for part in array.split("."))
+    return beside[0] if len(beside) == 1 and named else None
 
 
 def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
