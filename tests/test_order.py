@@ -162,6 +162,26 @@ def test_a_launch_whose_limit_nothing_raises() -> None:
     assert not list_findings(plant((raised, ""), ("STAGES = 4;", "STAGES = 1;"), (BYTES, "const int bytes = 24584;")))
 
 
+@pytest.mark.parametrize("size", ["cfg::SMEM", "Traits<64>::kSmem", "sizeof(Storage)", "bytes"])
+def test_a_launch_whose_size_the_language_gives(size: str) -> None:
+    text = f"""
+namespace cfg {{ constexpr int STAGES = 4, SMEM = STAGES * 256 * 64 * 2; }}
+struct Storage {{ short a[4][128 * 64]; short b[4][128 * 64]; }};
+template <int ROWS> struct Traits {{ static constexpr int kSmem = ROWS * 1024; }};
+__global__ void __launch_bounds__(128) first(const short* a) {{ extern __shared__ short smem[]; }}
+__global__ void second(const short* a) {{ extern __shared__ short smem[]; }}
+void run(const short* a) {{
+  cudaFuncSetAttribute(second, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage));
+  const size_t bytes = sizeof(Storage) + 1024;
+  second<<<1, 128, sizeof(Storage)>>>(a);
+  first<<<1, 128, {size}>>>(a);
+}}
+"""
+    assert list_findings(text) == [("shared_memory_over", f"first<<<1, 128, {size}>>>(a);")]
+    assert not list_findings(text.replace("Attribute(second,", "Attribute(first,").replace("second<<<", "other<<<"))
+    assert not list_findings(text.replace("void run(const short* a) {", "void run(const short* a) {\n  allow(first);"))
+
+
 # libcu++, and structs of parameters as public kernels have them -------------------------------------------------------
 
 LIBRARY = plant(

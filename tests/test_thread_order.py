@@ -78,7 +78,7 @@ def test_right_kernels_are_followed(text: str) -> None:
             "barrier_missing",
             "ldm_x4(a, smem_addr(&As[",
         ),
-        (PADDED, "    }\n    __syncthreads();\n  }", "    }\n  }", "refill_early", "*reinterpret_cast<uint4*>(&As["),
+        (PADDED, "    }\n    __syncthreads();\n  }", "    }\n  }", "refill_early", "}"),
         (SWIZZLED, 'asm volatile("cp.async.wait_all;");', "", "copy_wait_missing", "__syncthreads();"),
         (SWIZZLED, "wait_all", "wait_group 0", "copy_commit_missing", "ldm_x4(a, smem_addr(as"),
     ],

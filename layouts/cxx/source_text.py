@@ -10,6 +10,14 @@ MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
+KERNEL_WORDS = frozenset(("__global__", "CUTLASS_GLOBAL"))  # CUTLASS's macro, cutlass/detail/helper_macros.hpp
+
+
+def is_kernel_head(text: str) -> bool:
+    """Return whether a declaration, or a text, has a word that makes a function a kernel."""
+    return any(word in text for word in KERNEL_WORDS)
+
+
 def strip_comments(text: str) -> str:
     """Return a text with one blank in place of each comment.
 

@@ -19,6 +19,7 @@ from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.excerpt import extract_code
 from lanescope.reader.unknown_instructions import find_unknown_instructions
@@ -210,14 +211,15 @@ def _check_threads(
     text, choices = source.text, source.choices
     if not _needs_thread_run(text, descriptors):
         return FragmentReport(), [], []
-    fragments, late = _check_fragments(text, choices)
+    launches = source.code.launches if source.code is not None else ()
+    fragments, late = _check_fragments(text, choices, launches)
     judged = assign_fragment_blame(
-        fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices)[0]
+        fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]
     )
     found = [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     if found or late:  # which bytes are read is not right, or not known
         return fragments, found, late
-    ordered = check_thread_order(text, list_given_macros(choices))
+    ordered = check_thread_order(text, list_given_macros(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     return replace(fragments, kernels=kernels), list(map(_make_pitfall_finding, ordered.mistakes)), late
 
@@ -290,10 +292,12 @@ def list_given_macros(choices: Mapping[str, str]) -> dict[str, str]:
     return {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
 
 
-def _check_fragments(text: str, choices: Mapping[str, str]) -> tuple[FragmentReport, list[OpenPoint]]:
+def _check_fragments(
+    text: str, choices: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
+) -> tuple[FragmentReport, list[OpenPoint]]:
     """Check the tiles that threads fill; also return an open point if time ran out."""
     try:
-        return check_thread_tiles(text, list_given_macros(choices)), []
+        return check_thread_tiles(text, list_given_macros(choices), launches), []
     except OverdueError as error:
         at = error.place or 0
         late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
@@ -19,7 +20,11 @@ from lanescope.workbench.unread_slices import (
     measure_advance,
 )
 
-TITLES = {"k_coordinate_fixed": "The K coordinate of a copy does not move"}
+TITLES = {
+    "coordinates_exchanged": "The coordinates of a copy are exchanged",
+    "k_coordinate_fixed": "The K coordinate of a copy does not move",
+    "k_coordinate_step": "The K coordinate of a copy moves by another amount than the tile has",
+}
 _LEAST_TURNS = 3
 _Turn = frozenset[tuple[str, ...]]
 
@@ -35,6 +40,23 @@ class _LoopCopies:
         """Return whether every turn copies from the same coordinates."""
         places: set[_Turn] = {frozenset(tuple(map(str, c.at)) for c in turn) for turn in self.turns.values()}
         return len(places) == 1 and len(self.turns) >= _LEAST_TURNS and not any(None in c.at for c in self.copies)
+
+    def measure_step(self, tensor_map: TensorMap) -> int | None:
+        """Return by how much the one box of each turn moves along the inner dimension; None if that differs."""
+        places = [{find_inner_place(c, tensor_map) for c in turn} for turn in self.turns.values()]
+        known = [at for turn in places for at in turn if at is not None]
+        steps = {later - earlier for earlier, later in pairwise(known)}
+        return steps.pop() if len(known) == len(places) >= _LEAST_TURNS and len(steps) == 1 else None
+
+    def is_turned(self, tensor_map: TensorMap, step: int) -> bool:
+        """Return whether the second coordinate moves as the first should, which stays the same."""
+        if has_panels(tensor_map) or any(len(c.at) != 2 for c in self.copies):
+            return False
+        firsts = {str(c.at[0]) for c in self.copies}
+        seconds = [[c.at[1].known if c.at[1] is not None else None for c in turn] for turn in self.turns.values()]
+        known = [turn[0] for turn in seconds if len(turn) == 1 and turn[0] is not None]
+        moved = {later - earlier for earlier, later in pairwise(known)}
+        return len(firsts) == 1 and len(known) == len(seconds) >= _LEAST_TURNS and moved == {step}
 
     def advances(self, tensor_map: TensorMap) -> bool:
         """Return whether every iteration copies the next slices along K."""
@@ -68,6 +90,34 @@ def find_fixed_coordinates(
         for name, other in (("a", "b"), ("b", "a")):
             if set(of_loop) == {"a", "b"} and of_loop[name].is_fixed() and of_loop[other].advances(maps[other]):
                 yield _make_pitfall(text, of_loop[name].copies[0], name, maps[name])
+            elif set(of_loop) == {"a", "b"} and of_loop[other].advances(maps[other]):
+                yield from _check_step(text, of_loop[name], of_loop[other], name, maps)
+
+
+def _check_step(
+    text: KernelText, own: _LoopCopies, other: _LoopCopies, name: str, maps: Mapping[str, TensorMap]
+) -> Iterator[Pitfall]:
+    """Yield a copy whose inner coordinate moves by another step than the copies of the other operand."""
+    letter = "B" if name == "a" else "A"
+    right, step = other.measure_step(maps[letter.lower()]), own.measure_step(maps[name])
+    if not right or count_inner(maps[name]) != right:
+        return
+    if step and step != right:
+        copy = own.copies[0]
+        at = text.narrow_event(copy.event, copy.written[0], "") if copy.written else copy.event.at
+        yield Pitfall(
+            "k_coordinate_step",
+            f"Every turn copies the next {right} along K of {letter}, but moves the K coordinate of {name.upper()} by"
+            f" {step}: its box has {right}.",
+            at,
+        )
+    elif own.is_turned(maps[name], right):
+        yield Pitfall(
+            "coordinates_exchanged",
+            f"The coordinate along K of {name.upper()} stays the same, and the one along its rows moves by {right} each"
+            " turn: the innermost coordinate comes first.",
+            own.copies[0].event.at,
+        )
 
 
 def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: TensorMap) -> Pitfall:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import prod
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import SkippedCode
@@ -58,7 +59,7 @@ class PlacedCopy:
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
-    if "__global__" not in text.code.text or not text.maps:
+    if not is_kernel_head(text.code.text) or not text.maps:
         return []
 
     def check(run: KernelRun) -> list[Pitfall]:
@@ -114,6 +115,8 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
                     other, later, away, "what another call fills in the stage before, a box", later.argument
                 )
         away = first.find_distance(later)
+        if away == 0 and staged and _reads_other_stages(reads, evaluate_linear(first.to, known), first.count):
+            yield _make_same_stage_pitfall(later)
         if not away:
             continue
         if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
@@ -127,6 +130,22 @@ def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, co
     if begin is None or begin not in reads or begin + away in reads:
         return False
     return any(begin + count <= read < begin + 8 * count for read in reads)
+
+
+def _reads_other_stages(reads: Collection[int], begin: int | None, count: int) -> bool:
+    """Return whether descriptors read this box, and one behind it in the same stride."""
+    if begin is None or begin not in reads:
+        return False
+    return all(begin + n * count in reads for n in (1, 2))
+
+
+def _make_same_stage_pitfall(copy: PlacedCopy) -> Pitfall:
+    return Pitfall(
+        "copies_overlap",
+        "Every turn copies into the same bytes, on the barrier of another stage, and the stages behind them are read:"
+        " the destination must move with the stage.",
+        copy.argument or copy.event.at,
+    )
 
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:

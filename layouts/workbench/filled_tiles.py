@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
@@ -31,7 +32,7 @@ _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find tiles that are filled or read only in part, or filled with the other operand; each place once."""
-    if "__global__" not in text.code.text or not bench.operands:
+    if not is_kernel_head(text.code.text) or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
     return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes()}.values())

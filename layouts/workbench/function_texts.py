@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lanescope.cxx.source_text import (
     blank_matches,
     find_closing,
+    is_kernel_head,
     list_argument_spans,
     read_statement_head,
     split_arguments,
@@ -19,7 +20,8 @@ _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.
 _HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
-    " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined".split()
+    " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined"
+    " constexpr consteval".split()
 )
 _LAUNCH = re.compile(r"(?:\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?)?<<<([^;{}]*?)>>>")
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
@@ -87,7 +89,7 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
         names = (_find_parameter_name(part) for part in split_arguments(blank[match.end() : closing]))
         head = read_statement_head(blank, match.start())
         body = start, find_closing(blank, start - 1)
-        yield FunctionText(match[1], tuple(names), body, "__global__" in head, _list_templates(head))
+        yield FunctionText(match[1], tuple(names), body, is_kernel_head(head), _list_templates(head))
 
 
 def _list_templates(head: str) -> tuple[str, ...]:

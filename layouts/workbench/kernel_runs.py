@@ -20,6 +20,7 @@ from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
 from lanescope.workbench.blamed_terms import narrow_to_term
+from lanescope.workbench.cutlass_calls import classify_cutlass_call, is_atom_store
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 from lanescope.workbench.results import Span
 
@@ -94,7 +95,7 @@ def is_bulk_store(event: KernelEvent) -> bool:
         return False
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
-    return isinstance(run, BodilessCall) and "shared_to_global" in run.term.head
+    return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,9 @@ def _classify_call(call: BodilessCall, text: str) -> str:
     head, spelled = call.term.head, call.term.text
     if head in _NAMED:
         return _NAMED[head]
+    named = classify_cutlass_call(call)
+    if named is not None:
+        return named
     if _LIBRARY.match(spelled):
         return "bulk" if "bulk" in head and "group" not in head else ""
     if head in ("wait", "arrive", "arrive_and_wait", "init", "native_handle") and "cuda::barrier" in text:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
@@ -32,7 +33,7 @@ TITLES = {
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
-    if "__global__" not in text.code.text or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
+    if not is_kernel_head(text.code.text) or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     return text.check_runs(lambda kernel: _KernelOrder(kernel, text.blank, text.functions).find_mistakes())
 
@@ -95,8 +96,14 @@ class _KernelOrder:
                     "accumulator_unset",
                     f"{holder.name} is not set before the first wgmma, whose scale-d is 1: D = A·B + D adds to"
                     f" registers that nothing has written. Set {holder.name} to 0, or give scale-d 0 the first time.",
-                    holder.at,
+                    self._find_start(holder, products),
                 )
+
+    def _find_start(self, holder: Accumulator, products: Sequence[KernelEvent]) -> Span:
+        """Return the declaration of accumulators if one call multiplies all of them, else their first product."""
+        places = {other.at for event in products if (other := self._find_holder(event)) and other.key == holder.key}
+        at = self.blank.rfind(holder.name, 0, holder.declared)
+        return (at, at + len(holder.name)) if len(places) == 1 and at >= 0 else holder.at
 
     def _is_named_later(self, holder: Accumulator, products: Sequence[KernelEvent]) -> bool:
         """Return whether code after a wgmma uses its accumulators, other than in wgmma."""

@@ -13,6 +13,7 @@ from math import prod
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.sizes import find_element_bits, find_size
+from lanescope.cxx.source_text import find_closing, is_kernel_head
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
@@ -57,13 +58,13 @@ def _get_limit(target: str, static: bool) -> _SharedLimit | None:
 
 def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
     """Find kernels and launches that exceed the shared memory of a target ("" for any)."""
-    if text.code.python or "__global__" not in text.code.text:
+    if text.code.python or not is_kernel_head(text.code.text):
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
     return [
         *(_check_arrays(text.blank, text.functions, arrays) if arrays else ()),
         *(_check_limits(text.code, text.blank, text.functions, limit) if limit else ()),
-        *_check_launches(text.blank, text.functions),
+        *_check_launches(text.code, text.blank, text.functions),
     ]
 
 
@@ -129,17 +130,20 @@ def _check_limits(
             )
 
 
-def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
     """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
-    if _RAISED.search(blank):
-        return
     kernels = {function.name for function in functions if function.kernel}
+    unraised = {name for name in kernels - _find_raised(blank, kernels) if _is_only_launched(blank, name)}
+    found: dict[Span, int] = {}
     for name, arguments in list_launches(blank):
-        if len(arguments) < 3 or name not in kernels or len(re.findall(rf"\b{name}\b", blank)) != 2:
-            continue
-        span = arguments[2]
-        count = compute_number(blank, functions, span)
-        if count is not None and count > STATIC_SHARED_MEMORY:
+        if len(arguments) >= 3 and name in unraised:
+            count = compute_number(blank, functions, arguments[2])
+            found.update({arguments[2]: count} if count is not None else {})
+    for launch in code.launches:
+        if launch.size is not None and launch.name in unraised:
+            found.setdefault(launch.span, launch.size)
+    for span, count in found.items():
+        if count > STATIC_SHARED_MEMORY:
             yield Pitfall(
                 "shared_memory_over",
                 f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
@@ -147,6 +151,27 @@ def _check_launches(blank: str, functions: tuple[FunctionText, ...]) -> Iterator
                 " fails.",
                 span,
             )
+
+
+def _is_only_launched(blank: str, name: str) -> bool:
+    """Return whether a text names a kernel only where it declares or launches it."""
+    form = re.compile(rf"\b{name}\b(?!\s*(?:<[^;{{}}]*>\s*)?<<<)")
+    others = (blank[: match.start()].rstrip() for match in form.finditer(blank))
+    return all(before.endswith(("void", ")")) and not before.endswith("*)") for before in others)
+
+
+def _find_raised(blank: str, kernels: set[str]) -> set[str]:
+    """Return the kernels whose limit may be raised: those that a call which raises one names, else all."""
+    raised: set[str] = set()
+    for match in _RAISED.finditer(blank):
+        called = match[0] != "MaxDynamicSharedMemorySize"
+        past = find_closing(blank, blank.find("(", match.end())) + 1 if called else 0
+        first = find_argument_span(blank, (match.start(), past), 0) if called else None
+        named = set(re.findall(r"[A-Za-z_]\w*", blank[slice(*first)])) & kernels if first is not None else set()
+        if called and not named:
+            return kernels
+        raised |= named
+    return raised if raised or not _RAISED.search(blank) else kernels
 
 
 def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 0) -> int | None:

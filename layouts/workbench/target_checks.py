@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from lanescope.cxx.source_text import COMMENT, blank_matches
+from lanescope.cxx.source_text import COMMENT, blank_matches, is_kernel_head
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog, short_names
 from lanescope.ptx.architectures import explain_missing, find_substitutes, list_targets_with
@@ -110,7 +110,7 @@ def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], 
 
 def _list_kernel_runs(text: str, code: Evaluation | None) -> tuple[AsmRun, ...]:
     """List the asm statements that kernels of a text run."""
-    if code is None or "__global__" not in text:
+    if code is None or not is_kernel_head(text):
         return ()
     kernels = {function.name for function in find_functions(blank_text(text)) if function.kernel}
     return tuple(run for run in code.asm_runs if any(name in kernels for name, _ in run.calls))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source, join_strings
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
@@ -25,7 +26,7 @@ TITLES = {
 
 def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
     """Find missing operations in kernels with tcgen05, each mistake once."""
-    if "tcgen05." not in text.code.text or "__global__" not in text.code.text:
+    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
         return []
     if text.code.overflowed:
         return []  # what comes later is not kept

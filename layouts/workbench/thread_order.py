@@ -7,15 +7,19 @@ a kernel is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.shared_order import OrderMistake
 from lanescope.reader.threads.storage import BASE
+from lanescope.workbench.blamed_numbers import list_local_values
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
 from lanescope.workbench.thread_gaps import list_kernels_by_text
 
 TITLES = {
@@ -31,7 +35,10 @@ _CODES = {
     "wait_short": "copy_wait_short",
     "barrier_missing": "barrier_missing",
     "refill_early": "refill_early",
+    "stored_twice": "stores_overlap",
 }
+_COUNTER = re.compile(r"%\s*\w*(?:stage|buf|slot|depth)", re.I)
+Span = tuple[int, int]
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
 
 
@@ -43,12 +50,14 @@ class OrderReport:
     left: frozenset[str] = frozenset()
 
 
-def check_thread_order(text: str, macros: Mapping[str, str]) -> OrderReport:
+def check_thread_order(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+) -> OrderReport:
     """Check the order in which the kernels of a text access shared memory."""
-    if "__global__" not in text or not _MMA.search(text):
+    if not is_kernel_head(text) or not _MMA.search(text):
         return OrderReport()
     try:
-        branches = list(run_kernels(text, macros, ordered=True))
+        branches = list(run_kernels(text, macros, recorded, ordered=True))
     except LayoutError:
         return OrderReport()
     except OverdueError:
@@ -72,8 +81,26 @@ def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
     for run in runs:
         mistake = run.runner.order.mistake if run.runner.order is not None else None
         if mistake is not None:
-            code = _CODES[mistake.kind]
-            yield (code, mistake.span), Pitfall(code, _describe_mistake(run.function.name, mistake), mistake.span)
+            code, span = _CODES[mistake.kind], mistake.span
+            if mistake.store is not None:
+                blank = blank_text(run.runner.text)
+                counter = _find_counter(blank, find_functions(blank), mistake.store)
+                span = counter if _COUNTER.search(blank[slice(*counter)]) else span
+            yield (code, span), Pitfall(code, _describe_mistake(run.function.name, mistake), span)
+
+
+def _find_counter(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 4) -> Span:
+    """Return the remainder that gives an address its stage, through the variables that it names; else the address."""
+    if "%" in blank[slice(*at)] or not depth:
+        return at
+    function = find_function_at(functions, at[0])
+    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", blank[slice(*at)])) if function is not None else {}
+    for name in names:
+        values = list_local_values(blank, function, name, at) if function is not None else []
+        found = _find_counter(blank, functions, values[0], depth - 1) if len(values) == 1 else at
+        if _COUNTER.search(blank[slice(*found)]):
+            return found
+    return at
 
 
 def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
@@ -93,6 +120,11 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
                 f"This wait lets {groups} of cp.async stay pending, and {kernel} then reads what one of them copies."
                 " Wait for fewer."
             )
+        case "stored_twice":
+            return (
+                f"{kernel} stores other elements in these bytes of shared memory shortly before, and nothing reads them"
+                " between: one of the two places is wrong."
+            )
         case "barrier_missing":
             return (
                 f"{kernel} reads in one warp what another has stored or copied to shared memory, without a barrier"
@@ -100,6 +132,6 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
             )
         case _:
             return (
-                f"This overwrites bytes of shared memory that {kernel} still has to read, or that another warp reads"
-                " before it without a barrier between."
+                f"Here {kernel} overwrites bytes of shared memory that it has still to read, or goes on to overwrite"
+                " what another warp has read, without a barrier between."
             )

@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lanescope.cxx.source_text import is_kernel_head
 from lanescope.errors import LayoutError
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
@@ -83,13 +85,15 @@ class _Verdicts:
     judged: set[object] = field(default_factory=set)
 
 
-def check_thread_tiles(text: str, macros: Mapping[str, str]) -> FragmentReport:
+def check_thread_tiles(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
     kernels = {kernel.name: kernel for kernel in list_kernels_by_text(text)}
-    if not _USES.search(text) or "__global__" not in text:
+    if not _USES.search(text) or not is_kernel_head(text):
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels.values()])
     try:
-        reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros)]
+        reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros, recorded)]
     except LayoutError as error:
         return FragmentReport(
             kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]

@@ -19,6 +19,14 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
 from lanescope.workbench.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span
+from lanescope.workbench.cutlass_calls import (
+    classify_cutlass_call,
+    count_receivers,
+    find_barrier,
+    find_bytes_argument,
+    name_barrier,
+    read_atom_call,
+)
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
@@ -39,7 +47,8 @@ _EXPECT = re.compile(
     rf"mbarrier(?:\.arrive)?\.expect_tx[\w.:]*\s+(?:(?:_|%\w+)\s*,\s*)?\[\s*{_FIELD}\s*\]\s*,\s*{_FIELD}"
 )
 _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
-_ELSEWHERE = re.compile(r"multicast|cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
+_MASK = re.compile(rf"\s*,\s*{_FIELD}")
+_ELSEWHERE = re.compile(r"cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
 _MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
@@ -54,7 +63,7 @@ class TileCopy:
 
     to: its byte address, None if open; barrier: the key of the barrier that counts its bytes; maps: possible names of
     its map; at: its coordinates, innermost first, and where they are written; count: its bytes, None if the map
-    determines them.
+    determines them; times: how many of these boxes each CTA gets, since all CTAs execute a multicast; None if open.
     """
 
     event: KernelEvent
@@ -64,6 +73,7 @@ class TileCopy:
     at: tuple[SymbolicInt | None, ...] = ()
     count: int | None = None
     written: tuple[Span, ...] = ()
+    times: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,7 @@ class ExpectedBytes:
 
 def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
     """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
-    if "expect_tx" not in text.code.text and "arrive_tx" not in text.code.text:
+    if not re.search(r"expect_tx|arrive_tx|expect_transaction|transaction_bytes", text.code.text):
         return []
     return text.check_runs(lambda run: _check_bytes(run, text.maps, text.code.unbounded_variables, text.blank))
 
@@ -115,7 +125,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
     """Return every expect-tx and every copy of a kernel; nothing if one of them is unknown."""
     if not is_known(kernel):
         return [], []
-    expected = [read_expected(event) for event in kernel.events if event.kind == "expect"]
+    expected = [read_expected(event, blank) for event in kernel.events if event.kind == "expect"]
     copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
     return _require_known(expected) or [], _require_known(copies) or []
 
@@ -149,7 +159,8 @@ def _find_stray_copy(
         and copy.barrier.split(" ")[0] == array
         and _count_bytes(copy, maps) == lacking
     ]
-    return beside[0] if len(beside) == 1 and array.isidentifier() else None
+    named = all(part.isidentifier() for part in array.split("."))
+    return beside[0] if len(beside) == 1 and named else None
 
 
 def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
@@ -208,8 +219,8 @@ def _describe_transfer(expected: int, sizes: Sequence[int], brought: int) -> str
 # reading events -------------------------------------------------------------------------------------------------------
 
 
-def read_expected(event: KernelEvent) -> ExpectedBytes | None:
-    """Read an expect-tx: of PTX, or of libcu++."""
+def read_expected(event: KernelEvent, blank: str) -> ExpectedBytes | None:
+    """Read an expect-tx: of PTX, of libcu++ or of CUTLASS. blank: the text without comments."""
     run = event.run
     if event.kind != "expect":
         return None
@@ -220,6 +231,8 @@ def read_expected(event: KernelEvent) -> ExpectedBytes | None:
         barrier, _, _ = find_operand_argument(run, match[1], 0)
         value, span, _ = find_operand_argument(run, match[2], 0)
         return ExpectedBytes(event, _get_name(barrier), value.known if value is not None else None, span)
+    if isinstance(run, BodilessCall) and classify_cutlass_call(run) == "expect":
+        return _read_cutlass_expect(event, run, blank)
     if isinstance(run, BodilessCall) and len(run.term.arguments) > 1:
         barrier_at = 0 if run.term.head != "mbarrier_arrive_expect_tx" else -2
         value = get_integer(run.term.arguments[-1])
@@ -242,7 +255,8 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
             at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
             names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans)
+            times = _count_multicast(run, text, tensor.end())
+            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
         if plain is not None:
             to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
             count = find_operand_number(run, plain[3])
@@ -250,6 +264,8 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
                 event, _strip_address(to), _get_name(barrier), frozenset(), (), -1 if count is None else count
             )
         return None
+    if isinstance(run, BodilessCall) and classify_cutlass_call(run) == "bulk":
+        return _read_cutlass_copy(event, run, blank)
     if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
         known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
@@ -259,6 +275,44 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
             event, _strip_address(known), _get_name(barrier), names, tuple(get_integer(place) for place in places)
         )
     return None
+
+
+def _count_multicast(run: AsmRun, text: str, past: int) -> int | None:
+    """Return how many boxes each CTA gets of a copy of PTX. past: the end of its barrier operand."""
+    if ".multicast" not in text:
+        return 1
+    match = _MASK.match(text, past)
+    mask = find_operand_number(run, match[1]) if match else None
+    return mask.bit_count() if mask is not None and mask > 0 else None
+
+
+def _read_cutlass_expect(event: KernelEvent, call: BodilessCall, blank: str) -> ExpectedBytes:
+    at = find_bytes_argument(call)
+    value = get_integer(call.term.arguments[at]) if at is not None else None
+    span = find_argument_span(blank, call.term.span, at) if at is not None else None
+    return ExpectedBytes(
+        event, _get_name(find_barrier(call)), value.known if value is not None else None, span or call.term.span
+    )
+
+
+def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> TileCopy:
+    atom, arguments = read_atom_call(call), call.term.arguments
+    if atom is None or atom.paired:
+        return TileCopy(event, None, "", frozenset(), (), -1)
+    to = arguments[atom.to]
+    known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
+    written = find_argument_span(blank, call.term.span, 0)
+    names = _list_value_names(arguments[0]) | (_list_words(blank, written) if written is not None else set())
+    spans = [find_argument_span(blank, call.term.span, n) for n in atom.coordinates]
+    return TileCopy(
+        event,
+        _strip_address(known),
+        _get_name(name_barrier(arguments[atom.barrier])),
+        names,
+        tuple(get_integer(arguments[n]) for n in atom.coordinates),
+        written=tuple(span or call.term.span for span in spans),
+        times=1 if atom.mask is None else count_receivers(arguments[atom.mask]),
+    )
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
@@ -284,7 +338,7 @@ def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
     sizes = [size for size in tensor_map.box if size is not None]
     if not sizes or len(sizes) < len(tensor_map.box) or len(sizes) != len(copy.at):
         return None
-    return prod(sizes) * tensor_map.element_bits // 8
+    return None if copy.times is None else copy.times * prod(sizes) * tensor_map.element_bits // 8
 
 
 def _list_names(run: AsmRun, argument: str) -> frozenset[str]:

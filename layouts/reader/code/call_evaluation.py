@@ -13,7 +13,7 @@ from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.constness import find_constness, find_pointee_constness
 from lanescope.reader.code.instances import make_argument_key
-from lanescope.reader.code.launches import note_unread_call
+from lanescope.reader.code.launches import note_launch, note_unread_call
 from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
@@ -63,6 +63,8 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
         return call_python(ev, call)
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(call.target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
+    if len(node.launch) > 1 and isinstance(call.target, FunctionSet):
+        note_launch(ev, node, call.target, scope)
     return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(node, scope)))
 
 

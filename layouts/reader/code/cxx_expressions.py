@@ -121,7 +121,8 @@ class ExpressionLowering(TypeLowering):
             target = callee.path[-1][1][0]
             pointer = callee.last == "reinterpret_cast"
             return tree.Cast(type_from_expression(target), arguments[0], pointer, span=self.get_span(node))
-        return tree.Call(callee, arguments, span=self.get_span(node))
+        launch = next((self._lower_arguments(c) for c in node.named_children if c.type == "kernel_call_syntax"), ())
+        return tree.Call(callee, arguments, launch=launch, span=self.get_span(node))
 
     def _lower_member(self, node: tree_sitter.Node) -> tree.Expression:
         field = node.child_by_field_name("field")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lanescope.cxx.source_text import list_macros
+from lanescope.cxx.source_text import KERNEL_WORDS, is_kernel_head, list_macros
 from lanescope.reader.code import tree
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -40,7 +40,7 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     Each comes with its class and the scope of its namespace. Functions that lead to nothing checked are omitted.
     """
     functions = drop_unused(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
-    fields, macros = set(_list_bit_field_structs(body, text)), _list_asm_macros(text)
+    fields, macros = set(_list_bit_field_structs(body, text)), _list_working_macros(text)
     unrestricted = ev.asks_every_instruction
     if not (ev.python or fields or has_work(functions, text, unrestricted)):
         return [], []
@@ -72,15 +72,15 @@ def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset
 
 def _list_host_spans(functions: Sequence[Entry], text: str) -> Iterator[Span]:
     """Yield the spans of functions that run on the host; none if the text has no kernel."""
-    device = {"__device__", "__global__"}
+    device = {"__device__", *KERNEL_WORDS}
     device |= {name for name, body in list_macros(text) if not device.isdisjoint(WORDS.findall(body))}
     heads = [(f.span, WORDS.findall(text[slice(*f.span)].partition("{")[0])) for f, _, _ in functions]
-    if any("__global__" in head for _, head in heads):
+    if any(not KERNEL_WORDS.isdisjoint(head) for _, head in heads):
         yield from (span for span, head in heads if device.isdisjoint(head))
 
 
 def _is_kernel(function: tree.Function, text: str) -> bool:
-    return "__global__" in text[slice(*function.span)].partition("{")[0]
+    return is_kernel_head(text[slice(*function.span)].partition("{")[0])
 
 
 def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry], uninstantiated: set[int]) -> bool:
@@ -117,10 +117,10 @@ def _list_bit_field_structs(body: tuple[tree.Statement, ...], text: str) -> Iter
             yield from _list_bit_field_structs(statement.body, text)
 
 
-def _list_asm_macros(text: str) -> set[str]:
-    """List the macros that expand to inline assembly, directly or through other macros."""
+def _list_working_macros(text: str) -> set[str]:
+    """List the macros that expand to inline assembly or to a launch, directly or through other macros."""
     bodies = dict(list_macros(text))
-    macros = {name for name, body in bodies.items() if _ASM.search(body)}
+    macros = {name for name, body in bodies.items() if _ASM.search(body) or "<<<" in body}
     while added := {name for name, body in bodies.items() if name not in macros and macros & set(WORDS.findall(body))}:
         macros |= added
     return macros

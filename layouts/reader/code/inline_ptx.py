@@ -24,6 +24,7 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b
 _LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
 _REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
+_OPCODE = re.compile(r"(\.?[a-z][\w.:%]*)(?: |(?=[{\[])|$)(.*)", re.S)
 _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uU]?")
 
 
@@ -120,9 +121,10 @@ def parse_statement(text: str) -> Statement | None:
     if declared := _REGISTERS.fullmatch(text):
         return _parse_register_declaration(declared)
     guard = _GUARD.match(text)
-    opcode, _, rest = text[guard.end() if guard else 0 :].partition(" ")
-    if not re.fullmatch(r"\.?[a-z][\w.:%]*", opcode) or rest.count("{") != rest.count("}"):
+    found = _OPCODE.match(text, guard.end() if guard else 0)
+    if found is None or found[2].count("{") != found[2].count("}"):
         return None
+    opcode, rest = found[1], found[2]
     operands = tuple(operand.strip() for operand in split_arguments(rest))
     return PtxInstruction(opcode, operands, (normalize_register(guard[2]), bool(guard[1])) if guard else None)
 

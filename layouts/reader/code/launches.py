@@ -14,7 +14,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.overloads import CallArgument
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tree_statements import Instantiation
@@ -38,6 +40,8 @@ _FORWARDING = {
     "launch_kernel_on_cluster": (1, 2),
 }  # index of the kernel and of its first argument
 _BY_ADDRESS = {"cudaLaunchKernel": (0, 3), "cudaLaunchCooperativeKernel": (0, 3), "cudaLaunchKernelExC": (1, 2)}
+OPEN = "lanescope_open"  # a template argument that is not known
+MOST_LAUNCHES = 200
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERS = count()
@@ -63,6 +67,39 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     elif (key := _make_launch_key(kernel, arguments)) not in ev.launched:
         ev.launched.add(key)
         ev.call_function(kernel, arguments, {}, call.node.span, None)
+
+
+def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope) -> None:
+    """Record a launch by <<<grid, block, bytes>>>."""
+    block, *rest = (ev.evaluate_expression(part, scope) for part in node.launch[1:3])
+    size = get_integer(rest[0]) if rest and rest[0] is not None else None
+    record = KernelLaunchRecord(
+        target.functions[0].name,
+        tuple(_format_template(value) for value in target.templates or ()),
+        _find_block(block),
+        size.known if size is not None else None,
+        node.launch[min(2, len(node.launch) - 1)].span,
+    )
+    if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
+        ev.launches.append(record)
+
+
+def _format_template(value: Any) -> str:
+    """Format a template argument as C++; OPEN if it is unknown."""
+    if isinstance(value, SymbolicInt):
+        return OPEN if value.known is None else str(value.known)
+    if not isinstance(value, ResolvedType) or value.pointers or value.dims or not value.name:
+        return OPEN
+    inner = ", ".join(map(_format_template, value.arguments))
+    return f"{value.name}<{inner}>" if inner and "<" not in value.name else value.name
+
+
+def _find_block(value: Any) -> tuple[int, ...] | None:
+    """Return the dimensions of a number or a dim3; None if one is unknown."""
+    items = [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else [value]
+    known = [item.known if isinstance(item, SymbolicInt) else None for item in items]
+    dims = tuple(size for size in known if size is not None)
+    return dims if dims and len(dims) == len(items) <= 3 else None
 
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:

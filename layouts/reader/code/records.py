@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 from lanescope.cxx.sizes import find_size
 from lanescope.reader.code import tree
 from lanescope.reader.code.bit_field_formats import find_format_of_fields
+from lanescope.reader.code.header_names import OPAQUE_BYTES
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.lifetimes import can_take_own_class
 from lanescope.reader.code.scopes import NameScope
 from lanescope.reader.code.struct_layout import (
+    ALIGNED,
     BitMember,
     MeasuredMember,
     RecordMeasures,
+    find_member_alignment,
+    has_plain_alignments,
     measure_members,
     place_members,
 )
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 MOST_MEMBERS = 128
-_ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
 
 def lay_out_record(ev: Evaluator, record: RecordType) -> RecordType:
@@ -263,16 +266,18 @@ def merge_declarations(functions: list[tree.Function]) -> tuple[tree.Function, .
     return tuple(declarations.values())
 
 
-def _find_alignment(ev: Evaluator, record: RecordType) -> int | None:
-    """Return the alignment in bits that alignas requests; 0 without alignas, None if unknown."""
+def _find_alignment(ev: Evaluator, record: RecordType, inside: bool = True) -> int | None:
+    """Return the alignment in bits that alignas requests; 0 without alignas, None if unknown. inside: whether it is
+    unknown if a member has one.
+    """
     assert record.decl is not None
     text = ev.text[slice(*record.decl.span)]
     head = text.partition("{")[0]
     before = ev.text[max(record.decl.span[0] - 40, 0) : record.decl.span[0]].rpartition(";")[2]
-    match = _ALIGNED.search(head) or _ALIGNED.search(before) or _ALIGNED.search(text.rpartition("}")[2])
-    inside = _ALIGNED.search(text) or re.search(r"#\s*pragma\s+pack", ev.text)
+    match = ALIGNED.search(head) or ALIGNED.search(before) or ALIGNED.search(text.rpartition("}")[2])
+    unknown = (inside and ALIGNED.search(text)) or re.search(r"#\s*pragma\s+pack", ev.text)
     if match is None:
-        return None if inside else 0
+        return None if unknown else 0
     return int(match[1]) * 8 if match[1] and match[1].strip().isdigit() else None
 
 
@@ -352,7 +357,8 @@ def _count_items(kind: ResolvedType) -> int | None:
 def measure_record(ev: Evaluator, record: RecordType, depth: int = 0) -> RecordMeasures:
     """Measure a struct as gcc lays it out; unknown with bit fields, virtual functions or bases."""
     decl = record.decl
-    alignment = _find_alignment(ev, record) if decl is not None and record.scope.parent is not ev.prelude else 0
+    own = decl is not None and record.scope.parent is not ev.prelude
+    alignment = _find_alignment(ev, record, inside=False) if own else 0
     derived = record.polymorphic or record.bases or record.library
     if decl is None or derived or alignment is None or depth > 8 or _has_inner_alignment(ev, record):
         return RecordMeasures()
@@ -361,11 +367,10 @@ def measure_record(ev: Evaluator, record: RecordType, depth: int = 0) -> RecordM
 
 
 def _has_inner_alignment(ev: Evaluator, record: RecordType) -> bool:
-    """Return whether a member has an alignment specifier."""
+    """Return whether a member is packed, or has an alignment that is not a number."""
     assert record.decl is not None
-    if record.scope.parent is ev.prelude:
-        return False
-    return _ALIGNED.search(ev.text[slice(*record.decl.span)].partition("{")[2]) is not None
+    own = record.scope.parent is not ev.prelude
+    return own and not has_plain_alignments(ev.text[slice(*record.decl.span)].partition("{")[2])
 
 
 def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration, depth: int) -> MeasuredMember | None:
@@ -384,6 +389,8 @@ def _measure_member(ev: Evaluator, record: RecordType, member: tree.Declaration,
         size = size * dim.known if size is not None and dim.known else None
     if size is None or align is None or member.bits is not None:
         return None
+    if record.scope.parent is not ev.prelude:
+        align = max(align, find_member_alignment(ev.text, member.span, member.name))
     return MeasuredMember(member.name, size, align, inside)
 
 
@@ -393,5 +400,8 @@ def _measure_simple(kind: ResolvedType) -> tuple[int | None, int | None]:
         return 8, 8
     if kind.integer is not None:
         return kind.integer.size, kind.integer.size
+    opaque = OPAQUE_BYTES.get(kind.name.rpartition("::")[2]) if kind.bits else None
+    if opaque is not None:
+        return opaque, 64 if opaque == 128 else min(opaque & -opaque, 8)  # CUtensorMap has 64
     known = find_size(kind.name) if not kind.arguments else None
     return (known.bytes, known.align) if known is not None else (None, None)

@@ -43,6 +43,20 @@ class MemoryStore:
     order: int
 
 
+@dataclass(frozen=True, slots=True)
+class KernelLaunchRecord:
+    """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place.
+
+    Unknown values are None, unknown template arguments the name `launches.OPEN`.
+    """
+
+    name: str
+    templates: tuple[str, ...]
+    block: tuple[int, ...] | None
+    size: int | None
+    span: Span
+
+
 def record_skipped(ev: Evaluator, span: Span) -> None:
     """Record skipped code."""
     if len(ev.skipped) < MOST_SKIPPED:

@@ -5,12 +5,16 @@ This is arithmetic on sizes; records.py finds the members and their types.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lanescope.bits import round_up
 from lanescope.cxx.integers import IntegerType
+from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.values import RecordField, RecordType
+
+ALIGNED = re.compile(r"(?:alignas|__align__|aligned)\s*\(+\s*([^()]*)\)|(\bpack(?:ed)?\b)")
 
 MOST_BITS = 1 << 12
 
@@ -57,6 +61,17 @@ class MeasuredMember:
     size: int
     align: int
     inside: Mapping[str, int]
+
+
+def has_plain_alignments(members: str) -> bool:
+    """Return whether every alignment in the text of a struct's members is a number, and none is packed."""
+    return all(not match[2] and match[1].strip().isdecimal() for match in ALIGNED.finditer(members))
+
+
+def find_member_alignment(text: str, span: tuple[int, int], name: str) -> int:
+    """Return the bytes that alignas before a member's name requests, 1 without it."""
+    head = read_statement_head(text, span[0]) + text[slice(*span)].partition(name)[0]
+    return max((int(match[1]) for match in ALIGNED.finditer(head) if match[1]), default=1)
 
 
 def place_members(

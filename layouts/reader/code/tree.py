@@ -114,6 +114,7 @@ class Call(Expression):
     function: Expression
     arguments: tuple[Expression, ...]
     named: tuple[tuple[str, Expression], ...] = ()
+    launch: tuple[Expression, ...] = ()  # what stands in <<<…>>>
 
 
 @dataclass(frozen=True, slots=True)

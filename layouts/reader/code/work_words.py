@@ -1,8 +1,8 @@
 """Find the functions that matter for checks by evaluation.
 
 They multiply through descriptors, build one, encode a tensor map, copy through one, raise the limit of shared memory,
-or lead to such a function. Kernels with mma.sync, wmma and ldmatrix do not: `lanescope.reader.threads` runs them for
-all threads.
+launch a kernel, or lead to such a function. Kernels with mma.sync, wmma and ldmatrix do not:
+`lanescope.reader.threads` runs them for all threads.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
 WORDS = re.compile(r"[A-Za-z_]\w*")
 # Words of which every macro for such work has one.
 _MACRO_WORK = (
-    r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)matrix_(?![ab]\b)|tcgen05|tensor_?map|make_tma|bulk|bitfield"
-    r"|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
+    r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)(?<!load_)(?<!store_)matrix_(?![ab]\b)|tcgen05"
+    r"|tensor_?map|make_tma|bulk|bitfield|<<<|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
     r"|SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
 )
 # Shifts to LBO and to SBO: a text without both builds no descriptor with shifts alone.

@@ -291,7 +291,7 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
         return
     known = isinstance(source, Pointer) and source.space == "global"
     data = run.load_global(source.array, source.offset, count) if known else make_open_data(run.threads, count)
-    run.store_shared(target, data, code.get_site(operands[0]), copied=True)
+    run.store_shared(target, data, code.get_site(operands[0]), True, code.get_site(operands[0], first=True))
 
 
 def _parse_shape(opcode: str) -> tuple[int, int]:

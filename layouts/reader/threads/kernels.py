@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.calling import make_argument
 from lanescope.reader.threads.names import evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
@@ -21,6 +22,7 @@ from lanescope.reader.threads.program import (
     list_launches,
     list_local_constants,
     list_size_macros,
+    make_launches,
     parse_expression,
     parse_program,
 )
@@ -47,20 +49,29 @@ class KernelRun:
     open: tuple[str, ...] = ()
 
 
-def run_kernels(text: str, macros: Mapping[str, str], ordered: bool = False) -> Iterator[list[KernelRun]]:
+def run_kernels(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = (), ordered: bool = False
+) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
-    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; ordered: follow the order
+    macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
+    evaluation of the text has reached; ordered: follow the order
     of accesses to shared memory, for known sizes of matrices, to the first mistake.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, values):
-        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", ordered))
+        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", recorded, ordered=ordered))
 
 
 def _run_program(
-    text: str, body: Sequence[tree.Statement], choices: Mapping[str, str], block: str, ordered: bool
+    text: str,
+    body: Sequence[tree.Statement],
+    choices: Mapping[str, str],
+    block: str,
+    recorded: Sequence[KernelLaunchRecord],
+    *,
+    ordered: bool,
 ) -> Iterator[KernelRun]:
     scope = Scope()
     for name, value in {**list_size_macros(text), **choices}.items():
@@ -75,7 +86,8 @@ def _run_program(
                 why = f"the text has more than {MOST_KERNELS} kernels"
                 yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
             elif is_kernel(text, function):
-                launches = list_launches(text, body, function.name) or [KernelLaunch((), "", None)]
+                launches = list(make_launches(recorded, function.name)) or list_launches(text, body, function.name)
+                launches = launches or [KernelLaunch((), "", None)]
                 launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
                 seen: set[Any] = set()
                 for launch in launches:
@@ -97,7 +109,7 @@ def _run_launch(
 ) -> KernelRun | None:
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
     enclosing = Scope(globals_)
-    for statement in list_local_constants(launch.around):
+    for statement in list_local_constants(launch.around, launch.at):
         enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
     inner = Scope(globals_)
     for n, parameter in enumerate(function.templates):

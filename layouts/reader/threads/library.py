@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code import tree
-from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, as_array, convert_number, make_number
+from lanescope.reader.threads.numbers import (
+    LONG,
+    ULONG,
+    ThreadNumber,
+    apply_operator,
+    as_array,
+    convert_number,
+    make_number,
+)
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
+from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import load_place
 
 if TYPE_CHECKING:
@@ -76,11 +85,23 @@ def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
 
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     parts = [run.evaluate(argument, scope) for argument in node.arguments]
+    if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber) for part in parts):
+        return _make_vector(find_builtin(name.removeprefix("make_")), parts)
     if not parts or not all(isinstance(part, DataBytes) for part in parts):
         return None
     if "floats2" in name:
         parts = [part.resize_element(2) for part in parts]
     return join_data(parts) if len({part.size for part in parts}) == 1 else None
+
+
+def _make_vector(kind: SizedType | None, parts: list[Any]) -> Pointer | None:
+    """Return a vector of numbers, as the place that holds it."""
+    if kind is None or not kind.vector:
+        return None
+    memory = LocalMemory()
+    for n, part in enumerate(parts):
+        memory.write_value(n * kind.vector, kind.vector, part, None)
+    return Pointer("local", memory, make_number(0, LONG), kind)
 
 
 def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lanescope.cxx.source_text import list_macros, split_arguments, split_list, strip_comments
+from lanescope.cxx.source_text import is_kernel_head, list_macros, split_arguments, split_list, strip_comments
 from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.source import make_plain_source
-from lanescope.reader.code.tree_statements import Block
+from lanescope.reader.code.tree_statements import Block, If, Loop
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
@@ -61,11 +63,12 @@ class LaterValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
-    """A launch: template arguments, the block-size expression, and the scope of the launching function."""
+    """A launch: template arguments, the block-size expression, the launching function, and the place in it."""
 
     templates: tuple[tree.Expression, ...]
     block: str
     around: tree.Function | None
+    at: int = 0
 
 
 def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
@@ -111,7 +114,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 def is_kernel(text: str, function: tree.Function) -> bool:
     """Return whether a function of the text is a kernel."""
-    return "__global__" in read_head(text, function)
+    return is_kernel_head(read_head(text, function))
 
 
 def read_head(text: str, function: tree.Function) -> str:
@@ -165,8 +168,20 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
         if opened:
             parts = split_operands(text[past + opened.end() :].split(">>>", 1)[0])
             block = parts[1] if len(parts) > 1 else ""
-        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing))
+        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start()))
     return found[:MOST_LAUNCHES]
+
+
+def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterator[KernelLaunch]:
+    """Yield the launches of a kernel that an evaluation has reached with a known block; those that leave no template
+    argument open first.
+    """
+    known = [launch for launch in recorded if launch.name == kernel and launch.block is not None]
+    known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
+    for launch in known[:MOST_LAUNCHES]:
+        yield KernelLaunch(
+            _parse_arguments(", ".join(launch.templates)), f"dim3({', '.join(map(str, launch.block or ()))})", None
+        )
 
 
 def split_operands(text: str) -> list[str]:
@@ -208,16 +223,17 @@ def _parse_arguments(text: str) -> tuple[tree.Expression, ...]:
     return ()
 
 
-def list_local_constants(function: tree.Function | None) -> list[tree.Declaration | tree.Alias]:
-    """List the constants and aliases in the body of a function that launches a kernel."""
-    body = function.body if function is not None else None
-    if isinstance(body, tree.DeferredBody):
-        body = body.make()
+def list_local_constants(function: tree.Function | None, at: int) -> list[tree.Declaration | tree.Alias]:
+    """List the constants and aliases in the blocks around a place in a function that launches a kernel."""
     found: list[tree.Declaration | tree.Alias] = []
-    waiting = [body] if body is not None else []
+    waiting: list[Any] = [function.body] if function is not None else []
     for part in waiting:
-        if isinstance(part, Block):
+        if isinstance(part, tree.DeferredBody):
+            waiting.append(part.make())
+        elif isinstance(part, Block):
             waiting += part.body
-        elif isinstance(part, tree.Declaration | tree.Alias):
+        elif isinstance(part, If | Loop) and part.span[0] <= at < part.span[1]:
+            waiting += [part.yes, part.no] if isinstance(part, If) else [part.body]
+        elif isinstance(part, tree.Declaration | tree.Alias) and (at == 0 or part.span[0] < at):
             found.append(part)
     return found

@@ -23,6 +23,7 @@ from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.shared_order import SharedOrder
 from lanescope.reader.threads.storage import (
+    SHARED_BYTES,
     DataBytes,
     LoadRecord,
     Mask,
@@ -87,8 +88,13 @@ class KernelRunner:
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         return evaluating.evaluate_expression(self, expression, scope)
 
-    def store_shared(self, address: Any, data: DataBytes, site: Span, copied: bool = False) -> None:
-        """Store data at addresses of shared memory, as far as these are known. copied: by cp.async."""
+    def store_shared(
+        self, address: Any, data: DataBytes, site: Span, copied: bool = False, step: Span | None = None
+    ) -> None:
+        """Store data at addresses of shared memory, as far as these are known.
+
+        copied: by cp.async; step: where the address is moved, if that is elsewhere than the site.
+        """
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
@@ -97,8 +103,23 @@ class KernelRunner:
             self.stores.append(site)
         self._find_clash(places, data, site)
         if self.order is not None:
+            self._find_second_store(places, data, step or site)
             self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
+
+    def _find_second_store(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
+        """Report a store of elements of global memory over others that nothing has read."""
+        lanes = np.flatnonzero(self.mask)
+        first = places[lanes]
+        if self.order is None or self.assumed or not lanes.size or first.min() < 0 or first.max() >= SHARED_BYTES:
+            return
+        old = self.shared.record[first]
+        unread = self.order.find_unread(first) & (old > 1) & (data.record[lanes, 0] > 1)
+        for lane, place in zip(lanes[unread][:1], first[unread][:1], strict=True):
+            shared, cell = self.shared, slice(int(place), int(place) + 1)
+            before = DataBytes(*(part[None, cell] for part in (shared.record, shared.thread, shared.byte)))
+            if self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
+                self.order.report_second_store(site)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
@@ -266,6 +287,8 @@ class KernelRunner:
         active, after, opened, turns = mask, self.everyone & False, 0, 0
         late = loop.late
         self.turns.append(0)
+        if self.order is not None:
+            self.order.loops.append((loop.span, 0))
         while True:
             inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
             if inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
@@ -286,8 +309,12 @@ class KernelRunner:
                 self.evaluate(loop.step, scope)
             turns += 1
             self.turns[-1] = turns
+            if self.order is not None:
+                self.order.loops[-1] = loop.span, turns
         self.turns.pop()
         frame.loops.pop()
+        if self.order is not None:
+            self.order.loops.pop()
         return after | flags[0]
 
     def _run_switch(self, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:

@@ -23,13 +23,16 @@ _PLAIN = -1  # group of a store that is not asynchronous
 class OrderMistake:
     """A read or a store that is too early.
 
-    kind: commit_missing, wait_missing, wait_short, barrier_missing or refill_early; span: where the operation has to
-    be inserted or changed; pending: the groups that the last wait may leave.
+    kind: stored_twice, commit_missing, wait_missing, wait_short, barrier_missing or
+    refill_early; span: where the operation has to
+    be inserted or changed; pending: the groups that the last wait may leave; store: what may store to the wrong
+    stage.
     """
 
     kind: str
     span: Span
     pending: int | None = None
+    store: Span | None = None
 
 
 class OrderMistakeFound(Exception):  # noqa: N818  (ends a run, and is no error)
@@ -65,12 +68,14 @@ class SharedOrder:
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
+        self.read_site = np.zeros(SHARED_BYTES, np.int64)
+        self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
         self.checked = 0  # reads of what is known to be stored
         self.mistake: OrderMistake | None = None
 
-    def _report(self, kind: str, span: Span, pending: int | None = None) -> None:
-        self.mistake = OrderMistake(kind, span, pending)
+    def _report(self, kind: str, span: Span, pending: int | None = None, store: Span | None = None) -> None:
+        self.mistake = OrderMistake(kind, span, pending, store)
         raise OrderMistakeFound
 
     # barriers and groups
@@ -110,8 +115,11 @@ class SharedOrder:
         if not unsure:
             warp = lanes[:, None] // 32
             readers = self.reader[places]
-            if ((self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)).any():
-                self._report("refill_early", site)
+            early = (self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)
+            if early.any():
+                place = self._find_loop_end(self.sites[self.read_site[places][early][0]], site)
+                first = bool(self.loops) and not self.loops[-1][1]  # no barrier at the loop's end would help
+                self._report("refill_early", place, store=site if first else None)
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
         self.group[places] = self.committed[owner] if copied else _PLAIN
@@ -119,11 +127,27 @@ class SharedOrder:
         self._note_lapped(places, site, copied and not unsure)
         self.reader[places] = _NOBODY
 
-    def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
+    def _number_site(self, site: Span) -> int:
         if site not in self.sites:
             self.sites.append(site)
-        self.lapped[places] = np.where(self.unread[places] & copied, 1 + self.sites.index(site), 0)
+        return self.sites.index(site)
+
+    def _find_loop_end(self, read: Span, store: Span) -> Span:
+        """Return the end of the innermost loop that leads from a read to a store before it, else the store."""
+        around = [loop for loop, _ in self.loops if loop[0] <= store[0] < read[0] < loop[1]]
+        return (around[-1][1] - 1, around[-1][1]) if around else store
+
+    def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
+        self.lapped[places] = np.where(self.unread[places] & copied, 1 + self._number_site(site), 0)
         self.unread[places] = True
+
+    def find_unread(self, places: Ints) -> Mask:
+        """Return which bytes were stored after the last barrier and are not read since."""
+        return self.unread[places] & (self.stored[places] == self.barriers) & (self.writer[places] != _NOBODY)
+
+    def report_second_store(self, site: Span) -> None:
+        """End the run at a store over other elements that nothing has read."""
+        self._report("stored_twice", site)
 
     def read_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool) -> None:
         """Follow a read of each thread."""
@@ -139,7 +163,7 @@ class SharedOrder:
             if pending.any():
                 lapped = int(self.lapped[places][pending].max())
                 if lapped:
-                    self._report("refill_early", self.sites[lapped - 1])
+                    self._report("refill_early", self.sites[lapped - 1], store=self.sites[lapped - 1])
                 self._report_pending(int(group[pending].min()), int(owner[pending][0]), site)
         seen = np.where(copied, self.lost | (group < self.visible[owner]), self.stored[places] < self.barriers)
         other = known & (writer // 32 != lanes[:, None] // 32)
@@ -151,6 +175,7 @@ class SharedOrder:
         self.used |= bool(copied.any())
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
         self._note_readers(places, warp)
+        self.read_site[places] = self._number_site(site)
 
     def _note_readers(self, places: Ints, warp: Ints) -> None:
         """Record which warps have read bytes since the last barrier."""

@@ -60,7 +60,7 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     if offset is None:
         memory.forget_values()
         return
-    if kind.scope is not None:
+    if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
         _copy_struct(run, place, value, offset)
         return
     memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
