@@ -20,6 +20,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.uncompiled import blank_uncompiled_code
 from lanescope.reader.excerpt import extract_code
 from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
@@ -43,7 +44,13 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.conditional_checks import check_conditions
 from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts
-from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.contents import (
+    HEADERS_KEY,
+    WORK_KEY,
+    evaluate_with_choices,
+    format_headers,
+    list_given_macros,
+)
 from lanescope.workbench.cute_reads import (
     CuteFragment,
     describe_assumed_type,
@@ -147,11 +154,12 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
 
     The threads of its kernels are run last, since the time may run out there.
     """
+    text = blank_uncompiled_code(text, list_given_macros(choices))
     source = _evaluate_text(text, choices, target)
     bench, guesses, code = source.bench, source.guesses, source.code
     findings, open_ = _find_mistakes(source)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
-    lacking, unsure = find_missing_instructions(text, code, target, choices)
+    lacking, unsure = find_missing_instructions(text, code, target)
     findings += map(_make_pitfall_finding, lacking)
     open_ += assumed_starts
     open_ += (OpenPoint(message, span) for message, span in unsure)
