@@ -64,7 +64,7 @@ def list_lines(text: str) -> list[int]:
     [
         'asm volatile("wgmma.comit_group.sync.aligned;\\n" ::: "memory");',
         'asm volatile("mmma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1}, {%2};" :: "r"(a));',
-        'asm("{\\n\\t.reg .pred p;\\n\\t" "LAB_WAIT:\\n\\t" "mbarrier.try_wiat.parity.b64 p, [%0], %1;\\n\\t}" :: "r"(a));',
+        'asm("{\\n\\t.reg .pred p;\\n\\t" "LAB_WAIT:\\n\\t" "mbarrier.try_wiat.b64 p, [%0], %1; }" :: "r"(a));',
         'asm volatile("fence.proxi.async;");',
         '__asm__ __volatile__("@p cp.asnc.bulk.commit_group;");',
         'asm volatile(R"({ ldmatix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1]; })" : "=r"(r) : "r"(a));',
