@@ -42,6 +42,7 @@ from lanescope.workbench import (
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
+from lanescope.workbench.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.conditional_checks import check_conditions
 from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts
 from lanescope.workbench.contents import (
@@ -119,9 +120,14 @@ def check_text(
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    return check_conditions(
+    headers = tuple(headers)
+    report = check_conditions(
         text, make_choices(choices, headers, target), lambda chosen: _check_chosen(text, chosen, target)
     )
+    if headers:  # every file is balanced by itself: see find_unbalanced_conditions
+        return report
+    unbalanced = map(_make_pitfall_finding, find_unbalanced_conditions(text))
+    return replace(report, findings=(*unbalanced, *report.findings))
 
 
 @dataclass(frozen=True, slots=True)

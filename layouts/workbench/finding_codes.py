@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    condition_balance,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
@@ -40,6 +41,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **cute_reads.TITLES,
     **cute_copies.TITLES,
     **target_checks.TITLES,
+    **condition_balance.TITLES,
     **tile_starts.TITLES,
     **tiled_mma_checks.TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",
