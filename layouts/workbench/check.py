@@ -29,6 +29,7 @@ from lanescope.workbench import (
     copy_bounds,
     copy_overlaps,
     cute_copies,
+    cute_names,
     exchanged_products,
     filled_tiles,
     order,
@@ -166,9 +167,10 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings, open_ = _find_mistakes(source)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
     lacking, unsure = find_missing_instructions(text, code, target)
-    findings += map(_make_pitfall_finding, lacking)
+    unknown, doubted = cute_names.check_names(text)
+    findings += map(_make_pitfall_finding, (*lacking, *unknown))
     open_ += assumed_starts
-    open_ += (OpenPoint(message, span) for message, span in unsure)
+    open_ += (OpenPoint(message, span) for message, span in (*unsure, *doubted))
     open_ += list_unread_descriptors(bench, source.builders)
     open_ += find_unfinished(code)
     doubts = _list_doubts(bench, source.builders)

@@ -6,7 +6,7 @@ Headers of C++, CUDA and known libraries define only macros with names of their 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lanescope.reader.code.predefined import is_reserved_macro
 
@@ -31,6 +31,14 @@ _LIBRARIES = tuple(
     )
 )
 _COMPILER = "the compiler"
+
+
+def list_unread_includes(text: str) -> Iterator[str]:
+    """List the included files that are neither in a text nor headers of C++, CUDA or a known library."""
+    for match in _INCLUDE.finditer(text):
+        name = match[1] or match[2]
+        if not _STANDARD.fullmatch(name) and not any(headers.match(name) for headers, _ in _LIBRARIES):
+            yield name
 
 
 def find_possible_definers(text: str, macros: Iterable[str]) -> dict[str, str]:
