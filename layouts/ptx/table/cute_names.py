@@ -15,14 +15,14 @@ _FLOAT8 = tuple("".join(pair) for pair in product(("E4M3", "E5M2"), repeat=2))
 _INTEGERS = tuple("".join(pair) for pair in product(("S8", "U8"), repeat=2))
 _NARROW = tuple("".join(pair) for pair in product(("S4", "U4"), repeat=2))
 # K, sizes of N, types and endings of the atoms of wgmma
-_GROUP_ROWS = (
+_GROUP_ROWS: tuple[tuple[int, tuple[int, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     (16, _ANY_N, ("F16F16F16", "F32F16F16", "F32BF16BF16"), ("",)),
     (8, _ANY_N, ("F32TF32TF32",), ("_TN",)),
     (32, _ANY_N, tuple(d + types for d in ("F16", "F32") for types in _FLOAT8), ("_TN",)),
     (32, _INTEGER_N, tuple(f"S32{types}" for types in _INTEGERS), ("_TN", "_TN_SATURATE")),
 )
 # architecture, shape, types and endings of the atoms of mma.sync
-_WARP_ROWS = (
+_WARP_ROWS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("SM70", "8x8x4", ("F16F16F16F16", "F32F16F16F32"), ("_TN", "_NT", "_NN", "_TT")),
     ("SM75", "16x8x8", ("F16F16F16F16", "F32F16F16F32"), ("_TN",)),
     ("SM75", "8x8x16", ("S32S8S8S32",), ("_TN",)),
@@ -119,8 +119,8 @@ ENUMERATORS = {  # (namespace, enumeration) → its enumerators
 def list_complete_names() -> frozenset[str]:
     """List the atoms of SM70 to SM90; those of namespaces SM90 and GMMA begin with MMA_, sparse ones with GMMA_."""
     names = list(_OTHERS)
-    for k, sizes, types, endings in _GROUP_ROWS:
-        for n, kinds, source, ending in product(sizes, types, ("SS", "RS"), endings):
+    for k, sizes, group_types, group_endings in _GROUP_ROWS:
+        for n, kinds, source, ending in product(sizes, group_types, ("SS", "RS"), group_endings):
             rest = f"{kinds}_{source}{ending}"
             names += (f"SM90_64x{n}x{k}_{rest}", f"MMA_64x{n}x{k}_{rest}", f"GMMA_64x{n}x{2 * k}_{rest}")
     for arch, shape, types, endings in _WARP_ROWS:
