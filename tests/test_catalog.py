@@ -110,6 +110,37 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
 
 
 @for_each(
+    ("text", "why"),
+    [
+        ("mma.m16n8k16.row.col.f32.f17.f16.f32", "type 'f17' of A does not exist (allowed here: f16)"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f17", "type 'f17' of C does not exist (allowed here: f32)"),
+        ("mma.m16n8k32.row.col.s32.s9.u8.s32", "type 's9' of A does not exist (allowed here: s8, u8)"),
+        ("mma.m16n8k32.row.col.f32.e4m3.e6m2.f32", "type 'e6m2' of B does not exist (allowed here: e4m3, e5m2)"),
+        ("mma.sp.m16n8k32.row.col.f32.f17.f16.f32", "type 'f17' of A does not exist (allowed here: f16)"),
+        ("wgmma.mma_async.m64n8k16.f17.f16.f16", "type 'f17' of D does not exist (allowed here: f16, f32)"),
+        ("wgmma.mma_async.m64n8k16.f64.f16.f16", "type 'f64' of D is not legal here (allowed: f16, f32)"),
+        ("wmma.load.a.row.m16n16k16.shared.f17", "type 'f17' does not exist (allowed here: bf16, f16, s8, u8)"),
+        ("ldmatrix.m8n8.x4.shared.b17", "type 'b17' does not exist (allowed here: b16)"),
+        ("mma.m16n8k16.row.cool.f32.f16.f16.f32", "layout 'cool' does not exist (allowed here: col)"),
+        ("mma.sync.alined.m16n8k16.row.col.f32.f16.f16.f32", "word 'alined' does not exist (allowed here: aligned)"),
+        (
+            "mma.m16n8k16.row.col.f32.f16.bf16.f32",
+            "types 'f32.f16.bf16.f32' are not legal here (allowed: f16 as the type of B or bf16 as the type of A)",
+        ),
+        (
+            "wgmma.mma_async.m64n12k16.f32.f17.f16",
+            "type 'f17' of A does not exist (allowed here: f16); shape 'm64n12k16' is not legal here: N is 12"
+            " (allowed: multiples of 8 from 8 to 256)",
+        ),
+    ],
+)
+def test_a_refusal_blames_the_wrong_word_and_lists_what_may_take_its_place(text: str, why: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert caught.value.message == f"No instruction '{text}': {why}."
+
+
+@for_each(
     ("text", "why", "nearest"),
     [
         (

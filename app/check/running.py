@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 from lanescope.workbench import check as engine
 from lanescope.workbench import check_report
+from lanescope.workbench.condition_balance import UNBALANCED, find_unbalanced_conditions
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.gaps import UNSAID
 from lanescope.workbench.open_names import can_be_given
@@ -33,6 +34,7 @@ from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed
 REPAIRING = 0.4  # part of a file's time after which no repairs are tried: whether a read is wrong comes first
+_PRINTED = (".txt", ".py", ".pyi")  # files whose lines with # may be no directives
 UNREAD = "unread"  # why nothing of a file was verified: it was not read
 TOO_LONG = "The file is read without its includes: with them the text is too long."
 
@@ -123,7 +125,14 @@ def _build_report(source: SourceText, result: check_report.CheckReport, target: 
             kernels=len(kernels),
             kernel_gaps=dict(Counter(gap for _, gap in kernels if gap)),
         ),
-        tuple(_build_finding(source, finding) for finding in result.findings),
+        (
+            *_find_unbalanced_files(source),
+            *(
+                _build_finding(source, finding)
+                for finding in result.findings
+                if finding.code != UNBALANCED or not source.name.endswith(_PRINTED)
+            ),
+        ),
         (
             *(
                 OpenQuestion(message=item.message, place=source.locate(item.span), needs=list(item.needs))
@@ -157,6 +166,14 @@ def _make_unread(source: SourceText, why: str, at: int | None) -> SourceReport:
         kernel_gaps={},
     )
     return SourceReport(checked, (), (OpenQuestion(message=why, place=place, needs=[]),))
+
+
+def _find_unbalanced_files(source: SourceText) -> Iterator[CheckFinding]:
+    """Yield the unbalanced conditions of each file that a joined text is made of."""
+    for name, text in {piece.name: piece.file_text for piece in source.pieces}.items():
+        for pitfall in find_unbalanced_conditions(text) if not name.endswith(_PRINTED) else ():
+            finding = check_report.CheckFinding(pitfall.code, pitfall.message, pitfall.span)
+            yield _build_finding(SourceText(name, text), finding)
 
 
 def _build_finding(source: SourceText, finding: check_report.CheckFinding) -> CheckFinding:

@@ -13,6 +13,7 @@ from lanescope import inputs
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import STATE_SPACES, OpcodeSyntax, parse_sizes
+from lanescope.ptx.wrong_words import explain_types, replace_unknown_words
 
 MOST_SPELLED = 200  # of the candidates nearest by their parts, how many are compared by spelling
 # The cost of a change in each part: a caller can change a shape more easily than the types of the data.
@@ -112,8 +113,9 @@ def make_refusal(opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction],
     spaces = [m for m in syntax.modifiers if m in STATE_SPACES]
     syntax = replace(syntax, modifiers=tuple(m for m in syntax.modifiers if m not in spaces))
     bare = [i.in_space("") for i in rows]
+    syntax, reasons = replace_unknown_words(opcode, syntax, bare)
     near = find_nearest(syntax, bare)
-    reasons = [*_explain_parts(syntax, bare, near), *_explain_space(".".join(spaces), near[0].family.spaces)]
+    reasons += [*_explain_parts(syntax, bare, near), *_explain_space(".".join(spaces), near[0].family.spaces)]
     listed = {i.ptx: row for i, row in zip(bare, rows, strict=True)}
     return _make_unknown_error(opcode, "; ".join(reasons), _filter_spaces((listed[i.ptx] for i in near), spaces[:1]))
 
@@ -128,21 +130,25 @@ def _explain_parts(syntax: OpcodeSyntax, rows: Sequence[Instruction], near: Sequ
     together = missing if len(missing) > 1 else []
     for part in different:
         if part not in together:
-            yield _explain_part(part, _format_part(part, syntax), _list_allowed(part, closest, rows))
+            fitting = _list_fitting(part, closest, rows)
+            allowed = _drop_repeats(_format_part(part, i.syntax) or "none" for i in fitting)
+            yield _explain_part(part, syntax, fitting, allowed)
     if together:
         yield f"{inputs.join_words(together)} are missing"
 
 
-def _list_allowed(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction]) -> list[str]:
-    """Return the values that a part may have if all other parts are those of the closest syntax."""
+def _list_fitting(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction]) -> list[Instruction]:
+    """Return the instructions whose other parts are those of the closest syntax."""
     other_parts = [name for name in _PARTS if name != part]
-    fitting = (i.syntax for i in rows if all(_is_same_part(name, closest, i.syntax) for name in other_parts))
-    return _drop_repeats(_format_part(part, values) or "none" for values in fitting)
+    return [i for i in rows if all(_is_same_part(name, closest, i.syntax) for name in other_parts)]
 
 
-def _explain_part(part: str, text: str, allowed: list[str]) -> str:
+def _explain_part(part: str, syntax: OpcodeSyntax, fitting: Sequence[Instruction], allowed: list[str]) -> str:
     """Return a sentence on one wrong part of a syntax and its allowed values."""
+    text = _format_part(part, syntax)
     if part == "shape" and text and (sentence := _describe_wrong_size(text, allowed)):
+        return sentence
+    if part == "types" and len(syntax.types) > 1 and (sentence := explain_types(syntax.types, fitting)):
         return sentence
     label, missing = _LABELS[part]
     if part == "types" and "." in text:

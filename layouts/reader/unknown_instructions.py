@@ -1,4 +1,4 @@
-"""Find matrix instructions, in PTX or asm statements, that PTX lacks: misspelled, or with a wrong shape or type.
+"""Find instructions, in PTX or asm statements, that PTX lacks: misspelled, or of a matrix with a wrong shape or type.
 
 Only complete opcodes are judged. Opcodes completed by a macro, a format string or an operand are skipped, and so are
 those that do not begin a PTX statement, as in a comment or a printed line.
@@ -14,6 +14,7 @@ from itertools import islice
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.misspelt_opcodes import explain_misspelling
 
 MOST = 32  # reported per text: each is compared with all instructions
 _HOLE = "\0"  # placeholder for a macro in a template
@@ -27,6 +28,9 @@ _ESCAPE = re.compile(r"\\(.)", re.S)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _OPCODE = re.compile(
     r"(?:^|[;{}\n]|@!?%{0,2}\w+\s)\s*(?P<opcode>(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*\w)(?=\s+[{\[%])", re.M
+)
+_STATEMENT = re.compile(
+    r"(?:^|[;{}\n]|@!?%{0,2}\w+\s|(?<!:):(?!:))\s*(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)(?=\s*(?:;|\Z)|\s+[^\s=:\0])", re.M
 )
 _OTHERS = re.compile(r"wgmma\.(?:fence|commit_group|wait_group)\b")  # of wgmma, which are not in the tables
 
@@ -52,13 +56,19 @@ def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
 def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
     for template, places in _list_templates(text):
         template = _COMMENT.sub(lambda match: " " * len(match[0]), template)
+        judged: set[int] = set()
         for match in _OPCODE.finditer(template):
             opcode = match["opcode"]
             if _OTHERS.match(opcode) or short_names.find_instruction(opcode) is not None:
                 continue
             span = places[match.start("opcode")], places[match.end("opcode") - 1] + 1
             if message := _explain(opcode):
+                judged.add(match.start("opcode"))
                 yield UnknownInstruction(message, span)
+        for match in _STATEMENT.finditer(template):
+            first, past = match.span("opcode")
+            if first not in judged and (message := explain_misspelling(match["opcode"])):
+                yield UnknownInstruction(message, (places[first], places[past - 1] + 1))
 
 
 def _list_templates(text: str) -> Iterator[tuple[str, Sequence[int]]]:

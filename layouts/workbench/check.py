@@ -21,6 +21,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.uncompiled import blank_uncompiled_code
 from lanescope.reader.excerpt import extract_code
 from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
@@ -29,6 +30,7 @@ from lanescope.workbench import (
     copy_bounds,
     copy_overlaps,
     cute_copies,
+    cute_names,
     exchanged_products,
     filled_tiles,
     order,
@@ -42,9 +44,16 @@ from lanescope.workbench import (
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
+from lanescope.workbench.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.conditional_checks import check_conditions
 from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts
-from lanescope.workbench.contents import HEADERS_KEY, WORK_KEY, evaluate_with_choices, format_headers
+from lanescope.workbench.contents import (
+    HEADERS_KEY,
+    WORK_KEY,
+    evaluate_with_choices,
+    format_headers,
+    list_given_macros,
+)
 from lanescope.workbench.cute_reads import (
     CuteFragment,
     describe_assumed_type,
@@ -114,9 +123,14 @@ def check_text(
     >>> check_text("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    return check_conditions(
+    headers = tuple(headers)
+    report = check_conditions(
         text, make_choices(choices, headers, target), lambda chosen: _check_chosen(text, chosen, target)
     )
+    if headers:  # every file is balanced by itself: see find_unbalanced_conditions
+        return report
+    unbalanced = map(_make_pitfall_finding, find_unbalanced_conditions(text))
+    return replace(report, findings=(*unbalanced, *report.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +163,16 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
 
     The threads of its kernels are run last, since the time may run out there.
     """
+    text = blank_uncompiled_code(text, list_given_macros(choices))
     source = _evaluate_text(text, choices, target)
     bench, guesses, code = source.bench, source.guesses, source.code
     findings, open_ = _find_mistakes(source)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
-    lacking, unsure = find_missing_instructions(text, code, target, choices)
-    findings += map(_make_pitfall_finding, lacking)
+    lacking, unsure = find_missing_instructions(text, code, target)
+    unknown, doubted = cute_names.check_names(text)
+    findings += map(_make_pitfall_finding, (*lacking, *unknown))
     open_ += assumed_starts
-    open_ += (OpenPoint(message, span) for message, span in unsure)
+    open_ += (OpenPoint(message, span) for message, span in (*unsure, *doubted))
     open_ += list_unread_descriptors(bench, source.builders)
     open_ += find_unfinished(code)
     doubts = _list_doubts(bench, source.builders)

@@ -1,94 +1,149 @@
 """Check a text whose #if directives test undefined macros, as nvcc compiles it: without them.
 
-Reads verified there are reported as verified "with DEBUG undefined". A mistake is a finding only if every variant has
-it: the variant with the macro defined is checked as well, with several macros all variants together. The same holds for
-code that is compiled only if a macro is defined.
+Reads verified there are reported as verified "with DEBUG undefined", and a mistake there is a finding. If a file that
+is not found, or the compiler, may define a macro, a mistake is a finding only if the variant with it has it as well.
+A mistake that only another variant has is an open point with the definition that compiles it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from lanescope.deadline import is_late
+from lanescope.deadline import OverdueError, check_deadline, end_when, is_late
 from lanescope.inputs import join_words
 from lanescope.reader.code.predefined import NOT_DEFINED
-from lanescope.reader.code.undecided_macros import VariantSources, list_undecided_macros, parse_variants
+from lanescope.reader.code.uncompiled import blank_uncompiled_code
+from lanescope.reader.code.undecided_macros import (
+    VariantSources,
+    list_default_macros,
+    list_definitions,
+    list_undecided_macros,
+    parse_variants,
+)
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
-from lanescope.workbench.contents import parse_headers
+from lanescope.workbench.contents import list_given_macros, parse_headers
 from lanescope.workbench.gaps import CheckedDescriptor
+from lanescope.workbench.missing_includes import describe_definer, find_possible_definers
 from lanescope.workbench.results import Span
 
 _MACRO = "macro."
 _TELLING = re.compile(r"mma|desc|cuTensorMap|ldmatrix|cp\.async|CUtensorMap|tcgen05|__shared__", re.I)
 Check = Callable[[Mapping[str, str]], CheckReport]
+_Variants = list[tuple[Mapping[str, str], CheckReport]]  # definitions of macros, with the report
+
+
+@dataclass(frozen=True, slots=True)
+class _ConditionalText:
+    """A text with undecided macros. macros: given values; nested: macros that only code behind undecided ones tests;
+    definers: what may define an undecided macro after all.
+    """
+
+    text: str
+    choices: Mapping[str, str]
+    macros: Mapping[str, str]
+    undecided: Mapping[str, bool]
+    nested: Collection[str]
+    sources: VariantSources
+    definers: Mapping[str, str]
+    check: Check
+
+    def check_with(self, defined: Mapping[str, str]) -> CheckReport:
+        """Check the text with these macros, and the other undecided ones undefined."""
+        return self.check(
+            _define(self.choices, {**dict.fromkeys((*self.undecided, *self.nested), NOT_DEFINED), **defined})
+        )
 
 
 def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> CheckReport:
-    """Check a text with its undecided macros undefined, and in its other variants as far as a result needs them."""
-    macros = {key.removeprefix(_MACRO): value for key, value in choices.items() if key.startswith(_MACRO)}
+    """Check a text with its undecided macros undefined, and in its other variants as far as time allows."""
+    macros = list_given_macros(choices)
     undecided = list_undecided_macros(text, macros)
-    if not undecided:
+    defaults = list_default_macros(text, macros)
+    if not (undecided or defaults):
         return check(choices)
     sources = parse_variants(text, macros, undecided)
+    if sources.refused:  # nvcc compiles nothing without the macros
+        return check(choices)
+    default = blank_uncompiled_code(text, {**macros, **dict.fromkeys(undecided, NOT_DEFINED)})
+    definers = find_possible_definers(default, undecided)
+    nested = list_undecided_macros(text, {**macros, **dict.fromkeys(undecided, "1")}).keys() if undecided else ()
+    source = _ConditionalText(text, choices, macros, undecided, nested, sources, definers, check)
+    plain = source.check_with({})
     elsewhere = any(map(sources.needs_macros, _list_telling_places(text, choices)))
     merged = check(choices) if elsewhere else None
-    plain = check(_define(choices, dict.fromkeys(undecided, NOT_DEFINED)))
-    if merged is not None:
-        other, certain = merged, _confirm_merged(sources, choices, undecided, merged, plain, check)
-    elif plain.findings:
-        other, certain = _confirm_plain(choices, undecided, plain, check)
-    else:
-        return _note_condition(text, plain, undecided)
-    best = _choose_report(plain, other, undecided)
+    variants, complete = _check_variants(source, list_definitions(text, macros, [*undecided, *nested], defaults))
+    certain = _list_certain(source, plain, variants, complete)
+    best = plain if merged is None else _choose_report(plain, merged, undecided)
     report = replace(best, findings=tuple(certain))
-    if best is plain:
+    if best is plain and undecided:
         report = _note_condition(text, report, undecided)
-    return _open_findings(report, _list_others(plain.findings, certain), tuple(undecided))
+    report = _open_findings(report, _list_others(plain.findings, certain), source)
+    return _note_variants(report, plain, merged, variants, source)
 
 
-def _confirm_plain(
-    choices: Mapping[str, str], undecided: Mapping[str, bool], plain: CheckReport, check: Check
-) -> tuple[CheckReport, list[CheckFinding]]:
-    """Return (the report of the other variants, the findings of the plain variant that they have as well)."""
-    if is_late():  # a mistake that is not confirmed in time is a note
-        return plain, []
-    if len(undecided) == 1 and all(undecided.values()):
-        return plain, _list_common(plain.findings, check(_define(choices, dict.fromkeys(undecided, "1"))).findings)
-    other = check(choices)
-    return other, _list_common(plain.findings, other.findings)
+def _check_variants(source: _ConditionalText, definitions: Iterable[Mapping[str, str]]) -> tuple[_Variants, bool]:
+    """Check variants as long as it is not late; also return whether all are checked."""
+    variants: _Variants = []
+    try:
+        for defined in definitions:
+            if is_late():
+                return variants, False
+            with end_when(is_late):
+                variants.append((defined, source.check_with(defined)))
+    except OverdueError:
+        check_deadline()  # of the caller
+        return variants, False
+    return variants, True
 
 
-def _confirm_merged(
-    sources: VariantSources,
-    choices: Mapping[str, str],
-    undecided: Iterable[str],
-    merged: CheckReport,
-    plain: CheckReport,
-    check: Check,
-) -> list[CheckFinding]:
-    """List the findings of all variants together that the plain variant has as well, or whose code it lacks."""
-    certain = _list_common(merged.findings, plain.findings)
-    certain += [
-        finding
-        for finding in _list_others(merged.findings, certain)
-        if any(sources.needs_macros(span[0]) for span in _list_places(finding))
-    ]
-    unconfirmed = _list_others(plain.findings, certain)
-    if unconfirmed and not is_late():  # the order of instructions is checked within one variant only
-        certain += _list_common(unconfirmed, check(_define(choices, dict.fromkeys(undecided, "1"))).findings)
+def _list_certain(
+    source: _ConditionalText, plain: CheckReport, variants: _Variants, complete: bool
+) -> Sequence[CheckFinding]:
+    """List the findings of the default that no macro removes which something unknown may define."""
+    if not source.definers or not plain.findings:
+        return plain.findings
+    if not complete or is_late():
+        return []
+    doubted = [report for defined, report in variants if source.definers.keys() & defined.keys()]
+    certain: Sequence[CheckFinding] = plain.findings
+    for report in doubted or [source.check_with(dict.fromkeys(source.definers, "1"))]:
+        certain = _list_common(certain, report.findings)
     return certain
 
 
-def _open_findings(report: CheckReport, rest: Sequence[CheckFinding], names: tuple[str, ...]) -> CheckReport:
+def _open_findings(report: CheckReport, rest: Sequence[CheckFinding], source: _ConditionalText) -> CheckReport:
     """Add unconfirmed findings to a report as open points, and clear the verdicts of their descriptors."""
+    names = tuple(source.definers)
     head = f"With {join_words(list(names))} undefined"
-    points = [OpenPoint(f"{head}: {finding.message}", finding.span, names) for finding in rest]
+    why = describe_definer(next(iter(source.definers.values()), ""), join_words(list(names)))
+    points = [OpenPoint(f"{head}: {finding.message} {why}", finding.span, names) for finding in rest]
     places = [span for finding in rest if finding.reads for span in _list_places(finding)]
     gap = f"depends on {', '.join(names)}"
     checked = tuple(_open_descriptor(descriptor, places, gap) for descriptor in report.checked)
     return replace(report, open=(*report.open, *points), checked=checked)
+
+
+def _note_variants(
+    report: CheckReport, plain: CheckReport, merged: CheckReport | None, variants: _Variants, source: _ConditionalText
+) -> CheckReport:
+    """Add the mistakes that only other variants have as open points, with the definitions that compile them."""
+    known = [*plain.findings]
+    points = []
+    for defined, variant in variants:
+        options = join_words(
+            [f"-D {name}" if value == "1" else f"-D {name}={value}" for name, value in defined.items()]
+        )
+        others = _list_others(variant.findings, known)
+        points += [OpenPoint(f"With {options}: {finding.message}", finding.span, tuple(defined)) for finding in others]
+        known += others
+    names = tuple(source.undecided)
+    for finding in _list_others(merged.findings if merged else (), known):
+        if any(source.sources.needs_macros(span[0]) for span in _list_places(finding)):
+            head = f"Where {join_words(list(names))} {'are' if len(names) > 1 else 'is'} defined"
+            points.append(OpenPoint(f"{head}: {finding.message}", finding.span, names))
+    return replace(report, open=(*report.open, *points))
 
 
 def _list_places(finding: CheckFinding) -> list[Span]:

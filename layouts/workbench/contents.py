@@ -49,6 +49,11 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     )
 
 
+def list_given_macros(choices: Mapping[str, str]) -> dict[str, str]:
+    """List the values given for macros; members and qualified names, which no directive tests, are left out."""
+    return {name: value for name, value in _parse_macros(choices) if name.isidentifier()}
+
+
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
     """Evaluate a text's code with values for macros and open names; None if a checked text has no relevant word."""
     if WORK_KEY in choices and not may_have_work(source):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    condition_balance,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
     cute_copies,
+    cute_names,
     cute_reads,
     filled_tiles,
     idesc_checks,
@@ -40,7 +42,9 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **scale_ids.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
+    **cute_names.TITLES,
     **target_checks.TITLES,
+    **condition_balance.TITLES,
     **tile_starts.TITLES,
     **tiled_mma_checks.TITLES,
     "comment_contradicts": "A comment or a name says another thing than the code",

@@ -1,8 +1,7 @@
 """Find instructions of a source text that the target does not have.
 
 An instruction that a kernel runs, or that is in PTX, is a finding. Where it is not known whether a kernel for the
-target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point. Code that an `#if`
-excludes for the target is ignored.
+target reaches it, as in a wrapper that nothing calls or an atom of CUTLASS, it is an open point.
 
 Sources: which forms ptxas assembles for a target (layouts/ptx/table/targets.json); nvcc's documentation (__CUDA_ARCH__,
 __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__).
@@ -11,7 +10,7 @@ __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -24,10 +23,7 @@ from lanescope.ptx.targets import TARGETS, strip_suffix
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
-from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.ptx_module import is_ptx_module
-from lanescope.reader.code.source_text import blank_printed
-from lanescope.reader.code.variants import list_leaves, make_variants
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import find_mentions, join_strings
@@ -71,23 +67,20 @@ def _get_number(target: str) -> str:
 
 
 def find_missing_instructions(
-    text: str, code: Evaluation | None, target: str, choices: Mapping[str, str]
+    text: str, code: Evaluation | None, target: str
 ) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
     """Find the instructions of a text that a target does not have: (findings, open points), each opcode once.
 
-    choices: values for macros, by the keys of `Bench.assumed`.
+    The text has no code that its #if directives exclude for the target.
     """
     if not target:
         return [], []
     in_module = is_ptx_module(text)
-    live = _find_live_places(text, choices) if not in_module else None
     runs = _list_kernel_runs(text, code)
     spans = tuple(dict.fromkeys(run.span for run in runs))
     findings: dict[str, Pitfall] = {}
     open_: dict[str, tuple[str, Span]] = {}
     for missing in _find_missing(text, target):
-        if live is not None and not live(missing.span[0]):
-            continue
         if in_module or any(first <= missing.span[0] < past for first, past in spans):
             findings.setdefault(missing.message, Pitfall("instruction_not_on_target", missing.message, missing.span))
         else:
@@ -98,14 +91,6 @@ def find_missing_instructions(
         for message in _explain_opcodes(run.text, target):
             findings.setdefault(message, Pitfall("instruction_not_on_target", message, run.span))
     return list(findings.values()), [point for message, point in open_.items() if message not in findings]
-
-
-def _find_live_places(text: str, choices: Mapping[str, str]) -> Callable[[int], bool]:
-    """Return whether a place of a text is compiled under some choice of its open #if conditions."""
-    macros = {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
-    names = {name: value for name, value in macros.items() if name.isidentifier()}
-    leaves = tuple(list_leaves(make_variants(Preprocessor(blank_printed(text), 1, names))))
-    return lambda at: any(leaf.source.has_place(at) for leaf in leaves)
 
 
 def _list_kernel_runs(text: str, code: Evaluation | None) -> tuple[AsmRun, ...]:

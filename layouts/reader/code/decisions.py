@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from lanescope.reader.code import conditions, predefined
@@ -11,6 +12,23 @@ from lanescope.reader.code.directives import DirectiveText
 from lanescope.reader.code.lexing import PreprocessingToken
 from lanescope.reader.code.macros import MacroDefinition, MacroExpander, StepCounter, TooLongError
 from lanescope.reader.code.predefined import PresumedMacro
+
+
+@dataclass(slots=True)
+class OpenCondition:
+    """An open #if.
+
+    reads: whether the current branch is read. was_read: whether a branch of it has been read. frozen: where its text
+    begins in the output if the whole #if is left out, else -1. certain: whether each of its tests so far rests on no
+    presumed value.
+    """
+
+    reads: bool
+    was_read: bool
+    matters: bool = True
+    frozen: int = -1
+    at: int = 0  # index of its directive
+    certain: bool = False
 
 
 class Conditions:
@@ -40,19 +58,36 @@ class Conditions:
         self.presumed: dict[str, PresumedMacro] = {}
         self.depends_on_frozen = False  # whether the last condition depends on one that is left out
         self.matters = True  # whether the branches of the current condition differ
+        self.certain = True  # whether the last condition follows from definitions and decisions alone
         self.at = 0  # place of the current directive
 
     def is_true(self, name: str, rest: list[PreprocessingToken]) -> bool:
+        self.certain = True
         if name in ("ifdef", "ifndef"):
             if not rest or rest[0].kind != "name":
                 return False
             return self._is_defined(rest[0].text) == (name == "ifdef")
         try:
             node = conditions.parse_condition(self._tokenize_condition(rest))
-            return conditions.is_true(node, self._find_value, self._decide_unknown)
+            truth = conditions.is_true(node, self._find_value, self._decide_unknown)
+            self.certain = self.certain or self._is_settled(node)
+            return truth
         except (BadConditionError, TooLongError):
             condition = ConditionNode("query", (), " ".join(token.text for token in rest) or "#if")
             return self._decide_by_choice(conditions.format_node(condition))
+
+    def _is_settled(self, node: ConditionNode) -> bool:
+        """Return whether the definitions decide a condition whatever else it asks: `FOO && 0`."""
+        try:
+            return conditions.decide_condition(node, self._find_given_value) is not None
+        except BadConditionError:
+            return False
+
+    def _find_given_value(self, name: str) -> ConditionValue | None:
+        """Return the value of a name that is certainly not a macro, or of `defined(name)` for a given macro."""
+        macro = name.removeprefix("defined(").removesuffix(")")
+        known = macro not in self.doubtful and (macro in self.macros or macro in self.undefined)
+        return ConditionValue(int(macro != name and macro in self.macros)) if known else None
 
     def _tokenize_condition(self, rest: list[PreprocessingToken]) -> list[PreprocessingToken]:
         """Expand the macros of a condition, with each `defined` and compiler query as one token."""
@@ -86,16 +121,18 @@ class Conditions:
     def _find_defined(self, name: str) -> bool | None:
         """Return whether a macro is defined; None if unknown."""
         if name in self.doubtful:
-            self.depends_on_frozen = True
+            self.depends_on_frozen, self.certain = True, False
             return name in self.macros
         if name in self.macros:
             return True
         if name in self.undefined:
             return False
         if name in predefined.UNDEFINED:
+            self.certain = False
             self._presume(name, predefined.NOT_DEFINED, "this is code for nvcc")
             return False
         if name in predefined.DEFINED or name == predefined.ARCHITECTURE:
+            self.certain = False
             macro = predefined.find_macro_value(name, self.arch)
             if macro is not None:
                 self._presume(name, predefined.format_macro(name, macro[0]), macro[1])
@@ -105,6 +142,7 @@ class Conditions:
                 self._presume(name, predefined.NOT_DEFINED, "the text defines it itself")
             return False
         if predefined.is_feature_macro(name):
+            self.certain = False
             self._presume(name, predefined.HAS, "the device that the text is for has it")
             return True
         if self.decisions.get(name):
@@ -121,12 +159,13 @@ class Conditions:
             defined = self._find_defined(name[8:-1])
             return None if defined is None else ConditionValue(int(defined))
         if name in self.doubtful:
-            self.depends_on_frozen = True
+            self.depends_on_frozen, self.certain = True, False
             return ConditionValue(0)
         if name in self.macros:  # a function-like macro without arguments
             return ConditionValue(0)
         macro = predefined.find_macro_value(name, self.arch)
         if macro is not None and name not in self.undefined:
+            self.certain = False
             self._presume(name, predefined.format_macro(name, macro[0]), macro[1])
             return macro[0]
         if name == predefined.ARCHITECTURE or (predefined.is_feature_macro(name) and name not in self.text.defined):
@@ -137,9 +176,11 @@ class Conditions:
 
     def _decide_unknown(self, node: ConditionNode) -> bool:
         if (for_both := self._decide_for_both(node)) is not None:
+            self.certain = False
             return for_both
         assumed = predefined.decide_by_feature(node, frozenset((predefined.ARCHITECTURE,)))
         if assumed is not None:
+            self.certain = False
             value = predefined.HAS if node.op == "name" else f"{node.op} {node.parts[1].text}"
             for name in sorted(conditions.list_names(node)):
                 self._presume(name, value, "the device and the toolkit that the text is for have it")
@@ -160,9 +201,10 @@ class Conditions:
 
     def _decide_by_choice(self, key: str) -> bool:
         if not self.matters:
+            self.certain = False
             return self.decisions.get(key, False)
         if self.chosen is not None and key not in self.chosen:
-            self.depends_on_frozen = True
+            self.depends_on_frozen, self.certain = True, False
             return False
         self.met[key] = None
         return self.decisions.get(key, False)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from lanescope.deadline import note_reading_place
 from lanescope.reader.code import attributes, predefined
 from lanescope.reader.code.brackets import blank_brackets
-from lanescope.reader.code.decisions import Conditions
+from lanescope.reader.code.decisions import Conditions, OpenCondition
 from lanescope.reader.code.directives import Directive, DirectiveText, find_directives, get_include_guard
 from lanescope.reader.code.lexing import PreprocessingToken, blank_open_comment, split_tokens
 from lanescope.reader.code.macro_uses import MacroUses
@@ -87,21 +86,6 @@ class Preprocessor:
         return _PreprocessorRun(self, decisions or {}, chosen).make_prepared()
 
 
-@dataclass(slots=True)
-class _OpenCondition:
-    """An open #if.
-
-    reads: whether the current branch is read. was_read: whether a branch of it has been read. frozen: where its text
-    begins in the output if the whole #if is left out, else -1.
-    """
-
-    reads: bool
-    was_read: bool
-    matters: bool = True
-    frozen: int = -1
-    at: int = 0  # index of its directive
-
-
 class _PreprocessorRun:
     """One run of the preprocessor over a text."""
 
@@ -120,7 +104,8 @@ class _PreprocessorRun:
         self.failed = False
         self.unread: list[UnreadPart] = []
         self.lost: list[LostStretch] = []  # stretches of the output that differ from what C++ would produce
-        self.opened: list[_OpenCondition] = []
+        self.opened: list[OpenCondition] = []
+        self.skipped: list[Span] = []  # branches that are certainly not read under these decisions
         self.counted = 0  # uses of __COUNTER__ and of unexpanded macros
 
     def make_prepared(self) -> PreparedSource:
@@ -156,6 +141,7 @@ class _PreprocessorRun:
             tuple(self.state.presumed.values()),
             tuple(self.unread),
             lost_spans,
+            tuple(self.skipped),
         )
 
     @property
@@ -194,13 +180,16 @@ class _PreprocessorRun:
 
     def _open_condition(self, n: int, directive: Directive) -> None:
         if not self.reads:
-            self.opened.append(_OpenCondition(False, True, False))
+            self.opened.append(OpenCondition(False, True, False))
             return
         self.state.matters = self.text.has_visible_difference(n) and not directive.guard
-        truth = self._is_host_code(directive) or self.state.is_true(directive.name, directive.rest)
-        condition = _OpenCondition(truth, truth, self.state.matters, at=n)
+        host = self._is_host_code(directive)
+        truth = host or self.state.is_true(directive.name, directive.rest)
+        certain = not host and self.state.certain
+        condition = OpenCondition(truth, truth, self.state.matters, at=n, certain=certain)
         self.opened.append(condition)
         self._freeze_condition(condition, n)
+        self._note_skipped(condition, n)
 
     def _define(self, n: int, directive: Directive) -> None:
         definition = parse_define(directive.rest) if self.reads else None
@@ -238,7 +227,7 @@ class _PreprocessorRun:
         code = self.code[directive.past : self.text.directives[directive.end].start]
         return any(is_function_definition(code, piece) for piece in find_declarations(code))
 
-    def _freeze_condition(self, condition: _OpenCondition, n: int) -> None:
+    def _freeze_condition(self, condition: OpenCondition, n: int) -> None:
         """Leave out a condition without a decision; macros defined in its branches become doubtful."""
         if not self.state.depends_on_frozen:
             return
@@ -256,6 +245,7 @@ class _PreprocessorRun:
         top = self.opened[-1]
         if top.was_read:
             top.reads = False
+            self._note_skipped(top, n)
             return
         top.reads = True  # the enclosing branch is read
         self.state.matters = top.matters
@@ -265,9 +255,19 @@ class _PreprocessorRun:
             truth = self.state.is_true(
                 "if" if directive.name == "elif" else directive.name.removeprefix("el"), directive.rest
             )
+            top.certain = top.certain and self.state.certain
         top.reads = top.was_read = truth
         if self.state.depends_on_frozen:
             self._freeze_condition(top, top.at)
+        self._note_skipped(top, n)
+
+    def _note_skipped(self, condition: OpenCondition, n: int) -> None:
+        """Note the branch that begins at directive n if it is certainly not read."""
+        if condition.certain and not condition.reads:
+            branch, directives = self.text.directives[n], self.text.directives
+            following = branch.following if branch.following >= 0 else directives[condition.at].end
+            past = directives[following].start if following >= 0 else len(self.code)
+            self.skipped.append(self._get_original_span(branch.past, past))
 
     def _close_condition(self, n: int, directive: Directive) -> None:
         if not self.opened:

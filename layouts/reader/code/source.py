@@ -66,7 +66,8 @@ class PreparedSource:
 
     met: the undecided conditions that it depends on, in order. failed: whether an #error is reached, so that no
     compiler accepts this choice. presumed: the values assumed for undefined macros. lost: spans of declarations that
-    are left out.
+    are left out. skipped: spans of branches that no compiler reads under this choice; a branch that is left out
+    because a value is presumed (`__CUDA_ARCH__`) is not among them.
     """
 
     source: ParsedSource
@@ -75,6 +76,7 @@ class PreparedSource:
     presumed: tuple[PresumedMacro, ...] = ()
     unread: tuple[UnreadPart, ...] = ()
     lost: tuple[Span, ...] = ()
+    skipped: tuple[Span, ...] = ()
 
 
 def make_plain_source(text: str) -> ParsedSource:

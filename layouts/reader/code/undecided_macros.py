@@ -1,17 +1,29 @@
-"""The macros that conditions of a text test, and that neither the text nor anything known defines."""
+"""The macros that conditions of a text test and nothing defines, and the definitions that compile other code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from lanescope.cxx.source_text import COMMENT, blank_matches
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED, is_feature_macro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import ParsedSource
 from lanescope.reader.code.source_text import blank_printed
+from lanescope.reader.code.uncompiled import find_uncompiled_parts, intersect_spans
 
+MOST_DEFINITIONS = 3  # ways to define macros that are checked
+_MOST_TRIED = 24
 _MOST_NESTED = 4  # conditions in one another
+_DEFAULT = re.compile(
+    r"^[ \t]*#[ \t]*(?:ifndef[ \t]+|if[ \t]+!\s*defined\s*\(?\s*)(\w+)\b[^\n]*\n"
+    r"[ \t]*#[ \t]*define[ \t]+\1[ \t]+[^\n\\]+$",
+    re.M,
+)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if", re.M)
 _SWITCH = re.compile(r"!?(?:defined\()?[A-Za-z_]\w*\)?")  # a condition that only asks whether a macro is set
@@ -45,6 +57,7 @@ class VariantSources:
 
     plain: ParsedSource
     others: tuple[ParsedSource, ...]
+    refused: bool = False  # whether an #error is reached without the macros
 
     def needs_macros(self, place: int) -> bool:
         """Return whether a place of the text is code only where an undecided macro is defined."""
@@ -59,4 +72,66 @@ def parse_variants(text: str, macros: Mapping[str, str], undecided: Collection[s
     )
     open_text = Preprocessor(code, 1, macros)  # #if LEVEL == 2 holds for another value
     ways = (open_text.read_text({condition: True}) for condition in open_text.read_text().met)
-    return VariantSources(plain.source, (defined.source, *(way.source for way in ways)))
+    return VariantSources(plain.source, (defined.source, *(way.source for way in ways)), plain.failed)
+
+
+def list_default_macros(text: str, macros: Mapping[str, str]) -> list[str]:
+    r"""List the macros that a text gives a value unless they are defined, without those that have one.
+
+    >>> list_default_macros("#ifndef USE_TMA\n#define USE_TMA 1\n#endif\n", {})
+    ['USE_TMA']
+    """
+    return [name for name in dict.fromkeys(_DEFAULT.findall(text)) if name not in macros]
+
+
+def list_definitions(
+    text: str, macros: Mapping[str, str], undecided: Collection[str], defaults: Collection[str] = ()
+) -> list[dict[str, str]]:
+    r"""List definitions of macros, together enough to compile every branch that the default excludes.
+
+    undecided: macros that are undefined otherwise; defaults: those that the text then gives a value. A macro whose
+    value the code uses (`constexpr int BM = BLOCK_M;`) is left undefined, since it may have any value.
+
+    >>> code = "#if LEVEL == 2\na;\n#endif\n#ifdef DEBUG\nb;\n#endif\n"
+    >>> list_definitions(code, {}, ["LEVEL", "DEBUG"])
+    [{'LEVEL': '2'}, {'DEBUG': '1'}]
+    """
+    text = blank_matches(COMMENT, text)
+    tests = {name: "".join(_list_tests(text, name)) for name in (*undecided, *defaults)}
+    words = Counter(_NAME.findall(text))
+    switches = [name for name in tests if words[name] == len(re.findall(rf"\b{name}\b", tests[name]))]
+    values = {name: _list_values(tests[name], ("1", "0") if name in defaults else ("1",)) for name in switches}
+    undefined = dict.fromkeys(undecided, NOT_DEFINED)
+    left = find_uncompiled_parts(text, {**macros, **undefined})
+    chosen: list[dict[str, str]] = []
+    for defined in islice(_list_candidates(values), _MOST_TRIED):
+        if not any(text[slice(*span)].strip() for span in left) or len(chosen) == MOST_DEFINITIONS:
+            break
+        rest = intersect_spans(left, find_uncompiled_parts(text, {**macros, **undefined, **defined}))
+        if rest != left:
+            chosen.append(defined)
+            left = rest
+    return chosen
+
+
+def _list_tests(text: str, name: str) -> list[str]:
+    """List the #if directives of a text that name a macro, and the #define of its default."""
+    tests = re.findall(rf"^[ \t]*#[ \t]*(?:el)?if(?:[^\n]|(?<=\\)\n)*?\b{name}\b(?:[^\n]|(?<=\\)\n)*\n?", text, re.M)
+    return [*tests, *(match[0].partition("\n")[2] for match in _DEFAULT.finditer(text) if match[1] == name)]
+
+
+def _list_values(tests: str, first: Sequence[str]) -> list[str]:
+    """List values of a macro that its conditions may ask for."""
+    near = (str(int(number) + step) for number in _NUMBER.findall(tests) for step in (0, 1, -1))
+    return list(dict.fromkeys((*first, *near)))
+
+
+def _list_candidates(values: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    """Yield ways to define macros: each alone with each value, then all of them."""
+    for name in values:
+        yield from ({name: value} for value in values[name])
+    if len(values) > 1:
+        every = {name: value[0] for name, value in values.items()}
+        yield every
+        for name in values:
+            yield from ({**every, name: value} for value in values[name][1:])

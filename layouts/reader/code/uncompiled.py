@@ -1,0 +1,98 @@
+"""Code of a text that no compiler emits: below `#if 0`, an `#ifdef` of a macro that is not defined, or `if (false)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+
+from lanescope.cxx.source_text import MACRO, blank, blank_matches, find_closing
+from lanescope.reader.code.preprocessor import Preprocessor
+from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.code.source_text import blank_printed, is_python
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.variants import list_leaves, make_variants
+
+_QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
+_FALSE_IF = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(?:0|false|([A-Za-z_]\w*))\s*\)\s*\{")
+_FALSE_CONSTANT = r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+{}\s*=\s*(?:false|0)\s*;"
+_CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*if", re.M)
+
+
+def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
+    r"""Blank the branches of #if directives that are read for no value of the undecided macros; keeps all places.
+
+    A branch that depends on the device or the compiler (`__CUDA_ARCH__`) is kept unless `macros` has the value.
+
+    >>> blank_uncompiled_code("a;\n#if 0\nb;\n#else\nc;\n#endif\n", {})
+    'a;\n#if 0\n  \n#else\nc;\n#endif\n'
+    """
+    if not (_CONDITION.search(text) or _FALSE_IF.search(text)) or is_ptx_module(text) or is_python(text):
+        return text
+    blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
+    blanked = _blank_spans(blanked, _find_false_blocks(blanked))
+    while spans := _find_unused_macros(text, blanked):
+        blanked = _blank_spans(blanked, spans)
+    return blanked
+
+
+def _blank_spans(text: str, spans: Iterable[Span]) -> str:
+    parts: list[str] = []
+    at = 0
+    for first, past in spans:
+        parts += text[at:first], blank(text[first:past])
+        at = past
+    return "".join((*parts, text[at:]))
+
+
+def _find_false_blocks(text: str) -> Iterator[Span]:
+    """Yield the insides of `if (false) { … }`, also for a constant that is declared false."""
+    quiet = blank_matches(_QUIET, text)
+    for match in _FALSE_IF.finditer(quiet):
+        name = match[1]
+        declared = re.findall(rf"\b(?:bool|int|unsigned|auto|typename|class)\s+{name}\b", quiet) if name else []
+        if name and (len(declared) != 1 or not re.search(_FALSE_CONSTANT.format(name), quiet)):
+            continue
+        past = find_closing(quiet, match.end() - 1)
+        if past > match.end():
+            yield match.end(), past
+
+
+def _find_unused_macros(text: str, blanked: str) -> list[Span]:
+    """List the replacements of macros that only blanked code uses."""
+    spans = []
+    for macro in MACRO.finditer(blanked):
+        word = re.compile(rf"\b{macro[1]}\b")
+        if macro[2].strip() and len(word.findall(blanked)) == 1 < len(word.findall(text)):
+            spans.append(macro.span(2))
+    return spans
+
+
+def find_uncompiled_parts(text: str, macros: Mapping[str, str]) -> Sequence[Span]:
+    """Find the spans of a text that no choice of its undecided macros compiles, in order."""
+    variants = make_variants(Preprocessor(blank_printed(text), 1, macros))
+    return reduce(intersect_spans, (_join_spans(leaf.skipped) for leaf in list_leaves(variants)))
+
+
+def _join_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return ordered spans without those inside others."""
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if not joined or span[0] >= joined[-1][1]:
+            joined.append(span)
+    return joined
+
+
+def intersect_spans(left: Sequence[Span], right: Sequence[Span]) -> Sequence[Span]:
+    """Return what two ordered lists of spans have in common."""
+    common: list[Span] = []
+    n = m = 0
+    while n < len(left) and m < len(right):
+        first, past = max(left[n][0], right[m][0]), min(left[n][1], right[m][1])
+        if first < past:
+            common.append((first, past))
+        if left[n][1] < right[m][1]:
+            n += 1
+        else:
+            m += 1
+    return common

@@ -1,0 +1,158 @@
+"""Find names of CuTe's atoms, layouts and enumerators that CuTe does not have.
+
+A name is judged if it has the form of CuTe's and one of CuTe's is near it. Names that the text declares are its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from math import inf, log2
+
+from lanescope.inputs import join_words
+from lanescope.ptx.table.cute_names import (
+    COMPLETE,
+    ENUMERATORS,
+    GROWING,
+    GROWING_WORDS,
+    MEMBERS,
+    list_complete_names,
+)
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.code.source_text import is_python
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.missing_includes import list_unread_includes
+
+UNKNOWN_NAME = "cute_name_unknown"
+TITLES = {UNKNOWN_NAME: "CuTe has no such name"}
+_MENTIONED = re.compile(r"\b(?:SM\d{2,3}_|G?MMA_\d|[GU]MMA::)")
+_ATOM = re.compile(
+    r"\b(?:SM\d{2,3}_[A-Z0-9][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*|G?MMA_\d+x\d+x\d+_[A-Z0-9]+(?:_[A-Z0-9]+)*)\b"
+)
+_MEMBER = re.compile(r"\b(GMMA|UMMA)\s*::\s*(\w+)(?:\s*::\s*(\w+))?")
+_TEST = re.compile(r"^[ \t]*#[ \t]*(?:if|elif|ifdef|ifndef|undef)\b[^\n]*", re.M)
+_DECLARED = (
+    r"\b(?:struct|class|union|enum|using|typename|concept|namespace|define|auto|bool|int|unsigned|char|void|size_t"
+    r"|u?int\d+_t)\s+{0}\b|\b{0}\s*=(?!=)|\benum\b[^;{{}}]*\{{[^{{}}]*\b{0}\b|\btypedef\b[^;]*\b{0}\s*;"
+)
+# ratios of difflib from which a name, or a word of one, is a misspelling
+_NEAR_ATOM, _NEAR_WORD, _NEAR_SHORT, _NEAR_MEMBER = 0.85, 0.6, 0.5, 0.75
+_DIGITS = re.compile(r"\d+")
+
+
+def check_names(text: str) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
+    """Return (names that CuTe does not have, the same as open points if a file that is not found may declare them)."""
+    found = list(find_unknown_names(text))
+    include = next(list_unread_includes(text), "") if found else ""
+    if not include:
+        return found, []
+    return [], [(f"{name.message} {include}, which is not found, may declare it.", name.span) for name in found]
+
+
+def find_unknown_names(text: str) -> Iterator[Pitfall]:
+    """Find the names of a text that look like CuTe's and are not.
+
+    >>> [found.message for found in find_unknown_names("using Load = SM90_TMA_LAOD;")]
+    ["CuTe has no atom 'SM90_TMA_LAOD'. Nearest: SM90_TMA_LOAD."]
+    """
+    if not _MENTIONED.search(text) or is_ptx_module(text) or is_python(text):
+        return
+    code = _TEST.sub(lambda match: " " * len(match[0]), blank_text(text))
+    for match in _ATOM.finditer(code):
+        if (near := find_nearest_atom(match[0])) and not _is_declared(match[0], code):
+            yield Pitfall(UNKNOWN_NAME, f"CuTe has no atom '{match[0]}'. Nearest: {near}.", match.span())
+    yield from _find_unknown_members(code)
+
+
+@lru_cache(maxsize=1024)
+def find_nearest_atom(name: str) -> str:
+    """Return the atom of CuTe that a name misspells; "" if it is one, or is like none."""
+    arch, _, rest = name.partition("_")
+    if arch in GROWING:
+        return _correct_words(arch, rest)
+    known = list_complete_names()
+    if name in known or not (arch in (*COMPLETE, "MMA", "GMMA") or len(arch) < len("SM100")):
+        return ""
+    same = [other for other in known if other.partition("_")[2] == rest and other.startswith("SM")]
+    if same and arch.startswith("SM"):  # of another architecture
+        return min(same, key=lambda other: (-_count_common(other, name), other))
+    family = [other for other in known if other.startswith(f"{arch}_")]
+    shape, _, types = rest.partition("_")
+    if types and (sizes := _parse_sizes(shape)) and (alike := [one for one in family if one.endswith(f"_{types}")]):
+        return min(alike, key=lambda other: (_measure_distance(sizes, other.split("_")[1]), other))
+    near = get_close_matches(name, family or sorted(known), 1, _NEAR_ATOM)
+    return near[0] if near and _has_near_words(name, near[0]) else ""
+
+
+def _count_common(name: str, other: str) -> int:
+    """Return how many characters two names share at the same places."""
+    return sum(a == b for a, b in zip(name, other, strict=False))
+
+
+def _parse_sizes(shape: str) -> list[int]:
+    """Return the sizes of a shape such as 64x128x16; [] if it is none."""
+    return [int(size) for size in shape.split("x")] if re.fullmatch(r"\d{1,4}x\d{1,4}x\d{1,4}", shape) else []
+
+
+def _measure_distance(sizes: list[int], other: str) -> float:
+    """Return how far a shape is from sizes, as the sum of the ratios in octaves."""
+    own = _parse_sizes(other)
+    return sum(abs(log2(max(a, 1) / max(b, 1))) for a, b in zip(sizes, own, strict=True)) if own else inf
+
+
+def _has_near_words(name: str, other: str) -> bool:
+    """Return whether each word of a name is like that of another at its place."""
+    words, others = name.split("_"), other.split("_")
+    if len(words) != len(others):
+        return False
+    return all(
+        word == near
+        or (len(near) > 1 and get_close_matches(word, [near], 1, _NEAR_SHORT if len(near) == 2 else _NEAR_WORD))
+        for word, near in zip(words, others, strict=True)
+    )
+
+
+def _correct_words(arch: str, rest: str) -> str:
+    """Return a name with its one misspelt word corrected; "" without one. Numbers may be newer."""
+    words = rest.split("_")
+    wrong = [n for n, word in enumerate(words) if word not in GROWING_WORDS and not _DIGITS.search(word)]
+    if len(wrong) != 1 or len(words) == 1:
+        return ""
+    near = get_close_matches(words[wrong[0]], sorted(GROWING_WORDS), 1, _NEAR_MEMBER)
+    return "_".join((arch, *words[: wrong[0]], near[0], *words[wrong[0] + 1 :])) if near else ""
+
+
+def _find_unknown_members(code: str) -> Iterator[Pitfall]:
+    """Find names after GMMA:: and UMMA:: that these namespaces do not have."""
+    is_own = _make_cached(lambda space: re.search(rf"\b(?:struct|class|namespace|using|typename)\s+{space}\b", code))
+    for match in _MEMBER.finditer(code):
+        space, member, inner = match.groups()
+        if is_own(space):
+            continue
+        allowed = ENUMERATORS.get((space, member))
+        if allowed and inner and inner not in allowed:
+            message = f"{space}::{member} has no '{inner}': it has {join_words(list(allowed))}."
+            yield Pitfall(UNKNOWN_NAME, message, match.span())
+        elif near := _find_nearest_member(space, member):
+            yield Pitfall(UNKNOWN_NAME, f"{space} has no '{member}'. Nearest: {space}::{near}.", match.span())
+
+
+def _find_nearest_member(space: str, member: str) -> str:
+    """Return the name of a namespace that another misspells; "" if it is one, is like none, or has other digits."""
+    if member in MEMBERS[space] or member.startswith("MMA_"):
+        return ""
+    near = get_close_matches(member, sorted(MEMBERS[space]), 1, _NEAR_MEMBER)
+    differ = near and _DIGITS.sub("", near[0]) != _DIGITS.sub("", member) and _has_near_words(member, near[0])
+    return near[0] if differ else ""
+
+
+def _is_declared(name: str, code: str) -> bool:
+    return re.search(_DECLARED.format(name), code) is not None
+
+
+def _make_cached(find: Callable[[str], object]) -> Callable[[str], object]:
+    return lru_cache(maxsize=None)(find)
