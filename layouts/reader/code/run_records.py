@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_STORES = 400
 MOST_SKIPPED = 400
+MOST_FORKS = 4000
 Arms = tuple[tuple[int, int], ...]  # (fork, index of the branch), outermost first
 
 
@@ -41,6 +42,29 @@ class MemoryStore:
     calls: tuple[tuple[str, Span], ...]
     arms: Arms
     order: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFork:
+    """A branch that depends on the thread.
+
+    conditions: of its alternatives, as C expressions in which threadIdx is a name; left: alternatives that leave the
+    block early; calls, arms: where it is; order: of the last record within it.
+    """
+
+    number: int
+    conditions: tuple[str, ...]
+    left: tuple[int, ...]
+    calls: tuple[tuple[str, Span], ...]
+    arms: Arms
+    order: int
+
+
+def record_thread_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: tuple[int, ...]) -> None:
+    """Record a branch whose conditions depend on the thread."""
+    if len(ev.thread_forks) < MOST_FORKS and any("threadIdx" in condition for condition in conditions):
+        calls, arms = ev.list_running_functions(), tuple(ev.branch_arms)
+        ev.thread_forks.append(ThreadFork(number, conditions, left, calls, arms, ev.run_count))
 
 
 def record_skipped(ev: Evaluator, span: Span) -> None:

@@ -1,0 +1,194 @@
+"""The bytes of shared memory that the TMA copies of a kernel fill, by the buffer that they are in.
+
+A copy in a loop of which only the first turns are run, and one whose stage is not known, fill every stage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import gcd, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.shared.tma import WIDTHS, get_pitch_bytes
+from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.copy_overlaps import read_call_copy
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.loads import is_load
+from lanescope.workbench.stage_counters import is_counter
+from lanescope.workbench.stage_distances import find_ring_length
+from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+
+MOST_STAGES = 64
+_PEERS = re.compile(r"multicast")  # copies that other CTAs receive, too
+_OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
+
+Chunks = NDArray[np.int64]  # numbers of 16-byte chunks of a buffer
+
+
+@dataclass(frozen=True, slots=True)
+class FilledBytes:
+    """Bytes of a buffer that one copy fills: `size` from `low` on in each of `count` stages, `step` bytes apart.
+
+    count: 1 without stages, 0 if their number is open. map: its tensor map, None if unknown. sure: whether the copy was
+    run with this address, so that its barrier announces these bytes.
+    """
+
+    buffer: str
+    low: int
+    size: int
+    step: int
+    count: int
+    copy: TileCopy
+    map: TensorMap | None
+    sure: bool
+
+    def holds(self, chunks: Chunks) -> NDArray[np.bool_]:
+        """Return which 16-byte chunks of the buffer the copy fills."""
+        past = 16 * chunks - self.low
+        if not self.step:
+            return (past >= 0) & (past < self.size)
+        stages = self.count or MOST_STAGES
+        inside = past // self.step
+        return (past >= 0) & ((inside < stages) & (past % self.step < self.size) | _is_in_last(past, self, stages))
+
+
+def _is_in_last(past: Chunks, filled: FilledBytes, stages: int) -> NDArray[np.bool_]:
+    """Return which bytes are in the last stage, if a stage is longer than the distance to the next."""
+    last = past - (stages - 1) * filled.step
+    result: NDArray[np.bool_] = (last < filled.size) & (filled.size > filled.step)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedBytes:
+    """What is known of the copies of one kernel run.
+
+    fills: the bytes that are filled; open_buffers: buffers of which copies with an open place or size may fill more;
+    open: whether copies that are not known may fill any buffer; peers: whether other CTAs may fill bytes, too.
+    """
+
+    fills: tuple[FilledBytes, ...]
+    open_buffers: frozenset[str]
+    open: bool
+    peers: bool
+
+    def list_fills(self, buffer: str) -> list[FilledBytes]:
+        return [fill for fill in self.fills if fill.buffer == buffer]
+
+    def may_fill(self, buffer: str) -> bool:
+        """Return whether a copy that is not known may fill bytes of a buffer."""
+        return self.open or buffer in self.open_buffers
+
+
+def find_covered(chunks: Chunks, fills: Iterable[FilledBytes]) -> NDArray[np.bool_]:
+    """Return which chunks some copy fills."""
+    covered = np.zeros(chunks.shape, np.bool_)
+    for fill in fills:
+        covered |= fill.holds(chunks)
+    return covered
+
+
+def find_buffer(line: LinearExpression) -> str:
+    """Return the symbol of the buffer that an address is in; "" if several or none may be it."""
+    names = [name for name, factor in line.terms if factor == 1 and not is_counter(name) and not _OUTSIDE.search(name)]
+    return names[0] if len(names) == 1 else ""
+
+
+def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
+    """Collect the bytes that the copies of a kernel run fill."""
+    fills: list[FilledBytes] = []
+    open_buffers: set[str] = set()
+    everywhere = not run.complete
+    peers = False
+    for event in run.events:
+        if event.kind == "bulk" and not is_bulk_store(event):
+            copy = read_copy(event, text.blank)
+        elif event.kind == "unknown":
+            copy, may_copy = _read_unknown(text, event)
+            everywhere |= may_copy
+            if copy is None:
+                continue
+        else:
+            continue
+        peers |= isinstance(event.run, AsmRun) and bool(_PEERS.search(join_strings(event.run.text)))
+        if copy is None or copy.to is None or not (buffer := find_buffer(copy.to)):
+            everywhere = True
+        elif (fill := _make_fill(text, copy, buffer)) is None:
+            open_buffers.add(buffer)
+        else:
+            fills.append(fill)
+    return CopiedBytes(
+        (*fills, *_continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)),
+        frozenset(open_buffers),
+        everywhere,
+        peers,
+    )
+
+
+def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None, bool]:
+    """Return (the copy that code without a body makes, whether it may make copies that are not known)."""
+    if not isinstance(event.run, BodilessCall):
+        return None, True
+    copy, _ = read_call_copy(text, event, event.run)
+    return copy, copy is None and is_load(event.run)
+
+
+def _make_fill(text: KernelText, copy: TileCopy, buffer: str) -> FilledBytes | None:
+    """Return the bytes that a copy fills; None if their number, or more than a stage of their place, is open."""
+    assert copy.to is not None
+    tensor_map = None if copy.count is not None else find_map(copy, text.maps)
+    size = _count_box_span(tensor_map) if copy.count is None else copy.count
+    others = [(name, factor) for name, factor in copy.to.terms if name != buffer]
+    if size <= 0 or len(others) > 1:
+        return None
+    if not others:
+        return FilledBytes(buffer, copy.to.const, size, 0, 1, copy, tensor_map, True)
+    name, step = others[0]
+    if step < 0:
+        return None
+    count = find_ring_length(name) if is_counter(name) else 0
+    return FilledBytes(buffer, copy.to.const, size, step, count, copy, tensor_map, False)
+
+
+def _count_box_span(tensor_map: TensorMap | None) -> int:
+    """Return the bytes from the first to the last one of a box in shared memory; 0 if they are open."""
+    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64):
+        return 0
+    sizes = [size for size in tensor_map.box if size is not None]
+    if not sizes or len(sizes) < len(tensor_map.box):
+        return 0
+    width = sizes[0] * tensor_map.element_bits // 8
+    pitch = get_pitch_bytes(width, tensor_map.swizzle) if tensor_map.swizzle in WIDTHS else width
+    return pitch * prod(sizes[1:])
+
+
+def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[FilledBytes]:
+    """Return the fills of the turns that were not run: of copies in loops that were cut, stage after stage."""
+    turns: dict[object, list[FilledBytes]] = defaultdict(list)
+    rings: dict[object, set[int]] = defaultdict(set)
+    for fill in fills:
+        event = fill.copy.event
+        site = event.at, event.calls, fill.buffer
+        if fill.step:
+            rings[site, fill.step].add(fill.count)
+        elif any(name in cut for name, _ in event.loops):
+            fixed = tuple((name, str(value)) for name, value in event.loops if name not in cut)
+            turns[site, fixed].append(fill)
+    later: list[FilledBytes] = []
+    for (site, _), of_site in turns.items():  # type: ignore[misc]
+        starts = sorted({fill.low for fill in of_site})
+        step = gcd(*(after - before for before, after in pairwise(starts)))
+        if step:
+            counts = rings.get((site, step), {0})
+            count = counts.pop() if len(counts) == 1 else 0
+            later.append(replace(of_site[0], low=starts[0], step=step, count=count, sure=False))
+    return later
