@@ -195,7 +195,7 @@ def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFi
     if source.code is None:
         return source, []
     text = KernelText(source.code)
-    unfilled = unfilled_reads.find_unfilled_reads(text)
+    unfilled = unfilled_reads.find_unfilled_reads(text, source.bench)
     found = _find_kernel_mistakes(text, source.bench, source.target, unfilled)
     if unfilled:
         bench = unfilled_findings.leave_open(source.bench, unfilled)

@@ -15,11 +15,11 @@ from math import gcd, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
-from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.loads import is_load
@@ -28,8 +28,9 @@ from lanescope.workbench.stage_distances import find_ring_length
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 
 MOST_STAGES = 64
-_PEERS = re.compile(r"multicast")  # copies that other CTAs receive, too
 _OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
+
+_SHARED_BITS = {kind.name: kind.shared_bits for kind in MAP_TYPES}
 
 Chunks = NDArray[np.int64]  # numbers of 16-byte chunks of a buffer
 
@@ -50,6 +51,11 @@ class FilledBytes:
     copy: TileCopy
     map: TensorMap | None
     sure: bool
+
+    @property
+    def has_known_size(self) -> bool:
+        """Whether the text says how many bytes the copy has."""
+        return self.map is not None or self.copy.count is not None
 
     def holds(self, chunks: Chunks) -> NDArray[np.bool_]:
         """Return which 16-byte chunks of the buffer the copy fills."""
@@ -72,17 +78,26 @@ def _is_in_last(past: Chunks, filled: FilledBytes, stages: int) -> NDArray[np.bo
 class CopiedBytes:
     """What is known of the copies of one kernel run.
 
-    fills: the bytes that are filled; open_buffers: buffers of which copies with an open place or size may fill more;
-    open: whether copies that are not known may fill any buffer; peers: whether other CTAs may fill bytes, too.
+    fills: the bytes that are filled, of size 0 if the box is open; open_buffers: buffers of which copies with an open
+    place may fill more; open: whether copies that are not known may fill any buffer.
     """
 
     fills: tuple[FilledBytes, ...]
     open_buffers: frozenset[str]
     open: bool
-    peers: bool
 
-    def list_fills(self, buffer: str) -> list[FilledBytes]:
-        return [fill for fill in self.fills if fill.buffer == buffer]
+    def list_fills(self, buffer: str, tensor_map: TensorMap | None, bits: int) -> list[FilledBytes] | None:
+        """List the bytes of a buffer that copies fill; None if the size of one is open.
+
+        tensor_map, bits: the map that the buffer is taken to be stored by, and the bits of an element, for copies whose
+        map the text does not say.
+        """
+        fills = [
+            fill if fill.size else replace(fill, size=_count_taken_box(fill, tensor_map, bits))
+            for fill in self.fills
+            if fill.buffer == buffer
+        ]
+        return fills if all(fill.size for fill in fills) else None
 
     def may_fill(self, buffer: str) -> bool:
         """Return whether a copy that is not known may fill bytes of a buffer."""
@@ -108,7 +123,6 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
     fills: list[FilledBytes] = []
     open_buffers: set[str] = set()
     everywhere = not run.complete
-    peers = False
     for event in run.events:
         if event.kind == "bulk" and not is_bulk_store(event):
             copy = read_copy(event, text.blank)
@@ -119,7 +133,6 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
                 continue
         else:
             continue
-        peers |= isinstance(event.run, AsmRun) and bool(_PEERS.search(join_strings(event.run.text)))
         if copy is None or copy.to is None or not (buffer := find_buffer(copy.to)):
             everywhere = True
         elif (fill := _make_fill(text, copy, buffer)) is None:
@@ -130,7 +143,6 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
         (*fills, *_continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)),
         frozenset(open_buffers),
         everywhere,
-        peers,
     )
 
 
@@ -143,12 +155,15 @@ def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None
 
 
 def _make_fill(text: KernelText, copy: TileCopy, buffer: str) -> FilledBytes | None:
-    """Return the bytes that a copy fills; None if their number, or more than a stage of their place, is open."""
+    """Return the bytes that a copy fills, of size 0 if its box is open.
+
+    None if more than a stage of their place, or the count of a copy without a map, is open.
+    """
     assert copy.to is not None
     tensor_map = None if copy.count is not None else find_map(copy, text.maps)
-    size = _count_box_span(tensor_map) if copy.count is None else copy.count
+    size = count_box_span(tensor_map) if copy.count is None else copy.count
     others = [(name, factor) for name, factor in copy.to.terms if name != buffer]
-    if size <= 0 or len(others) > 1:
+    if size < 0 or len(others) > 1:
         return None
     if not others:
         return FilledBytes(buffer, copy.to.const, size, 0, 1, copy, tensor_map, True)
@@ -159,14 +174,25 @@ def _make_fill(text: KernelText, copy: TileCopy, buffer: str) -> FilledBytes | N
     return FilledBytes(buffer, copy.to.const, size, step, count, copy, tensor_map, False)
 
 
-def _count_box_span(tensor_map: TensorMap | None) -> int:
-    """Return the bytes from the first to the last one of a box in shared memory; 0 if they are open."""
-    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64):
+def _count_taken_box(fill: FilledBytes, tensor_map: TensorMap | None, bits: int) -> int:
+    """Return the bytes of a copy's box if its own map, else another one of as many dimensions, is taken; 0 if open."""
+    if fill.map is not None or tensor_map is None or len(tensor_map.box) != len(fill.copy.at):
+        return count_box_span(fill.map, bits)
+    return count_box_span(tensor_map, bits)
+
+
+def count_box_span(tensor_map: TensorMap | None, bits: int = 0) -> int:
+    """Return the bytes from the first to the last one of a box in shared memory; 0 if they are open.
+
+    bits: of an element, if the map's type is open.
+    """
+    if tensor_map is None:
         return 0
     sizes = [size for size in tensor_map.box if size is not None]
-    if not sizes or len(sizes) < len(tensor_map.box):
+    element_bits = _SHARED_BITS.get(tensor_map.data_type or "", tensor_map.element_bits or bits)
+    if not element_bits or not sizes or len(sizes) < len(tensor_map.box):
         return 0
-    width = sizes[0] * tensor_map.element_bits // 8
+    width = sizes[0] * element_bits // 8
     pitch = get_pitch_bytes(width, tensor_map.swizzle) if tensor_map.swizzle in WIDTHS else width
     return pitch * prod(sizes[1:])
 

@@ -141,7 +141,11 @@ class _FillFinder:
             wide = lost.key.startswith("panel.")  # the box is too narrow: or a second one is not copied
             alone = len({copy.event.at for copy in copies}) == 1 and (alike or not wide)
             at = (
-                find_box_argument(self.text, tensor_map, alike, 0 if wide else 1) if alone else copies[0].event.at if copies else None
+                find_box_argument(self.text, tensor_map, alike, 0 if wide else 1)
+                if alone
+                else copies[0].event.at
+                if copies
+                else None
             )
             if at is not None:
                 name = operand.name.upper()
@@ -153,12 +157,7 @@ class _FillFinder:
         return next((a for a in self.bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)
 
     def _find_operand_map(self, operand: VerifiedOperand) -> TensorMap | None:
-        """Return the tensor map that an operand is stored by, as its piece says."""
-        piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
-        if piece is None or piece.kind != "tensor_map":
-            return None
-        number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
-        return self.maps[number] if number < len(self.maps) else None
+        return find_operand_map(self.bench, operand, self.maps)
 
     # the other operand's map ----------------------------------------------------------------------------------------
 
@@ -212,6 +211,15 @@ class _FillFinder:
                 return set()
             at += factor * symbols[name]
         return {name for name, places in starts.items() if at in places}
+
+
+def find_operand_map(bench: Bench, operand: VerifiedOperand, maps: Sequence[TensorMap]) -> TensorMap | None:
+    """Return the tensor map that an operand is stored by, as its piece says."""
+    piece = bench.pieces[operand.storage] if operand.storage is not None else None
+    if piece is None or piece.kind != "tensor_map":
+        return None
+    number = sum(piece.kind == "tensor_map" for piece in bench.pieces[: operand.storage])
+    return maps[number] if number < len(maps) else None
 
 
 def find_box_argument(text: KernelText, tensor_map: TensorMap, alike: bool, item: int) -> Span:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.filled_tiles import find_box_argument
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Bench, Span, VerifiedOperand
-from lanescope.workbench.unfilled_reads import EVERY_GROUP, UnfilledRead
+from lanescope.workbench.unfilled_reads import EVERY_GROUP, ReadPlace, UnfilledRead
 
 TITLES = {"bytes_not_copied": "An instruction reads bytes that no TMA copy fills"}
 
 
 def leave_open(bench: Bench, unfilled: Sequence[UnfilledRead]) -> Bench:
     """Return the bench without verdicts on reads of bytes that no copy fills, and with the reason."""
-    reasons: dict[tuple[str, Span, tuple[Span, ...]], str] = {}
+    reasons: dict[ReadPlace, str] = {}
     for read in unfilled:
-        reasons.setdefault((read.operand, read.span, read.around), _explain(read))
+        reasons.setdefault(read.place, _explain(read))
     return replace(bench, operands=tuple(_leave_operand_open(operand, reasons) for operand in bench.operands))
 
 
-def _leave_operand_open(
-    operand: VerifiedOperand, reasons: dict[tuple[str, Span, tuple[Span, ...]], str]
-) -> VerifiedOperand:
+def _leave_operand_open(operand: VerifiedOperand, reasons: Mapping[ReadPlace, str]) -> VerifiedOperand:
     found = [reasons.get((operand.name, step.span, step.around), "") for step in operand.steps]
     if not any(reason and step.verdict == "match" for reason, step in zip(found, operand.steps, strict=True)):
         return operand

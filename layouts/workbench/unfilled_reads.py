@@ -18,6 +18,7 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.run_records import MOST_STORES, MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.addresses import evaluate_word
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copied_bytes import (
@@ -30,8 +31,9 @@ from lanescope.workbench.copied_bytes import (
 )
 from lanescope.workbench.descriptor_arguments import ArgumentSources
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread, evaluate_terms
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.stage_distances import find_ring_length
@@ -44,6 +46,9 @@ EVERY_GROUP = -1  # stands for all warpgroups
 _MOST_STAGES = 8  # that are tried if their number is open
 _UNKNOWN_GROUPS = 3  # warpgroups of a kernel whose number of threads is open
 _WAITS = re.compile(r"(?:try|test)_wait")
+
+
+ReadPlace = tuple[str, Span, tuple[Span, ...]]  # operand, the expression of its descriptor, the calls around that
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +65,27 @@ class _Filled:
 
 @dataclass(frozen=True, slots=True)
 class UnfilledRead:
-    """A read from bytes that no copy fills. certain: whether nothing else can fill them; group: the warpgroup that reads
-    them, EVERY_GROUP if all do.
+    """A read from bytes that no copy fills.
+
+    certain: whether nothing else can fill them; group: the warpgroup that reads them, EVERY_GROUP if all do.
     """
 
     event: KernelEvent
-    operand: str
-    span: Span
-    around: tuple[Span, ...]
+    place: ReadPlace
     buffer: str
     certain: bool
     group: int
     fills: tuple[FilledBytes, ...]
     filled: _Filled
     group_step: int = 0  # bytes from the start of one warpgroup to that of the next
+
+    @property
+    def operand(self) -> str:
+        return self.place[0]
+
+    @property
+    def span(self) -> Span:
+        return self.place[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,11 @@ class _Read:
     address: LinearExpression
     view: View
     buffer: str
+
+    @property
+    def place(self) -> ReadPlace:
+        argument = self.use.arguments[self.operand]
+        return self.operand, argument.span, argument.around
 
     @property
     def stages(self) -> range:
@@ -126,14 +143,18 @@ def _list_chunks(word: Descriptor, view: View) -> Chunks | None:
     return None if word.has_absolute_lbo else np.unique(reads(word, view) // 16)
 
 
-def find_unfilled_reads(text: KernelText) -> list[UnfilledRead]:
+def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
     """Find the reads from bytes that no copy fills; each place and operand once, those that are certain first."""
     if "__global__" not in text.code.text or not text.maps:
         return []
-    found: dict[tuple[str, Span, tuple[Span, ...]], UnfilledRead] = {}
+    maps: dict[ReadPlace, TensorMap | None] = {}
+    for operand in bench.operands:
+        tensor_map = find_operand_map(bench, operand, text.maps)
+        maps.update({(operand.name, step.span, step.around): tensor_map for step in operand.steps})
+    found: dict[ReadPlace, UnfilledRead] = {}
     for run in text.runs:
-        for unfilled in _RunJudge(text, run).find_unfilled():
-            key = unfilled.operand, unfilled.span, unfilled.around
+        for unfilled in _RunJudge(text, run, maps).find_unfilled():
+            key = unfilled.place
             if key not in found or unfilled.certain > found[key].certain:
                 found[key] = unfilled
     return sorted(found.values(), key=lambda unfilled: not unfilled.certain)
@@ -142,8 +163,8 @@ def find_unfilled_reads(text: KernelText) -> list[UnfilledRead]:
 class _RunJudge:
     """The reads and the copies of one kernel run."""
 
-    def __init__(self, text: KernelText, run: KernelRun) -> None:
-        self.text, self.run = text, run
+    def __init__(self, text: KernelText, run: KernelRun, maps: Mapping[ReadPlace, TensorMap | None]) -> None:
+        self.text, self.run, self.maps = text, run, maps
         self.groups = WarpgroupRuns(text)
         self.states: dict[object, dict[int, bool | None]] = {}
 
@@ -179,8 +200,8 @@ class _RunJudge:
 
     def _judge(self, read: _Read) -> UnfilledRead | None:
         """Return a read as unfilled if some of its bytes are not copied; None if all are, or if that is open."""
-        fills = self.copied.list_fills(read.buffer)
-        if self.copied.may_fill(read.buffer) or self._is_stored(read.buffer):
+        fills = self.copied.list_fills(read.buffer, self.maps.get(read.place), read.view.bits)
+        if fills is None or self.copied.may_fill(read.buffer) or self._is_stored(read.buffer):
             return None
         if not fills:
             separate = all(_are_separate(read.buffer, fill.buffer, self.text.blank) for fill in self.copied.fills)
@@ -277,9 +298,7 @@ class _RunJudge:
         """Whether all copies of the kernel are known, and all stores are to global memory or other buffers."""
         kernel = next((f for f in self.text.functions if f.kernel and f.name == self.run.name), None)
         known = {fill.buffer for fill in self.copied.fills} | set(kernel.parameters if kernel is not None else ())
-        stores = all(
-            any(name in known or "." in name for name in names) or not names for names in self._stored_names
-        )
+        stores = all(any(name in known or "." in name for name in names) or not names for names in self._stored_names)
         return is_known(self.run) and stores and len(self.text.code.memory_stores) < MOST_STORES
 
     def _make_unfilled(
@@ -290,15 +309,12 @@ class _RunJudge:
         fills: Sequence[FilledBytes],
         measured: Mapping[int, _Filled],
     ) -> UnfilledRead:
-        argument = read.use.arguments[read.operand]
         worst = min(measured.values(), key=lambda filled: filled.filled, default=_Filled(0, 1))
         return UnfilledRead(
             read.event,
-            read.operand,
-            argument.span,
-            argument.around,
+            read.place,
             read.buffer,
-            sure and self._is_certain,
+            sure and self._is_certain and all(fill.has_known_size for fill in fills),
             group,
             tuple(fills),
             worst,
