@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.values import Address, OpaqueValue, Pointer
 from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
 from lanescope.workbench.copy_overlaps import read_call_copy
@@ -30,6 +31,13 @@ from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 MOST_STAGES = 64
 _OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
 
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
+# names of functions that do not copy
+_QUIET = re.compile(
+    r"wait|arrive|expect|init|sync|fence|commit|elect|mbar|reg_?(?:de)?alloc|_cast$"
+    r"|^(?:if|for|while|return|sizeof|min|max)$",
+    re.I,
+)
 _SHARED_BITS = {kind.name: kind.shared_bits for kind in MAP_TYPES}
 
 Chunks = NDArray[np.int64]  # numbers of 16-byte chunks of a buffer
@@ -139,19 +147,22 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
             open_buffers.add(buffer)
         else:
             fills.append(fill)
-    return CopiedBytes(
-        (*fills, *_continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)),
-        frozenset(open_buffers),
-        everywhere,
-    )
+    later = _continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)
+    return CopiedBytes(tuple(_bound_rings([*fills, *later])), frozenset(open_buffers), everywhere)
 
 
 def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None, bool]:
     """Return (the copy that code without a body makes, whether it may make copies that are not known)."""
-    if not isinstance(event.run, BodilessCall):
-        return None, True
-    copy, _ = read_call_copy(text, event, event.run)
-    return copy, copy is None and is_load(event.run)
+    run = event.run
+    if not isinstance(run, BodilessCall):
+        span = run.span if run is not None else event.at
+        called = _CALLED.findall(text.blank[slice(*span)])
+        return None, "asm" in called or any(not _QUIET.search(name) for name in called)
+    copy, _ = read_call_copy(text, event, run)
+    if copy is not None or _QUIET.search(run.term.head):
+        return copy, False
+    places = any(isinstance(value, Pointer | Address | OpaqueValue) for value in run.term.arguments)
+    return None, is_load(run) or places
 
 
 def _make_fill(text: KernelText, copy: TileCopy, buffer: str) -> FilledBytes | None:
@@ -197,24 +208,36 @@ def count_box_span(tensor_map: TensorMap | None, bits: int = 0) -> int:
     return pitch * prod(sizes[1:])
 
 
+def _bound_rings(fills: Sequence[FilledBytes]) -> list[FilledBytes]:
+    """Return the fills with the number of stages that other copies of the same call say."""
+    lengths: dict[object, set[int]] = defaultdict(set)
+    for fill in fills:
+        if fill.count:
+            lengths[_get_ring(fill)].add(fill.count)
+    return [
+        replace(fill, count=next(iter(lengths[_get_ring(fill)])))
+        if not fill.count and len(lengths[_get_ring(fill)]) == 1
+        else fill
+        for fill in fills
+    ]
+
+
+def _get_ring(fill: FilledBytes) -> object:
+    return fill.copy.event.at, fill.copy.event.calls, fill.buffer, fill.step
+
+
 def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[FilledBytes]:
     """Return the fills of the turns that were not run: of copies in loops that were cut, stage after stage."""
     turns: dict[object, list[FilledBytes]] = defaultdict(list)
-    rings: dict[object, set[int]] = defaultdict(set)
     for fill in fills:
         event = fill.copy.event
-        site = event.at, event.calls, fill.buffer
-        if fill.step:
-            rings[site, fill.step].add(fill.count)
-        elif any(name in cut for name, _ in event.loops):
+        if not fill.step and any(name in cut for name, _ in event.loops):
             fixed = tuple((name, str(value)) for name, value in event.loops if name not in cut)
-            turns[site, fixed].append(fill)
+            turns[_get_ring(fill), fixed].append(fill)
     later: list[FilledBytes] = []
-    for (site, _), of_site in turns.items():  # type: ignore[misc]
+    for of_site in turns.values():
         starts = sorted({fill.low for fill in of_site})
         step = gcd(*(after - before for before, after in pairwise(starts)))
         if step:
-            counts = rings.get((site, step), {0})
-            count = counts.pop() if len(counts) == 1 else 0
-            later.append(replace(of_site[0], low=starts[0], step=step, count=count, sure=False))
+            later.append(replace(of_site[0], low=starts[0], step=step, count=0, sure=False))
     return later

@@ -8,8 +8,9 @@ from dataclasses import replace
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.filled_tiles import find_box_argument
 from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.placed_reads import EVERY_GROUP, ReadPlace
 from lanescope.workbench.results import Bench, Span, VerifiedOperand
-from lanescope.workbench.unfilled_reads import EVERY_GROUP, ReadPlace, UnfilledRead
+from lanescope.workbench.unfilled_reads import FOREIGN, UNAWAITED, UNFILLED, UnfilledRead
 
 TITLES = {"bytes_not_copied": "An instruction reads bytes that no TMA copy fills"}
 
@@ -39,8 +40,12 @@ def _explain(read: UnfilledRead) -> str:
     if not read.fills:
         return f"No TMA copy of the kernel fills {read.buffer}, which is read as {name}."
     who = "the instruction" if read.group == EVERY_GROUP else reader
-    if read.filled.whole:
-        return f"{who[0].upper()}{who[1:]} reads {name} from bytes of {read.buffer} whose copy it has not waited for."
+    if read.reason != UNFILLED:
+        how = {
+            UNAWAITED: "whose copy it has not waited for",
+            FOREIGN: "that are filled from another tensor map than the first warpgroup's",
+        }
+        return f"{who[0].upper()}{who[1:]} reads {name} from bytes of {read.buffer} {how[read.reason]}."
     lost = 16 * (read.filled.total - read.filled.filled)
     return (
         f"No TMA copy fills {lost:,} of the {16 * read.filled.total:,} bytes of {read.buffer} that {who} reads as"
@@ -63,6 +68,6 @@ def _find_place(text: KernelText, read: UnfilledRead) -> Span:
     boxes = {fill.copy.event.at: fill.map for fill in read.fills}
     tensor_map = next(iter(boxes.values()), None)
     sizes = {fill.size for fill in read.fills}
-    if len(boxes) == 1 and tensor_map is not None and read.group_step in (0, *sizes) and not read.filled.whole:
+    if len(boxes) == 1 and tensor_map is not None and read.group_step in (0, *sizes) and read.reason == UNFILLED:
         return find_box_argument(text, tensor_map, False, 1)
     return text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")

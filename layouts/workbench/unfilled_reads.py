@@ -7,48 +7,35 @@ such a read is a mistake; else the operand is not verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from lanescope.descriptor.matrix import Descriptor, View, reads
-from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.run_records import MOST_STORES, MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.addresses import evaluate_word
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copied_bytes import (
-    Chunks,
     CopiedBytes,
     FilledBytes,
     collect_copied_bytes,
-    find_buffer,
     find_covered,
 )
-from lanescope.workbench.descriptor_arguments import ArgumentSources
-from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
+from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread, evaluate_terms
 from lanescope.workbench.stage_counters import is_counter
-from lanescope.workbench.stage_distances import find_ring_length
-from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.transfers import is_known
-from lanescope.workbench.uses import find_asm_uses, find_tcgen05_uses
 
 MOST_READS = 400  # of one kernel
-EVERY_GROUP = -1  # stands for all warpgroups
-_MOST_STAGES = 8  # that are tried if their number is open
 _UNKNOWN_GROUPS = 3  # warpgroups of a kernel whose number of threads is open
+UNFILLED, UNAWAITED, FOREIGN = "unfilled", "unawaited", "foreign"
 _WAITS = re.compile(r"(?:try|test)_wait")
-
-
-ReadPlace = tuple[str, Span, tuple[Span, ...]]  # operand, the expression of its descriptor, the calls around that
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,8 @@ class _Filled:
 class UnfilledRead:
     """A read from bytes that no copy fills.
 
-    certain: whether nothing else can fill them; group: the warpgroup that reads them, EVERY_GROUP if all do.
+    certain: whether nothing else can fill them; group: the warpgroup that reads them, EVERY_GROUP if all do; reason:
+    UNFILLED, UNAWAITED if they are of a copy that the warpgroup has not waited for, FOREIGN if of another tensor map.
     """
 
     event: KernelEvent
@@ -77,6 +65,7 @@ class UnfilledRead:
     group: int
     fills: tuple[FilledBytes, ...]
     filled: _Filled
+    reason: str = UNFILLED
     group_step: int = 0  # bytes from the start of one warpgroup to that of the next
 
     @property
@@ -86,61 +75,6 @@ class UnfilledRead:
     @property
     def span(self) -> Span:
         return self.place[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One read of an operand: its instruction's view, and the buffer that its start is in."""
-
-    event: KernelEvent
-    use: DescriptorUse
-    operand: str
-    address: LinearExpression
-    view: View
-    buffer: str
-
-    @property
-    def place(self) -> ReadPlace:
-        argument = self.use.arguments[self.operand]
-        return self.operand, argument.span, argument.around
-
-    @property
-    def stages(self) -> range:
-        """The values of its stage counter that are tried."""
-        counters = [name for name, _ in self.address.terms if is_counter(name)]
-        if not counters:
-            return range(1)
-        length = find_ring_length(counters[0]) if len(counters) == 1 else 0
-        return range(length or _MOST_STAGES)
-
-    def find_chunks(self, group: int, stage: int) -> Chunks | None:
-        """Return the numbers of the 16-byte chunks of the buffer that a warpgroup reads in a stage; None if open."""
-        line = self.address if group == EVERY_GROUP else evaluate_terms(self.address, group)
-        if any(name != self.buffer and not is_counter(name) for name, _ in line.terms):
-            return None
-        start = line.const + stage * sum(factor for name, factor in line.terms if is_counter(name))
-        return _find_read_chunks(self.use, self.operand, self.view, start)
-
-
-def _find_read_chunks(use: DescriptorUse, operand: str, view: View, start: int) -> Chunks | None:
-    """Return the chunks that a descriptor reads if it starts at a byte of its buffer."""
-    value = use.arguments[operand].value
-    names = {name for piece in value.pieces for name, _ in piece.source.terms}
-    word = evaluate_word(value, dict.fromkeys(names, 0))
-    if word is None:
-        return None
-    field = use.arguments[operand].start
-    if not 0 <= start // field.unit <= field.most:
-        return np.array([-1])  # outside the buffer
-    try:
-        return _list_chunks(Descriptor(field.put(word, start // field.unit), view.form), view)
-    except LayoutError:  # a swizzle mode that does not exist
-        return None
-
-
-@lru_cache(maxsize=512)
-def _list_chunks(word: Descriptor, view: View) -> Chunks | None:
-    return None if word.has_absolute_lbo else np.unique(reads(word, view) // 16)
 
 
 def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
@@ -177,28 +111,15 @@ class _RunJudge:
         if not products or not self.copied.fills:
             return
         seen: set[object] = set()
-        for read in self._list_reads(products[:MOST_READS]):
+        for read in list_placed_reads(self.text, products[:MOST_READS]):
             key = read.event.arms, read.operand, read.address, read.use.arguments[read.operand].span
             if key not in seen and (unfilled := self._judge(read)) is not None:
                 yield unfilled
             seen.add(key)
 
-    def _list_reads(self, products: Sequence[KernelEvent]) -> Iterator[_Read]:
-        sources = ArgumentSources(self.text.code)
-        for event in products:
-            run = event.run
-            for use in (*find_asm_uses([run], ()), *find_tcgen05_uses([run])) if isinstance(run, AsmRun) else ():
-                placed = replace(use, arguments=sources.find_arguments(use.arguments))
-                for operand, argument in placed.arguments.items():
-                    address = argument.address
-                    buffer = find_buffer(address) if address is not None else ""
-                    if address is not None and buffer and use.mention is not None:
-                        view = make_view(use.mention.instruction, operand, use.majors.get(operand, "K"))
-                        yield _Read(event, placed, operand, address, view, buffer)
-
     # one read ---------------------------------------------------------------------------------------------------------
 
-    def _judge(self, read: _Read) -> UnfilledRead | None:
+    def _judge(self, read: PlacedRead) -> UnfilledRead | None:
         """Return a read as unfilled if some of its bytes are not copied; None if all are, or if that is open."""
         fills = self.copied.list_fills(read.buffer, self.maps.get(read.place), read.view.bits)
         if fills is None or self.copied.may_fill(read.buffer) or self._is_stored(read.buffer):
@@ -219,7 +140,7 @@ class _RunJudge:
 
     def _compare_groups(
         self,
-        read: _Read,
+        read: PlacedRead,
         fills: Sequence[FilledBytes],
         states: Mapping[int, bool | None],
         measured: Mapping[int, Mapping[int, _Filled]],
@@ -235,34 +156,68 @@ class _RunJudge:
             worst = next(iter(measured), None)
             sure = worst is not None and (states[worst] is True or len(measured) == len(states))
             return None if worst is None else self._make_unfilled(read, sure, worst, fills, measured[worst])
-        bad = [group for group in measured if not whole[group] >= whole[first]]
-        bad += [group for group in measured if group not in bad and not self._waits_alike(read, fills, first, group)]
-        sure_bad = [group for group in bad if states[group] is True]
+        own = self._keep_maps(read, fills, first, whole[first])
+        bad = {group: UNFILLED for group in measured if not whole[group] >= whole[first]}
+        for group in measured:
+            if group not in (*bad, first):
+                if not self._waits_alike(read, fills, first, group):
+                    bad[group] = UNAWAITED
+                elif not self._is_filled(read, own, group, whole[first]):
+                    bad[group] = FOREIGN
+        sure_bad = [group for group, reason in bad.items() if states[group] and self._is_wrong(read, group, reason)]
         if sure_bad:
-            return self._make_unfilled(read, True, sure_bad[0], fills, measured[sure_bad[0]])
+            return self._make_unfilled(read, True, sure_bad[0], own, measured[sure_bad[0]], bad[sure_bad[0]])
         right = len(measured) - len(bad)
         if not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1):
             return None  # the others need not run it
-        return self._make_unfilled(read, False, bad[0], fills, measured[bad[0]])
+        group, reason = next(iter(bad.items()))
+        return self._make_unfilled(read, False, group, own, measured[group], reason)
 
-    def _measure(self, read: _Read, fills: Sequence[FilledBytes], group: int) -> dict[int, _Filled] | None:
+    def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
+        """Return whether a read of a warpgroup is wrong: of two maps one may be for each warpgroup."""
+        return reason != FOREIGN or self._reads_other_operand(read, group)
+
+    def _keep_maps(
+        self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]
+    ) -> list[FilledBytes]:
+        """Return the fills of the tensor maps that a warpgroup's bytes come from; all if one is unknown."""
+        chunks = [found for stage in stages if (found := read.find_chunks(group, stage)) is not None]
+        own = [fill for fill in fills if any(fill.holds(of_stage).any() for of_stage in chunks)]
+        if any(fill.map is None for fill in own):
+            return list(fills)
+        return [fill for fill in fills if fill.map is None or any(fill.map is other.map for other in own)]
+
+    def _is_filled(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]) -> bool:
+        measured = self._measure(read, fills, group) or {}
+        return all(stage not in measured or measured[stage].whole for stage in stages)
+
+    def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
+        """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""
+        mine = read.find_chunks(group, 0)
+        for other in list_placed_reads(self.text, [read.event]):
+            theirs = other.find_chunks(group, 0) if other.operand != read.operand else None
+            if mine is not None and theirs is not None and other.buffer == read.buffer:
+                return bool(np.intersect1d(mine, theirs).size)
+        return False
+
+    def _measure(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> dict[int, _Filled] | None:
         """Map each stage to how many chunks of a read are filled; None if it is open what is read."""
         measured: dict[int, _Filled] = {}
-        for stage in read.stages:
+        for stage in read.list_stages(fills):
             chunks = read.find_chunks(group, stage)
             if chunks is None:
                 return None
             measured[stage] = _Filled(int(find_covered(chunks, fills).sum()), len(chunks))
         return measured
 
-    def _waits_alike(self, read: _Read, fills: Sequence[FilledBytes], first: int, group: int) -> bool:
+    def _waits_alike(self, read: PlacedRead, fills: Sequence[FilledBytes], first: int, group: int) -> bool:
         """Return whether a warpgroup has waited for the copies of what it reads, if the first one has."""
         if any(is_counter(name) for name, _ in read.address.terms):
             return True
         awaited = [self._is_awaited(read, fills, which) for which in (first, group)]
         return awaited[1] or not awaited[0]
 
-    def _is_awaited(self, read: _Read, fills: Sequence[FilledBytes], group: int) -> bool:
+    def _is_awaited(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> bool:
         """Return whether every byte of a read is of a copy whose barrier was waited for before."""
         barriers = self._list_awaited(read.event.order, group)
         chunks = read.find_chunks(group, 0)
@@ -303,11 +258,12 @@ class _RunJudge:
 
     def _make_unfilled(
         self,
-        read: _Read,
+        read: PlacedRead,
         sure: bool,
         group: int,
         fills: Sequence[FilledBytes],
         measured: Mapping[int, _Filled],
+        reason: str = UNFILLED,
     ) -> UnfilledRead:
         worst = min(measured.values(), key=lambda filled: filled.filled, default=_Filled(0, 1))
         return UnfilledRead(
@@ -318,6 +274,7 @@ class _RunJudge:
             group,
             tuple(fills),
             worst,
+            reason,
             evaluate_terms(read.address, 1).const - evaluate_terms(read.address, 0).const,
         )
 
