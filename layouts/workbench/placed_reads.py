@@ -18,7 +18,7 @@ from lanescope.workbench.descriptor_arguments import ArgumentSources
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.results import Span
-from lanescope.workbench.running_groups import evaluate_terms
+from lanescope.workbench.running_groups import OPEN_BLOCK, BlockShape, evaluate_terms
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.stage_distances import find_ring_length
 from lanescope.workbench.tcgen05 import make_view
@@ -39,11 +39,18 @@ class PlacedRead:
     address: LinearExpression
     view: View
     buffer: str
+    block: BlockShape
 
     @property
     def place(self) -> ReadPlace:
         argument = self.use.arguments[self.operand]
         return self.operand, argument.span, argument.around
+
+    @property
+    def group_step(self) -> int:
+        """Bytes from the start of the first warpgroup to that of the next."""
+        first, second = (evaluate_terms(self.address, group, self.block) for group in (0, 1))
+        return second.const - first.const
 
     def list_stages(self, fills: Iterable[FilledBytes]) -> range:
         """List the values of its stage counter that are tried: those of the ring that copies fill."""
@@ -56,7 +63,7 @@ class PlacedRead:
 
     def find_chunks(self, group: int, stage: int) -> Chunks | None:
         """Return the numbers of the 16-byte chunks of the buffer that a warpgroup reads in a stage; None if open."""
-        line = self.address if group == EVERY_GROUP else evaluate_terms(self.address, group)
+        line = self.address if group == EVERY_GROUP else evaluate_terms(self.address, group, self.block)
         if any(name != self.buffer and not is_counter(name) for name, _ in line.terms):
             return None
         start = line.const + stage * sum(factor for name, factor in line.terms if is_counter(name))
@@ -84,8 +91,10 @@ def _list_chunks(word: Descriptor, view: View) -> Chunks | None:
     return None if word.has_absolute_lbo else np.unique(reads(word, view) // 16)
 
 
-def list_placed_reads(text: KernelText, products: Iterable[KernelEvent]) -> Iterator[PlacedRead]:
-    """Yield the reads of products whose start is in one buffer."""
+def list_placed_reads(
+    text: KernelText, products: Iterable[KernelEvent], block: BlockShape = OPEN_BLOCK
+) -> Iterator[PlacedRead]:
+    """Yield the reads of products whose start is in one buffer. block: the threads that run them."""
     sources = ArgumentSources(text.code)
     for event in products:
         run = event.run
@@ -96,4 +105,4 @@ def list_placed_reads(text: KernelText, products: Iterable[KernelEvent]) -> Iter
                 buffer = find_buffer(address) if address is not None else ""
                 if address is not None and buffer and use.mention is not None:
                     view = make_view(use.mention.instruction, operand, use.majors.get(operand, "K"))
-                    yield PlacedRead(event, placed, operand, address, view, buffer)
+                    yield PlacedRead(event, placed, operand, address, view, buffer, block)

@@ -6,11 +6,12 @@ The conditions of branches are evaluated for threads of every warpgroup. What de
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from lanescope.cxx.expression import evaluate_constant
+from lanescope.cxx.source_text import list_argument_spans
 from lanescope.errors import LayoutError
 from lanescope.reader.code.run_records import ThreadFork
 from lanescope.reader.code.symbolic_integers import LinearExpression
@@ -22,10 +23,34 @@ from lanescope.workbench.shared_budget import compute_number
 GROUP_THREADS = 128
 MOST_GROUPS = 8  # of a block of 1,024 threads
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
-_THREAD = re.compile(r"\bthreadIdx\.x\b")
+_DIM3 = re.compile(r"\s*dim3\s*[({](.*)[)}]\s*", re.S)
+_THREAD = re.compile(r"\bthreadIdx\.([xyz])\b")
 _NAME = re.compile(r"(?<![\w.%])[%A-Za-z_][\w.']*")
+_COMMON = re.compile(r"(?:blockIdx|blockDim|gridDim|%cluster)\b")
 _TYPES = frozenset("int unsigned uint32_t int32_t bool uint64_t size_t".split())
 _SAMPLED = (0, 1, 31, 32, 63, 64, 96, 127)  # threads of a warpgroup
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShape:
+    """The threads of a block along x, y and z; x is 0 if that is open."""
+
+    x: int = 0
+    y: int = 1
+    z: int = 1
+
+    @property
+    def threads(self) -> int:
+        return self.x * self.y * self.z
+
+    def find_place(self, thread: int) -> dict[str, int]:
+        """Return the indexes of a thread that are known, by their letter."""
+        if not self.x:
+            return {"x": thread}
+        return {"x": thread % self.x, "y": thread // self.x % self.y, "z": thread // self.x // self.y}
+
+
+OPEN_BLOCK = BlockShape()
 
 
 @dataclass(frozen=True)
@@ -42,23 +67,39 @@ class WarpgroupRuns:
     def leaving(self) -> tuple[ThreadFork, ...]:
         return tuple(fork for fork in self.text.code.thread_forks if fork.left)
 
-    def count_groups(self, kernel: str) -> int | None:
-        """Return the least number of warpgroups that a kernel is launched with; None if the text does not say."""
+    def find_block(self, kernel: str) -> BlockShape | None:
+        """Return the threads of a block that a kernel is launched with, the fewest of several; None if that is open."""
         blank, functions = self.text.blank, self.text.functions
         kernels = [function for function in functions if function.kernel]
-        own = [function for function in kernels if function.name == kernel]
         launched = [
-            arguments[1]
+            self._read_shape(arguments[1])
             for name, arguments in list_launches(blank)
             if len(arguments) > 1 and (name == kernel or len(kernels) == 1)
         ]
-        bounds = [place for function in own for place in self._list_bounds(function)]
-        for places in (launched, bounds):
-            counts = [compute_number(blank, functions, place) for place in places]
-            threads = [count for count in counts if count is not None]
-            if threads and len(threads) == len(counts):
-                return min(threads) // GROUP_THREADS
+        places = [place for f in kernels if f.name == kernel for place in self._list_bounds(f)]
+        counts = [compute_number(blank, functions, place) for place in places]
+        bounds = [BlockShape(count) if count else None for count in counts]
+        for shapes in (launched, bounds):
+            known = [shape for shape in shapes if shape is not None]
+            if known and len(known) == len(shapes):
+                return min(known, key=lambda shape: shape.threads)
         return None
+
+    def _read_shape(self, place: Span) -> BlockShape | None:
+        """Return the shape that an argument of a launch gives: a number, dim3(x, y) or a variable of that type."""
+        blank, functions = self.text.blank, self.text.functions
+        count = compute_number(blank, functions, place)
+        if count:
+            return BlockShape(count)
+        match = _DIM3.fullmatch(blank, *place)
+        if match is None and (name := re.fullmatch(r"\s*(\w+)\s*", blank[slice(*place)])):
+            declared = re.compile(rf"\bdim3\s+{name[1]}\s*(?:=\s*dim3\s*)?[({{]([^;]*)[)}}]\s*;")
+            match = next(declared.finditer(blank, 0, place[0]), None)
+        sizes = (
+            [compute_number(blank, functions, at) for at in list_argument_spans(blank, *match.span(1))] if match else []
+        )
+        known = [size for size in sizes if size]
+        return BlockShape(*known) if known and len(known) == len(sizes) <= 3 else None
 
     def _list_bounds(self, function: FunctionText) -> Iterator[Span]:
         """Yield where the launch bounds of a kernel give its threads."""
@@ -69,21 +110,21 @@ class WarpgroupRuns:
         """Map each warpgroup to whether it runs an event, None if that is open. Without a number of warpgroups, all
         that are possible are open.
         """
-        count = self.count_groups(kernel)
-        states: dict[int, bool | None] = {}
-        for group in range(MOST_GROUPS if count is None else min(count, MOST_GROUPS)):
-            state = self._decide(event, group)
-            states[group] = None if state and count is None else state
-        return states
+        block = self.find_block(kernel)
+        count = MOST_GROUPS if block is None else min(block.threads // GROUP_THREADS, MOST_GROUPS)
+        states = {group: self._decide(event, group, block or OPEN_BLOCK) for group in range(count)}
+        return {group: None if state and block is None else state for group, state in states.items()}
 
-    def _decide(self, event: KernelEvent, group: int) -> bool | None:
+    def _decide(self, event: KernelEvent, group: int, block: BlockShape) -> bool | None:
         taken = [
             (self.forks[number].conditions[arm], True)
             for number, arm in event.arms
             if number in self.forks and arm < len(self.forks[number].conditions)
         ]
         taken += [(fork.conditions[arm], False) for fork in self.leaving if _is_after(event, fork) for arm in fork.left]
-        answers = [_is_condition(condition, group, wanted) for condition, wanted in taken]
+        kernels = {name for name, _ in event.calls} & {f.name for f in self.text.functions if f.kernel}
+        same = frozenset(name for f in self.text.functions if f.name in kernels for name in f.parameters)
+        answers = [_is_condition(condition, group, block, same, wanted) for condition, wanted in taken]
         return False if False in answers else None if None in answers else True
 
 
@@ -94,27 +135,35 @@ def _is_after(event: KernelEvent, fork: ThreadFork) -> bool:
     return event.order > fork.order and same and not inside
 
 
-def _is_condition(condition: str, group: int, wanted: bool) -> bool | None:
+def _is_condition(condition: str, group: int, block: BlockShape, same: Collection[str], wanted: bool) -> bool | None:
     """Return whether a condition has a truth value in all threads of a warpgroup; None if it differs or is open.
 
-    Conditions that no thread number is in are taken to have it.
+    same: names of values that all threads have in common; a condition of these alone is taken to have it.
     """
-    if not _THREAD.search(condition):
-        return None if "threadIdx" in condition else True
-    values = {evaluate_for_thread(condition, GROUP_THREADS * group + thread) for thread in _SAMPLED}
-    if None in values or len({bool(value) for value in values}) > 1:
-        return None
-    return bool(values.pop()) == wanted
+    if "threadIdx" not in condition:
+        names = {name for name in _NAME.findall(condition) if not _COMMON.match(name)}
+        return True if names <= {*same, *_TYPES} else None
+    values = {bool(value) if value is not None else None for value in _evaluate_in_group(condition, group, block)}
+    value = values.pop()
+    return None if values or value is None else value == wanted
 
 
 @lru_cache(maxsize=4096)
-def evaluate_for_thread(expression: str, thread: int) -> int | None:
-    """Evaluate an expression in threadIdx.x for a thread; None if it depends on anything else.
+def _evaluate_in_group(expression: str, group: int, block: BlockShape) -> frozenset[int | None]:
+    """Return the values that an expression has in the threads of a warpgroup."""
+    return frozenset(evaluate_for_thread(expression, GROUP_THREADS * group + n, block) for n in _SAMPLED)
+
+
+def evaluate_for_thread(expression: str, thread: int, block: BlockShape = OPEN_BLOCK) -> int | None:
+    """Evaluate an expression in threadIdx for a thread; None if it depends on anything else.
 
     >>> evaluate_for_thread("threadIdx.x/128 - 1", 0)
     -1
+    >>> evaluate_for_thread("threadIdx.y", 256, BlockShape(128, 3))
+    2
     """
-    text = _THREAD.sub(str(thread), expression).replace("·", "*")
+    place = block.find_place(thread)
+    text = _THREAD.sub(lambda match: str(place.get(match[1], match[0])), expression).replace("·", "*")
     if any(name not in _TYPES for name in _NAME.findall(text)):
         return None
     try:
@@ -124,25 +173,17 @@ def evaluate_for_thread(expression: str, thread: int) -> int | None:
     return word - (1 << 64) if word >> 63 else word
 
 
-def evaluate_terms(line: LinearExpression, group: int) -> LinearExpression:
+def evaluate_terms(line: LinearExpression, group: int, block: BlockShape) -> LinearExpression:
     """Return an address with the values that its thread symbols have in a warpgroup; others stay."""
     const, rest = line.const, []
     for name, factor in line.terms:
-        value = _find_group_value(name, group)
+        values = _evaluate_in_group(name, group, block) if "threadIdx" in name else frozenset[int | None]()
+        value = next(iter(values)) if len(values) == 1 else None
         if value is None:
             rest.append((name, factor))
         else:
             const += factor * value
     return LinearExpression(const, tuple(rest))
-
-
-@lru_cache(maxsize=4096)
-def _find_group_value(name: str, group: int) -> int | None:
-    """Return the value of a symbol if it is the same in all threads of a warpgroup."""
-    if not _THREAD.search(name):
-        return None
-    values = {evaluate_for_thread(name, GROUP_THREADS * group + thread) for thread in _SAMPLED}
-    return values.pop() if len(values) == 1 else None
 
 
 def depends_on_thread(terms: Iterable[tuple[str, int]]) -> bool:

@@ -28,7 +28,7 @@ from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
 from lanescope.workbench.results import Bench, Span
-from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread, evaluate_terms
+from lanescope.workbench.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.transfers import is_known
 
@@ -100,6 +100,7 @@ class _RunJudge:
     def __init__(self, text: KernelText, run: KernelRun, maps: Mapping[ReadPlace, TensorMap | None]) -> None:
         self.text, self.run, self.maps = text, run, maps
         self.groups = WarpgroupRuns(text)
+        self.block = self.groups.find_block(run.name) or OPEN_BLOCK
         self.states: dict[object, dict[int, bool | None]] = {}
 
     @cached_property
@@ -111,7 +112,7 @@ class _RunJudge:
         if not products or not self.copied.fills:
             return
         seen: set[object] = set()
-        for read in list_placed_reads(self.text, products[:MOST_READS]):
+        for read in list_placed_reads(self.text, products[:MOST_READS], self.block):
             key = read.event.arms, read.operand, read.address, read.use.arguments[read.operand].span
             if key not in seen and (unfilled := self._judge(read)) is not None:
                 yield unfilled
@@ -194,7 +195,7 @@ class _RunJudge:
     def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
         """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""
         mine = read.find_chunks(group, 0)
-        for other in list_placed_reads(self.text, [read.event]):
+        for other in list_placed_reads(self.text, [read.event], self.block):
             theirs = other.find_chunks(group, 0) if other.operand != read.operand else None
             if mine is not None and theirs is not None and other.buffer == read.buffer:
                 return bool(np.intersect1d(mine, theirs).size)
@@ -228,7 +229,7 @@ class _RunJudge:
     def _list_awaited(self, order: int, group: int) -> set[str]:
         """List the barriers that a warpgroup may have waited for before a record of the kernel."""
         lines = (line for at, line in self._waits if at < order)
-        return {str(evaluate_terms(line, group)) for line in lines}
+        return {str(evaluate_terms(line, group, self.block)) for line in lines}
 
     @cached_property
     def _waits(self) -> list[tuple[int, LinearExpression]]:
@@ -275,7 +276,7 @@ class _RunJudge:
             tuple(fills),
             worst,
             reason,
-            evaluate_terms(read.address, 1).const - evaluate_terms(read.address, 0).const,
+            read.group_step,
         )
 
     def _list_states(self, event: KernelEvent) -> dict[int, bool | None]:
