@@ -26,6 +26,7 @@ from lanescope.workbench import (
     Bench,
     build_bench,
     copy_bounds,
+    copy_coordinates,
     copy_overlaps,
     cute_copies,
     exchanged_products,
@@ -280,14 +281,13 @@ def _find_kernel_mistakes(
     other_map = any(mistake.code == "tma_map_other" for mistake in filled)
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
-    rows = warpgroup_rows.find_overlapping_rows(text, bench)
+    rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    explained = any((filled, overlaps, distances, bounds))
-    unfilled_mistakes = [] if explained else unfilled_findings.make_pitfalls(text, unfilled)
-    mistakes = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *exchanged, *distances, *bounds)
-    mistakes += tuple(unfilled_mistakes)
+    placed = (*filled, *overlaps, *distances, *bounds, *copy_coordinates.find_repeated_boxes(text))
+    uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []
+    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 
