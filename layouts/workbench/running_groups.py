@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.source_text import list_argument_spans
 from lanescope.errors import LayoutError
-from lanescope.reader.code.run_records import ThreadFork
+from lanescope.reader.code.run_records import Fork
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.function_texts import FunctionText, list_launches
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
@@ -26,6 +26,7 @@ _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 _DIM3 = re.compile(r"\s*dim3\s*[({](.*)[)}]\s*", re.S)
 _THREAD = re.compile(r"\bthreadIdx\.([xyz])\b")
 _NAME = re.compile(r"(?<![\w.%])[%A-Za-z_][\w.']*")
+_OPEN = "an open condition"
 _COMMON = re.compile(r"(?:blockIdx|blockDim|gridDim|%cluster)\b")
 _TYPES = frozenset("int unsigned uint32_t int32_t bool uint64_t size_t".split())
 _SAMPLED = (0, 1, 31, 32, 63, 64, 96, 127)  # threads of a warpgroup
@@ -60,12 +61,12 @@ class WarpgroupRuns:
     text: KernelText
 
     @cached_property
-    def forks(self) -> Mapping[int, ThreadFork]:
-        return {fork.number: fork for fork in self.text.code.thread_forks}
+    def forks(self) -> Mapping[int, Fork]:
+        return {fork.number: fork for fork in self.text.code.forks}
 
     @cached_property
-    def leaving(self) -> tuple[ThreadFork, ...]:
-        return tuple(fork for fork in self.text.code.thread_forks if fork.left)
+    def leaving(self) -> tuple[Fork, ...]:
+        return tuple(fork for fork in self.text.code.forks if fork.left)
 
     def find_block(self, kernel: str) -> BlockShape | None:
         """Return the threads of a block that a kernel is launched with, the fewest of several; None if that is open."""
@@ -116,11 +117,8 @@ class WarpgroupRuns:
         return {group: None if state and block is None else state for group, state in states.items()}
 
     def _decide(self, event: KernelEvent, group: int, block: BlockShape) -> bool | None:
-        taken = [
-            (self.forks[number].conditions[arm], True)
-            for number, arm in event.arms
-            if number in self.forks and arm < len(self.forks[number].conditions)
-        ]
+        forks = [(self.forks.get(number), arm) for number, arm in event.arms]
+        taken = [(fork.conditions[arm] if fork is not None else _OPEN, True) for fork, arm in forks]
         taken += [(fork.conditions[arm], False) for fork in self.leaving if _is_after(event, fork) for arm in fork.left]
         kernels = {name for name, _ in event.calls} & {f.name for f in self.text.functions if f.kernel}
         same = frozenset(name for f in self.text.functions if f.name in kernels for name in f.parameters)
@@ -128,7 +126,7 @@ class WarpgroupRuns:
         return False if False in answers else None if None in answers else True
 
 
-def _is_after(event: KernelEvent, fork: ThreadFork) -> bool:
+def _is_after(event: KernelEvent, fork: Fork) -> bool:
     """Return whether an event can run only if a fork was left by none of the alternatives that end early."""
     inside = any(number == fork.number for number, _ in event.arms)
     same = event.calls[: len(fork.calls)] == fork.calls and event.arms[: len(fork.arms)] == fork.arms

@@ -54,13 +54,13 @@ def _explain(read: UnfilledRead) -> str:
 
 
 def make_pitfalls(text: KernelText, unfilled: Sequence[UnfilledRead]) -> list[Pitfall]:
-    """Return a finding for every place with reads that certainly are of bytes that no copy fills."""
-    found: dict[Span, Pitfall] = {}
+    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one."""
+    firsts: dict[object, UnfilledRead] = {}
     for read in unfilled:
         if read.certain:
-            at = _find_place(text, read)
-            found.setdefault(at, Pitfall("bytes_not_copied", _explain(read), at))
-    return list(found.values())
+            firsts.setdefault((read.event.calls[:1], read.operand, read.buffer), read)
+    found = [(read, _find_place(text, read)) for read in firsts.values()]
+    return [Pitfall("bytes_not_copied", _explain(read), at) for read, at in found]
 
 
 def _find_place(text: KernelText, read: UnfilledRead) -> Span:

@@ -14,7 +14,7 @@ from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.run_records import MemoryStore, SkippedCode, ThreadFork
+from lanescope.reader.code.run_records import Fork, MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart
 from lanescope.reader.code.source_text import blank_printed, is_python
@@ -44,7 +44,7 @@ class Evaluation:
     overflowed: tuple[tuple[str, int], ...] = ()  # (function, order from which its asm statements are not all recorded)
     skipped: tuple[SkippedCode, ...] = ()
     memory_stores: tuple[MemoryStore, ...] = ()
-    thread_forks: tuple[ThreadFork, ...] = ()
+    forks: tuple[Fork, ...] = ()
     merged: bool = False  # from several variants of #if; a record does not say which variant it belongs to
     unbounded_variables: frozenset[str] = frozenset()  # variables of loops with an unknown bound
     cut_variables: frozenset[str] = frozenset()  # variables of loops that were run in part
@@ -251,7 +251,7 @@ def _evaluate_statements(
         overflowed=tuple(ev.overflowed.items()),
         skipped=tuple(ev.skipped),
         memory_stores=tuple(ev.memory_stores),
-        thread_forks=tuple(ev.thread_forks),
+        forks=tuple(ev.fork_records),
         unbounded_variables=frozenset(ev.unbounded_variables),
         cut_variables=frozenset(ev.cut_variables),
         recast_names=frozenset(ev.recast_names),

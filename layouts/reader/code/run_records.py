@@ -45,8 +45,8 @@ class MemoryStore:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadFork:
-    """A branch that depends on the thread.
+class Fork:
+    """A branch on an undecided condition.
 
     conditions: of its alternatives, as C expressions in which threadIdx is a name; left: alternatives that leave the
     block early; calls, arms: where it is; order: of the last record within it.
@@ -60,11 +60,11 @@ class ThreadFork:
     order: int
 
 
-def record_thread_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: tuple[int, ...]) -> None:
-    """Record a branch whose conditions depend on the thread."""
-    if len(ev.thread_forks) < MOST_FORKS and any("threadIdx" in condition for condition in conditions):
+def record_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: tuple[int, ...]) -> None:
+    """Record a branch on an undecided condition, up to MOST_FORKS."""
+    if len(ev.fork_records) < MOST_FORKS and not ev.python:
         calls, arms = ev.list_running_functions(), tuple(ev.branch_arms)
-        ev.thread_forks.append(ThreadFork(number, conditions, left, calls, arms, ev.run_count))
+        ev.fork_records.append(Fork(number, conditions, left, calls, arms, ev.run_count))
 
 
 def record_skipped(ev: Evaluator, span: Span) -> None:
