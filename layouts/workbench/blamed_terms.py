@@ -116,6 +116,8 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
 def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
     """Find the term of an argument that contains a variable, or a name set from it; else the index."""
     index = next(_INDEX.finditer(blank, *argument), None)
+    if index is not None and blank[find_closing(blank, index.start()) + 1 : argument[1]].strip(" )"):
+        index = None  # the sum goes on behind it: s.A[stage] + k * 16
     inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
     terms = list(_list_terms(blank, inside)) if variable else []
     named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]

@@ -28,6 +28,7 @@ from lanescope.workbench import (
     Bench,
     build_bench,
     copy_bounds,
+    copy_coordinates,
     copy_overlaps,
     cute_copies,
     cute_names,
@@ -39,6 +40,8 @@ from lanescope.workbench import (
     tensor_memory_order,
     tile_starts,
     transfers,
+    unfilled_findings,
+    unfilled_reads,
     warpgroup_rows,
 )
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
@@ -82,6 +85,7 @@ from lanescope.workbench.thread_gaps import ORDER_OPEN, list_kernels_by_text
 from lanescope.workbench.thread_order import check_thread_order
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
+from lanescope.workbench.unfilled_reads import UnfilledRead
 from lanescope.workbench.unfinished import find_unfinished
 from lanescope.workbench.wrong_reads import WrongRead
 
@@ -164,9 +168,9 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     The threads of its kernels are run last, since the time may run out there.
     """
     text = blank_uncompiled_code(text, list_given_macros(choices))
-    source = _evaluate_text(text, choices, target)
+    source, of_kernels = _judge_kernels(_evaluate_text(text, choices, target))
     bench, guesses, code = source.bench, source.guesses, source.code
-    findings, open_ = _find_mistakes(source)
+    findings, open_ = _find_mistakes(source, of_kernels)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
     lacking, unsure = find_missing_instructions(text, code, target)
     unknown, doubted = cute_names.check_names(text)
@@ -205,13 +209,29 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     )
 
 
-def _find_mistakes(source: _EvaluatedText) -> tuple[list[CheckFinding], list[OpenPoint]]:
+def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFinding]]:
+    """Return (the text, in which reads of bytes that no copy fills have no verdict; mistakes of its kernels)."""
+    if source.code is None:
+        return source, []
+    text = KernelText(source.code)
+    unfilled = unfilled_reads.find_unfilled_reads(text, source.bench)
+    found = _find_kernel_mistakes(text, source.bench, source.target, unfilled)
+    if unfilled:
+        bench = unfilled_findings.leave_open(source.bench, unfilled)
+        source.guesses.bench = bench
+        source = replace(source, bench=bench, blame=BlameFinder(source.text, bench, source.builders))
+    return source, found
+
+
+def _find_mistakes(
+    source: _EvaluatedText, of_kernels: Collection[CheckFinding]
+) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Return (findings about the code and its reads, open points about operands)."""
     text, bench, code, target = source.text, source.bench, source.code, source.target
     broken = (_make_pitfall_finding(problem) for tensor_map in source.maps for problem in tensor_map.problems)
     findings = [*_repair_pitfalls(text, source.builders, source.choices), *broken]
     refused = _list_refused(text)
-    findings += _find_kernel_mistakes(code, bench, target) if code else []
+    findings += of_kernels
     mismatches, open_ = check_operands(source.guesses, bench, {finding.code for finding in findings}, source.blame)
     tiles = check_tensor_code(text, code.asm_runs if code else (), bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
@@ -273,9 +293,10 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
     return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
 
 
-def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[CheckFinding]:
+def _find_kernel_mistakes(
+    text: KernelText, bench: Bench, target: str, unfilled: Sequence[UnfilledRead]
+) -> list[CheckFinding]:
     """Find instructions of kernels in a wrong order, and copies with wrong boxes, byte counts or addresses."""
-    text = KernelText(code)
     filled = filled_tiles.find_fill_mistakes(text, bench)
     budget = shared_budget.find_budget_mistakes(text, target)
     # with a wrong box the byte counts are wrong as well
@@ -284,11 +305,13 @@ def _find_kernel_mistakes(code: Evaluation, bench: Bench, target: str) -> list[C
     other_map = any(mistake.code == "tma_map_other" for mistake in filled)
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
-    rows = warpgroup_rows.find_overlapping_rows(text, bench)
+    rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    mistakes = (*ordered, *filled, *bytes_, *budget, *overlaps, *rows, *exchanged, *distances, *bounds)
+    placed = (*filled, *overlaps, *distances, *bounds, *copy_coordinates.find_repeated_boxes(text))
+    uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []
+    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 

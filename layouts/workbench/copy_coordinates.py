@@ -1,17 +1,21 @@
-"""Find TMA copies with a fixed K coordinate in a loop in which the copies of the other operand advance along K."""
+"""Find TMA copies with a wrong coordinate: one that does not advance along K while the other operand's do, and one that
+brings the same box to two places of a tile.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.kernel_runs import KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.results import VerifiedOperand
-from lanescope.workbench.transfers import TileCopy, find_map
+from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 from lanescope.workbench.unread_slices import (
     count_inner,
     find_inner_place,
@@ -24,7 +28,9 @@ TITLES = {
     "coordinates_exchanged": "The coordinates of a copy are exchanged",
     "k_coordinate_fixed": "The K coordinate of a copy does not move",
     "k_coordinate_step": "The K coordinate of a copy moves by another amount than the tile has",
+    "box_repeated": "Two TMA copies bring the same box",
 }
+_CALL = re.compile(r"[A-Za-z_]\w*\(")  # in a name whose value may differ each time
 _LEAST_TURNS = 3
 _Turn = frozenset[tuple[str, ...]]
 
@@ -131,3 +137,42 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
         " its K coordinate must advance, too.",
         at,
     )
+
+
+def find_repeated_boxes(text: KernelText) -> list[Pitfall]:
+    """Find copies that bring a box to one part of a buffer that another one brings to another part; each place once."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    return text.check_runs(partial(_check_run, text))
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    firsts: dict[object, TileCopy] = {}
+    for event in run.events:
+        copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
+        key = _make_box_key(text, copy) if copy is not None else None
+        if copy is None or copy.to is None or key is None:
+            continue
+        first = firsts.setdefault(key, copy)
+        if first.to is not None and first.to != copy.to and first.to.terms == copy.to.terms:
+            away = copy.to.const - first.to.const
+            yield Pitfall(
+                "box_repeated",
+                "This copy brings the same box, at the same coordinates, as the one that begins"
+                f" {abs(away):,} bytes {'before' if away > 0 else 'after'} it, on the same barrier: the rows or columns"
+                " that belong here are not copied.",
+                event.at,
+            )
+
+
+def _make_box_key(text: KernelText, copy: TileCopy) -> object | None:
+    """Return what copies of one box in one turn have in common; None if its map, barrier or coordinates are open."""
+    tensor_map = find_map(copy, text.maps)
+    coordinates = tuple(str(at) for at in copy.at if at is not None)
+    if tensor_map is None or copy.barrier in ("", "None") or not coordinates or len(coordinates) < len(copy.at):
+        return None
+    if any(_CALL.search(coordinate) for coordinate in coordinates):
+        return None
+    event = copy.event
+    turn = tuple((name, str(value)) for name, value in event.loops if name in text.code.cut_variables)
+    return event.calls[:1], event.arms, turn, copy.barrier, id(tensor_map), coordinates

@@ -142,7 +142,11 @@ class _FillFinder:
             wide = lost.key.startswith("panel.")  # the box is too narrow: or a second one is not copied
             alone = len({copy.event.at for copy in copies}) == 1 and (alike or not wide)
             at = (
-                self._find_box(tensor_map, alike, 0 if wide else 1) if alone else copies[0].event.at if copies else None
+                find_box_argument(self.text, tensor_map, alike, 0 if wide else 1)
+                if alone
+                else copies[0].event.at
+                if copies
+                else None
             )
             if at is not None:
                 name = operand.name.upper()
@@ -154,24 +158,7 @@ class _FillFinder:
         return next((a for a in self.bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)
 
     def _find_operand_map(self, operand: VerifiedOperand) -> TensorMap | None:
-        """Return the tensor map that an operand is stored by, as its piece says."""
-        piece = self.bench.pieces[operand.storage] if operand.storage is not None else None
-        if piece is None or piece.kind != "tensor_map":
-            return None
-        number = sum(piece.kind == "tensor_map" for piece in self.bench.pieces[: operand.storage])
-        return self.maps[number] if number < len(self.maps) else None
-
-    def _find_box(self, tensor_map: TensorMap, alike: bool, item: int) -> Span | None:
-        """Find the argument of cuTensorMapEncodeTiled that sets a box dimension.
-
-        alike: whether the boxes of both operands are too small: then the function that makes both is to blame, not its
-        arguments.
-        """
-        at = find_argument_span(self.blank, tensor_map.span, 6)
-        if at is None or "ncode" not in tensor_map.source:
-            return tensor_map.span
-        calls = () if alike else tensor_map.calls
-        return follow_number(self.blank, self.functions, at, calls, item)
+        return find_operand_map(self.bench, operand, self.maps)
 
     # the other operand's map ----------------------------------------------------------------------------------------
 
@@ -225,6 +212,27 @@ class _FillFinder:
                 return set()
             at += factor * symbols[name]
         return {name for name, places in starts.items() if at in places}
+
+
+def find_operand_map(bench: Bench, operand: VerifiedOperand, maps: Sequence[TensorMap]) -> TensorMap | None:
+    """Return the tensor map that an operand is stored by, as its piece says."""
+    piece = bench.pieces[operand.storage] if operand.storage is not None else None
+    if piece is None or piece.kind != "tensor_map":
+        return None
+    number = sum(piece.kind == "tensor_map" for piece in bench.pieces[: operand.storage])
+    return maps[number] if number < len(maps) else None
+
+
+def find_box_argument(text: KernelText, tensor_map: TensorMap, alike: bool, item: int) -> Span:
+    """Find the argument of cuTensorMapEncodeTiled that sets a box dimension; else where the map is made.
+
+    alike: whether the boxes of both operands are too small: then the function that makes both is to blame, not its
+    arguments.
+    """
+    at = find_argument_span(text.blank, tensor_map.span, 6)
+    if at is None or "ncode" not in tensor_map.source:
+        return tensor_map.span
+    return follow_number(text.blank, text.functions, at, () if alike else tensor_map.calls, item)
 
 
 def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:

@@ -24,6 +24,7 @@ from lanescope.workbench import (
     tile_starts,
     tiled_mma_checks,
     transfers,
+    unfilled_findings,
     unread_slices,
     warpgroup_rows,
 )
@@ -77,6 +78,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **transfers.TITLES,
     **filled_tiles.TITLES,
     **unread_slices.TITLES,
+    **unfilled_findings.TITLES,
     **copy_overlaps.TITLES,
     **copy_bounds.TITLES,
     **copy_coordinates.TITLES,

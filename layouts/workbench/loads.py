@@ -26,6 +26,7 @@ _ASM = re.compile(
 )
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
+_MOST_GROUPS = 4  # that may come before the first one that multiplies
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -95,7 +96,8 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
-        base, others = _drop_threads(base), [_drop_threads(other) for other in others]
+        first = self._find_first_group(base)
+        base, others = _drop_threads(base, first), [_drop_threads(other, first) for other in others]
         following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
@@ -103,13 +105,21 @@ class TextLoads:
         loads = _keep_first_turn(self._is_into_operand(base, end))
         if not loads:
             return None
-        first = frozenset(name for off, load in loads if not off for name in load.maps)
-        own_map = [(off, load) for off, load in loads if not first or not load.maps or first & load.maps]
+        maps = frozenset(name for off, load in loads if not off for name in load.maps)
+        own_map = [(off, load) for off, load in loads if not maps or not load.maps or maps & load.maps]
         unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         doubtful = frozenset(off for off, _ in own_map) - offsets
-        return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
+        return FilledTile(offsets, maps, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
+
+    def _find_first_group(self, start: LinearExpression) -> int:
+        """Find the first value of a thread's number at which a tile begins that some load fills, 0 if none is: of
+        `threadIdx.x / 128 - 1` that is 1.
+        """
+        starts = {load.to for load in self.all}
+        groups = range(_MOST_GROUPS if any("threadIdx" in name for name, _ in start.terms) else 1)
+        return next((group for group in groups if _drop_threads(start, group) in starts), 0)
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
@@ -138,10 +148,12 @@ def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoa
     return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 
 
-def _drop_threads(start: LinearExpression) -> LinearExpression:
-    """Return the first thread's descriptor start in the first stage. Warpgroups read parts of one tile that is loaded
-    as a unit, and all stages are filled in the same way.
+def _drop_threads(start: LinearExpression, group: int = 0) -> LinearExpression:
+    """Return a descriptor start in the first stage, for a value of the thread's number. Warpgroups read parts of one
+    tile that is loaded as a unit, and all stages are filled in the same way.
     """
+    moved = sum(factor for name, factor in start.terms if "threadIdx" in name and not is_counter(name))
+    start = LinearExpression(start.const + group * moved, start.terms)
     terms = tuple(term for term in start.terms if "threadIdx" not in term[0])
     if any(factor == 1 and not is_counter(name) for name, factor in terms):
         terms = tuple(term for term in terms if not is_counter(term[0]))

@@ -128,8 +128,13 @@ def split_address(line: LinearExpression) -> Stages | None:
     if len(line.terms) != 2 or len(buffers) != 1 or len(counters) != 1 or "threadIdx" in counters[0][0]:
         return None
     name, step = counters[0]
-    ends = {int(match[1]) for match in _WRAP.finditer(name)}
-    return Stages(buffers[0], step, ends.pop() if len(ends) == 1 else 0) if step > 0 else None
+    return Stages(buffers[0], step, find_ring_length(name)) if step > 0 else None
+
+
+def find_ring_length(counter: str) -> int:
+    """Return after how many stages a counter begins again, 0 if its name does not say so."""
+    ends = {int(match[1]) for match in _WRAP.finditer(counter)}
+    return ends.pop() if len(ends) == 1 else 0
 
 
 def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: PlacedCopy) -> Pitfall:

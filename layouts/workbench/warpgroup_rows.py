@@ -1,18 +1,28 @@
-"""Find warpgroups whose instructions read rows of a tile that overlap: some are multiplied twice, others never."""
+"""Find warpgroups whose instructions read rows of a tile that overlap: some are multiplied twice, others never.
+
+The rows of two warpgroups may overlap in part, or be the same although the copies bring more.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+from lanescope.inputs import join_words
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
+from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
 from lanescope.workbench.function_texts import list_launches
-from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, list_placed_reads
 from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread
 from lanescope.workbench.shared_budget import compute_number
+from lanescope.workbench.transfers import is_known
 
 TITLES = {"warpgroups_overlap": "Warpgroups read rows of a tile that overlap"}
+MOST_PRODUCTS = 256  # of one kernel
 _LEAST = 384  # threads: two warpgroups that multiply, if the first one does not
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 
@@ -34,6 +44,56 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
             )
             yield Pitfall("warpgroups_overlap", message, _find_product(text) or operand.steps[0].span)
             return
+
+
+def find_equal_rows(text: KernelText) -> list[Pitfall]:
+    """Find products of several warpgroups that all read the same part of a tile, of which nobody reads the rest."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    return text.check_runs(partial(_check_run, text))
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    groups = WarpgroupRuns(text)
+    products = [event for event in run.events if event.kind in PRODUCTS]
+    block = groups.find_block(run.name)
+    if block is None or not products or len(products) > MOST_PRODUCTS or not is_known(run):
+        return
+    running = [group for group, state in groups.list_states(run.name, products[0]).items() if state]
+    reads = list(list_placed_reads(text, products, block))
+    operands = {event.order: {read.operand for read in reads if read.event is event} for event in products}
+    moved = any(depends_on_thread(read.address.terms) for read in reads)
+    moved |= any("threadIdx" in str(value) for event in products for _, value in event.loops)
+    if len(running) < 2 or moved or len(set(map(frozenset, operands.values()))) != 1:
+        return
+    copied = collect_copied_bytes(text, run)
+    for name in sorted(operands[products[0].order]):
+        of_operand = [read for read in reads if read.operand == name]
+        unread = 0 if copied.open else _count_unread(of_operand, copied.fills)
+        if unread:
+            yield Pitfall(
+                "warpgroups_overlap",
+                f"Warpgroups {join_words(list(map(str, running)))} read the same bytes of {of_operand[0].buffer} as"
+                f" {name.upper()}, and none reads the other {unread:,} bytes that a copy brings: the start does not"
+                " depend on the warpgroup.",
+                text.narrow_event(of_operand[0].event, of_operand[0].place[1], ""),
+            )
+
+
+def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> int:
+    """Count the bytes of a copy of which some are read, but not all; 0 if there is none, or if a read is open."""
+    read_chunks: set[tuple[str, int]] = set()
+    for read in reads:
+        for stage in read.list_stages(fills):
+            chunks = read.find_chunks(EVERY_GROUP, stage)
+            if chunks is None:
+                return 0
+            read_chunks.update((read.buffer, chunk) for chunk in chunks.tolist())
+    for fill in fills:
+        filled = {(fill.buffer, chunk) for chunk in range(fill.low // 16, (fill.low + fill.size) // 16)}
+        if fill.sure and filled & read_chunks and not filled <= read_chunks:
+            return 16 * len(filled - read_chunks)
+    return 0
 
 
 def _find_product(text: KernelText) -> Span | None:

@@ -14,7 +14,7 @@ from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, PresumedMacro
 from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.run_records import KernelLaunchRecord, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import NameScope, number_places
 from lanescope.reader.code.source import PreparedSource, UnreadPart
 from lanescope.reader.code.source_text import blank_printed, is_python
@@ -45,6 +45,7 @@ class Evaluation:
     skipped: tuple[SkippedCode, ...] = ()
     memory_stores: tuple[MemoryStore, ...] = ()
     launches: tuple[KernelLaunchRecord, ...] = ()
+    forks: tuple[Fork, ...] = ()
     merged: bool = False  # from several variants of #if; a record does not say which variant it belongs to
     unbounded_variables: frozenset[str] = frozenset()  # variables of loops with an unknown bound
     cut_variables: frozenset[str] = frozenset()  # variables of loops that were run in part
@@ -253,6 +254,7 @@ def _evaluate_statements(
         skipped=tuple(ev.skipped),
         memory_stores=tuple(ev.memory_stores),
         launches=tuple(ev.launches),
+        forks=tuple(ev.fork_records),
         unbounded_variables=frozenset(ev.unbounded_variables),
         cut_variables=frozenset(ev.cut_variables),
         recast_names=frozenset(ev.recast_names),

@@ -49,7 +49,7 @@ from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.memory import OutsideMemory
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
-from lanescope.reader.code.run_records import KernelLaunchRecord, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
 from lanescope.reader.code.write_summaries import WriteSummaries
@@ -120,6 +120,7 @@ class Evaluator:
         self.skipped: list[SkippedCode] = []
         self.memory_stores: list[MemoryStore] = []
         self.launches: list[KernelLaunchRecord] = []
+        self.fork_records: list[Fork] = []
         self.summaries = WriteSummaries()
         self.misread_template = False  # the current statement reads a variable as a template
         self.noted_values = 0  # number of values found to be descriptors

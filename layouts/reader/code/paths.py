@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.code.run_records import record_fork
 from lanescope.reader.code.scopes import Cell
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ def follow_alternatives(ev: Evaluator, runs: Sequence[tuple[str, Run]]) -> Early
     """Follow each of several alternative paths and merge them; return the early exit if all paths leave."""
     fork = ev.make_fork()
     ended = [(text, *ev.follow_branch(run, (fork, n))) for n, (text, run) in enumerate(runs)]
+    left = tuple(n for n, (_, early_exit, _) in enumerate(ended) if early_exit is not None)
+    record_fork(ev, fork, tuple(text for text, _ in runs), left)
     continuing = [(text, changed) for text, early_exit, changed in ended if early_exit is None]
     leaving = [(text, early_exit, changed) for text, early_exit, changed in ended if early_exit is not None]
     final: EarlyExit | None = None

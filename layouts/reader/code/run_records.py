@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_STORES = 400
 MOST_SKIPPED = 400
+MOST_FORKS = 4000
 Arms = tuple[tuple[int, int], ...]  # (fork, index of the branch), outermost first
 
 
@@ -55,6 +56,29 @@ class KernelLaunchRecord:
     block: tuple[int, ...] | None
     size: int | None
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A branch on an undecided condition.
+
+    conditions: of its alternatives, as C expressions in which threadIdx is a name; left: alternatives that leave the
+    block early; calls, arms: where it is; order: of the last record within it.
+    """
+
+    number: int
+    conditions: tuple[str, ...]
+    left: tuple[int, ...]
+    calls: tuple[tuple[str, Span], ...]
+    arms: Arms
+    order: int
+
+
+def record_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: tuple[int, ...]) -> None:
+    """Record a branch on an undecided condition, up to MOST_FORKS."""
+    if len(ev.fork_records) < MOST_FORKS and not ev.python:
+        calls, arms = ev.list_running_functions(), tuple(ev.branch_arms)
+        ev.fork_records.append(Fork(number, conditions, left, calls, arms, ev.run_count))
 
 
 def record_skipped(ev: Evaluator, span: Span) -> None:

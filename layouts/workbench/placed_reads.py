@@ -1,0 +1,108 @@
+"""Reads of wgmma and tcgen05.mma as bytes of the buffer that they are in, for a warpgroup and a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from lanescope.descriptor.matrix import Descriptor, View, reads
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import AsmRun
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.workbench.addresses import evaluate_word
+from lanescope.workbench.copied_bytes import Chunks, FilledBytes, find_buffer
+from lanescope.workbench.descriptor_arguments import ArgumentSources
+from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.kernel_runs import KernelEvent, KernelText
+from lanescope.workbench.results import Span
+from lanescope.workbench.running_groups import OPEN_BLOCK, BlockShape, evaluate_terms
+from lanescope.workbench.stage_counters import is_counter
+from lanescope.workbench.stage_distances import find_ring_length
+from lanescope.workbench.tcgen05 import make_view
+from lanescope.workbench.uses import find_asm_uses, find_tcgen05_uses
+
+EVERY_GROUP = -1  # stands for all warpgroups
+MOST_STAGES = 8  # that are tried if their number is open
+ReadPlace = tuple[str, Span, tuple[Span, ...]]  # operand, the expression of its descriptor, the calls around that
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRead:
+    """One read of an operand: its instruction's view, and the buffer that its start is in."""
+
+    event: KernelEvent
+    use: DescriptorUse
+    operand: str
+    address: LinearExpression
+    view: View
+    buffer: str
+    block: BlockShape
+
+    @property
+    def place(self) -> ReadPlace:
+        argument = self.use.arguments[self.operand]
+        return self.operand, argument.span, argument.around
+
+    @property
+    def group_step(self) -> int:
+        """Bytes from the start of the first warpgroup to that of the next."""
+        first, second = (evaluate_terms(self.address, group, self.block) for group in (0, 1))
+        return second.const - first.const
+
+    def list_stages(self, fills: Iterable[FilledBytes]) -> range:
+        """List the values of its stage counter that are tried: those of the ring that copies fill."""
+        counters = [(name, factor) for name, factor in self.address.terms if is_counter(name)]
+        if not counters:
+            return range(1)
+        lengths = {fill.count for fill in fills if fill.step == counters[0][1]} - {0, 1}
+        length = find_ring_length(counters[0][0]) or (lengths.pop() if len(lengths) == 1 else 0)
+        return range(length if length and len(counters) == 1 else MOST_STAGES)
+
+    def find_chunks(self, group: int, stage: int) -> Chunks | None:
+        """Return the numbers of the 16-byte chunks of the buffer that a warpgroup reads in a stage; None if open."""
+        line = self.address if group == EVERY_GROUP else evaluate_terms(self.address, group, self.block)
+        if any(name != self.buffer and not is_counter(name) for name, _ in line.terms):
+            return None
+        start = line.const + stage * sum(factor for name, factor in line.terms if is_counter(name))
+        return _find_read_chunks(self.use, self.operand, self.view, start)
+
+
+def _find_read_chunks(use: DescriptorUse, operand: str, view: View, start: int) -> Chunks | None:
+    """Return the chunks that a descriptor reads if it starts at a byte of its buffer."""
+    value = use.arguments[operand].value
+    names = {name for piece in value.pieces for name, _ in piece.source.terms}
+    word = evaluate_word(value, dict.fromkeys(names, 0))
+    if word is None:
+        return None
+    field = use.arguments[operand].start
+    if not 0 <= start // field.unit <= field.most:
+        return np.array([-1])  # outside the buffer
+    try:
+        return _list_chunks(Descriptor(field.put(word, start // field.unit), view.form), view)
+    except LayoutError:  # a swizzle mode that does not exist
+        return None
+
+
+@lru_cache(maxsize=512)
+def _list_chunks(word: Descriptor, view: View) -> Chunks | None:
+    return None if word.has_absolute_lbo else np.unique(reads(word, view) // 16)
+
+
+def list_placed_reads(
+    text: KernelText, products: Iterable[KernelEvent], block: BlockShape = OPEN_BLOCK
+) -> Iterator[PlacedRead]:
+    """Yield the reads of products whose start is in one buffer. block: the threads that run them."""
+    sources = ArgumentSources(text.code)
+    for event in products:
+        run = event.run
+        for use in (*find_asm_uses([run], ()), *find_tcgen05_uses([run])) if isinstance(run, AsmRun) else ():
+            placed = replace(use, arguments=sources.find_arguments(use.arguments))
+            for operand, argument in placed.arguments.items():
+                address = argument.address
+                buffer = find_buffer(address) if address is not None else ""
+                if address is not None and buffer and use.mention is not None:
+                    view = make_view(use.mention.instruction, operand, use.majors.get(operand, "K"))
+                    yield PlacedRead(event, placed, operand, address, view, buffer, block)

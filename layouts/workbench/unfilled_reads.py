@@ -1,0 +1,302 @@
+"""Find reads of wgmma and tcgen05.mma from bytes that no TMA copy of the kernel fills.
+
+Every read is followed for each warpgroup that runs it. If all copies are known, and no thread stores into the buffer,
+such a read is a mistake; else the operand is not verified.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lanescope.reader.code.findings import AsmRun
+from lanescope.reader.code.run_records import MOST_STORES, MemoryStore
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.copied_bytes import (
+    CopiedBytes,
+    FilledBytes,
+    collect_copied_bytes,
+    find_covered,
+)
+from lanescope.workbench.filled_tiles import find_operand_map
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
+from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
+from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
+from lanescope.workbench.stage_counters import is_counter
+from lanescope.workbench.transfers import is_known
+
+MOST_READS = 400  # of one kernel
+_UNKNOWN_GROUPS = 3  # warpgroups of a kernel whose number of threads is open
+UNFILLED, UNAWAITED, FOREIGN = "unfilled", "unawaited", "foreign"
+_WAITS = re.compile(r"(?:try|test)_wait")
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """How many of the 16-byte chunks of a read are filled, and how many it has."""
+
+    filled: int
+    total: int
+
+    @property
+    def whole(self) -> bool:
+        return self.filled == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class UnfilledRead:
+    """A read from bytes that no copy fills.
+
+    certain: whether nothing else can fill them; group: the warpgroup that reads them, EVERY_GROUP if all do; reason:
+    UNFILLED, UNAWAITED if they are of a copy that the warpgroup has not waited for, FOREIGN if of another tensor map.
+    """
+
+    event: KernelEvent
+    place: ReadPlace
+    buffer: str
+    certain: bool
+    group: int
+    fills: tuple[FilledBytes, ...]
+    filled: _Filled
+    reason: str = UNFILLED
+    group_step: int = 0  # bytes from the start of one warpgroup to that of the next
+
+    @property
+    def operand(self) -> str:
+        return self.place[0]
+
+    @property
+    def span(self) -> Span:
+        return self.place[1]
+
+
+def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
+    """Find the reads from bytes that no copy fills; each place and operand once, those that are certain first."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    maps: dict[ReadPlace, TensorMap | None] = {}
+    for operand in bench.operands:
+        tensor_map = find_operand_map(bench, operand, text.maps)
+        maps.update({(operand.name, step.span, step.around): tensor_map for step in operand.steps})
+    found: dict[ReadPlace, UnfilledRead] = {}
+    for run in text.runs:
+        for unfilled in _RunJudge(text, run, maps).find_unfilled():
+            key = unfilled.place
+            if key not in found or unfilled.certain > found[key].certain:
+                found[key] = unfilled
+    return sorted(found.values(), key=lambda unfilled: not unfilled.certain)
+
+
+class _RunJudge:
+    """The reads and the copies of one kernel run."""
+
+    def __init__(self, text: KernelText, run: KernelRun, maps: Mapping[ReadPlace, TensorMap | None]) -> None:
+        self.text, self.run, self.maps = text, run, maps
+        self.groups = WarpgroupRuns(text)
+        self.block = self.groups.find_block(run.name) or OPEN_BLOCK
+        self.states: dict[object, dict[int, bool | None]] = {}
+
+    @cached_property
+    def copied(self) -> CopiedBytes:
+        return collect_copied_bytes(self.text, self.run)
+
+    def find_unfilled(self) -> Iterator[UnfilledRead]:
+        products = [event for event in self.run.events if event.kind in PRODUCTS]
+        if not products or not self.copied.fills:
+            return
+        seen: set[object] = set()
+        for read in list_placed_reads(self.text, products[:MOST_READS], self.block):
+            key = read.event.arms, read.operand, read.address, read.use.arguments[read.operand].span
+            if key not in seen and (unfilled := self._judge(read)) is not None:
+                yield unfilled
+            seen.add(key)
+
+    # one read ---------------------------------------------------------------------------------------------------------
+
+    def _judge(self, read: PlacedRead) -> UnfilledRead | None:
+        """Return a read as unfilled if some of its bytes are not copied; None if all are, or if that is open."""
+        fills = self.copied.list_fills(read.buffer, self.maps.get(read.place), read.view.bits)
+        if fills is None or self.copied.may_fill(read.buffer) or self._is_stored(read.buffer):
+            return None
+        if not fills:
+            separate = all(_are_separate(read.buffer, fill.buffer, self.text.blank) for fill in self.copied.fills)
+            return self._make_unfilled(read, separate, EVERY_GROUP, (), {})
+        states: dict[int, bool | None] = {EVERY_GROUP: True}
+        if depends_on_thread(read.address.terms):
+            states = self._list_states(read.event)
+        measured: dict[int, dict[int, _Filled]] = {}
+        for group in (group for group, state in states.items() if state is not False):
+            of_group = self._measure(read, fills, group)
+            if of_group is None:
+                return None
+            measured[group] = of_group
+        return self._compare_groups(read, fills, states, measured)
+
+    def _compare_groups(
+        self,
+        read: PlacedRead,
+        fills: Sequence[FilledBytes],
+        states: Mapping[int, bool | None],
+        measured: Mapping[int, Mapping[int, _Filled]],
+    ) -> UnfilledRead | None:
+        """Return the read as unfilled if a warpgroup reads other bytes than the copies fill in a stage in which the
+        first one reads only such.
+        """
+        whole = {
+            group: {stage for stage, filled in stages.items() if filled.whole} for group, stages in measured.items()
+        }
+        first = next((group for group in measured if whole[group]), None)
+        if first is None:
+            worst = next(iter(measured), None)
+            sure = worst is not None and (states[worst] is True or len(measured) == len(states))
+            return None if worst is None else self._make_unfilled(read, sure, worst, fills, measured[worst])
+        own = self._keep_maps(read, fills, first, whole[first])
+        bad = {group: UNFILLED for group in measured if not whole[group] >= whole[first]}
+        for group in measured:
+            if group not in (*bad, first):
+                if not self._waits_alike(read, fills, first, group):
+                    bad[group] = UNAWAITED
+                elif not self._is_filled(read, own, group, whole[first]):
+                    bad[group] = FOREIGN
+        sure_bad = [group for group, reason in bad.items() if states[group] and self._is_wrong(read, group, reason)]
+        if sure_bad:
+            return self._make_unfilled(read, True, sure_bad[0], own, measured[sure_bad[0]], bad[sure_bad[0]])
+        right = len(measured) - len(bad)
+        if not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1):
+            return None  # the others need not run it
+        group, reason = next(iter(bad.items()))
+        return self._make_unfilled(read, False, group, own, measured[group], reason)
+
+    def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
+        """Return whether a read of a warpgroup is wrong: of two maps one may be for each warpgroup."""
+        return reason != FOREIGN or self._reads_other_operand(read, group)
+
+    def _keep_maps(
+        self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]
+    ) -> list[FilledBytes]:
+        """Return the fills of the tensor maps that a warpgroup's bytes come from; all if one is unknown."""
+        chunks = [found for stage in stages if (found := read.find_chunks(group, stage)) is not None]
+        own = [fill for fill in fills if any(fill.holds(of_stage).any() for of_stage in chunks)]
+        if any(fill.map is None for fill in own):
+            return list(fills)
+        return [fill for fill in fills if fill.map is None or any(fill.map is other.map for other in own)]
+
+    def _is_filled(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]) -> bool:
+        measured = self._measure(read, fills, group) or {}
+        return all(stage not in measured or measured[stage].whole for stage in stages)
+
+    def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
+        """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""
+        mine = read.find_chunks(group, 0)
+        for other in list_placed_reads(self.text, [read.event], self.block):
+            theirs = other.find_chunks(group, 0) if other.operand != read.operand else None
+            if mine is not None and theirs is not None and other.buffer == read.buffer:
+                return bool(np.intersect1d(mine, theirs).size)
+        return False
+
+    def _measure(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> dict[int, _Filled] | None:
+        """Map each stage to how many chunks of a read are filled; None if it is open what is read."""
+        measured: dict[int, _Filled] = {}
+        for stage in read.list_stages(fills):
+            chunks = read.find_chunks(group, stage)
+            if chunks is None:
+                return None
+            measured[stage] = _Filled(int(find_covered(chunks, fills).sum()), len(chunks))
+        return measured
+
+    def _waits_alike(self, read: PlacedRead, fills: Sequence[FilledBytes], first: int, group: int) -> bool:
+        """Return whether a warpgroup has waited for the copies of what it reads, if the first one has."""
+        if any(is_counter(name) for name, _ in read.address.terms):
+            return True
+        awaited = [self._is_awaited(read, fills, which) for which in (first, group)]
+        return awaited[1] or not awaited[0]
+
+    def _is_awaited(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> bool:
+        """Return whether every byte of a read is of a copy whose barrier was waited for before."""
+        barriers = self._list_awaited(read.event.order, group)
+        chunks = read.find_chunks(group, 0)
+        return chunks is None or bool(
+            find_covered(chunks, [fill for fill in fills if fill.sure and fill.copy.barrier in barriers]).all()
+        )
+
+    def _list_awaited(self, order: int, group: int) -> set[str]:
+        """List the barriers that a warpgroup may have waited for before a record of the kernel."""
+        lines = (line for at, line in self._waits if at < order)
+        return {str(evaluate_terms(line, group, self.block)) for line in lines}
+
+    @cached_property
+    def _waits(self) -> list[tuple[int, LinearExpression]]:
+        """(order, address) of the waits for barriers in PTX."""
+        runs = [run for run in self.text.code.asm_runs if _WAITS.search(join_strings(run.text))]
+        values = ((run.order, value.plain) for run in runs for _, value, _ in run.inputs if value is not None)
+        return [(order, line) for order, line in values if line is not None and line.terms]
+
+    # what else may fill a buffer --------------------------------------------------------------------------------------
+
+    def _is_stored(self, buffer: str) -> bool:
+        """Return whether threads store into a buffer."""
+        return any(buffer in names for names in self._stored_names)
+
+    @cached_property
+    def _stored_names(self) -> list[set[str]]:
+        """The symbols in the addresses of each store of the kernel's threads."""
+        return [_list_stored_names(event) for event in self.run.events if event.kind == "store"]
+
+    @cached_property
+    def _is_certain(self) -> bool:
+        """Whether all copies of the kernel are known, and all stores are to global memory or other buffers."""
+        kernel = next((f for f in self.text.functions if f.kernel and f.name == self.run.name), None)
+        known = {fill.buffer for fill in self.copied.fills} | set(kernel.parameters if kernel is not None else ())
+        stores = all(any(name in known or "." in name for name in names) or not names for names in self._stored_names)
+        return is_known(self.run) and stores and len(self.text.code.memory_stores) < MOST_STORES
+
+    def _make_unfilled(
+        self,
+        read: PlacedRead,
+        sure: bool,
+        group: int,
+        fills: Sequence[FilledBytes],
+        measured: Mapping[int, _Filled],
+        reason: str = UNFILLED,
+    ) -> UnfilledRead:
+        worst = min(measured.values(), key=lambda filled: filled.filled, default=_Filled(0, 1))
+        return UnfilledRead(
+            read.event,
+            read.place,
+            read.buffer,
+            sure and self._is_certain and all(fill.has_known_size for fill in fills),
+            group,
+            tuple(fills),
+            worst,
+            reason,
+            read.group_step,
+        )
+
+    def _list_states(self, event: KernelEvent) -> dict[int, bool | None]:
+        key = event.arms, event.calls, event.order if self.groups.leaving else 0
+        if key not in self.states:
+            self.states[key] = self.groups.list_states(self.run.name, event)
+        return self.states[key]
+
+
+def _list_stored_names(event: KernelEvent) -> set[str]:
+    run = event.run
+    if isinstance(run, MemoryStore):
+        return {name for name, _ in run.to.terms}
+    values = (value for _, value, _ in run.inputs if value is not None) if isinstance(run, AsmRun) else ()
+    return {name for value in values for piece in value.pieces for name, _ in piece.source.terms}
+
+
+def _are_separate(buffer: str, other: str, blank: str) -> bool:
+    """Return whether two buffers are different members of one object, or different arrays of the text."""
+    owner, _, _ = buffer.rpartition(".")
+    if owner or "." in other:
+        return owner == other.rpartition(".")[0]
+    return all(re.search(rf"__shared__[^;{{}}]*\b{re.escape(name)}\s*\[", blank) for name in (buffer, other))

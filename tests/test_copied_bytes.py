@@ -1,0 +1,205 @@
+"""Every byte that a product reads is filled by a copy: for each warpgroup, in each stage, from its own tensor map."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread
+from tests.cases import for_each
+from tests.transfer_kernels import HELPERS
+
+SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
+HEAD = """struct Storage {
+  alignas(1024) bf16 A[STAGES][BM * BK];
+  alignas(1024) bf16 B[STAGES][BN * BK];
+  uint64_t full[STAGES], empty[STAGES];
+};
+__global__ void __launch_bounds__(THREADS) gemm(const __grid_constant__ CUtensorMap ta,
+    const __grid_constant__ CUtensorMap tb, float* C, int M, int N, int K) {
+  extern __shared__ __align__(1024) uint8_t raw[];
+  Storage& s = *reinterpret_cast<Storage*>(raw);
+  int row = blockIdx.y * BM, col = blockIdx.x * BN, q = 0, phase = 0;
+"""
+LOADS = """wait(&s.empty[q], phase ^ 1);
+      expect_bytes(&s.full[q], (BM + BN) * BK * sizeof(bf16));
+      tma_load(s.A[q], &ta, &s.full[q], t * BK, row);
+      tma_load(s.B[q], &tb, &s.full[q], t * BK, col);
+"""
+PRODUCT = """wait(&s.full[q], phase);
+      warpgroup_arrive();
+      for (int k = 0; k < BK / 16; ++k)
+        multiply<1>(d, make_smem_desc(s.A[q] + me * 64 * BK + k * 16), make_smem_desc(s.B[q] + k * 16));
+      warpgroup_commit();
+      warpgroup_wait<0>();
+"""
+NEXT = "if (++q == STAGES) { q = 0; phase ^= 1; }"
+OUT = "for (int j = 0; j < 64; ++j) C[(row + threadIdx.x) * N + j] = d[j];"
+HOST = """void make_map(CUtensorMap* map, bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows) {
+  uint64_t dims[2] = {cols, rows}, strides[1] = {cols * sizeof(bf16)};
+  uint32_t box[2] = {64, box_rows}, ones[2] = {1, 1};
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, ptr, dims, strides, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+void run(bf16* A, bf16* B, float* C, int M, int N, int K) {
+  CUtensorMap map_a, map_b;
+  make_map(&map_a, A, M, K, BM);
+  make_map(&map_b, B, N, K, BN);
+  cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage));
+  gemm<<<132, THREADS, sizeof(Storage)>>>(map_a, map_b, C, M, N, K);
+}
+"""
+
+
+def write_kernel(body: str, threads: int = 384, rows: int = 128) -> str:
+    sizes = f"constexpr int BM = {rows}, BN = 128, BK = 64, STAGES = 4, THREADS = {threads};"
+    assert HELPERS.count(SIZES) == 1
+    return HELPERS.replace(SIZES, sizes) + HEAD + body + "}\n" + HOST
+
+
+# warpgroup 0 copies, the others multiply 64 rows each
+SPLIT = f"""  int group = threadIdx.x >> 7;
+  if (group == 0) {{
+    for (int t = 0; threadIdx.x == 0 && t < K / BK; ++t) {{
+      {LOADS}      {NEXT}
+    }}
+    return;
+  }}
+  int me = group - 1;
+  float d[64] = {{}};
+  for (int t = 0; t < K / BK; ++t) {{
+      {PRODUCT}      {NEXT}
+  }}
+  {OUT}
+"""
+# every warpgroup multiplies, one thread copies; the stage is the turn modulo the ring
+TOGETHER = f"""  int me = threadIdx.x / 128;
+  float d[64] = {{}};
+  for (int t = 0; t < K / BK; ++t) {{
+    q = t % STAGES;
+    if (threadIdx.x == 0) {{
+      {LOADS}    }}
+      {PRODUCT}    __syncthreads();
+  }}
+  {OUT}
+"""
+RIGHT = write_kernel(SPLIT)
+HALVES = (
+    "tma_load(s.A[q], &ta, &s.full[q], t * BK, row);",
+    "for (int h = 0; h < 2; ++h) tma_load(s.A[q] + h * 64 * BK, &ta, &s.full[q], t * BK, row + h * 64);",
+)
+OWN_HALVES = write_kernel(SPLIT.replace(*HALVES)).replace("A, M, K, BM)", "A, M, K, 64)")
+THREE = write_kernel(SPLIT, 512, 192)
+PAIR = write_kernel(TOGETHER, 256)
+GRID = RIGHT.replace("threadIdx.x >> 7", "threadIdx.y").replace("<<<132, THREADS", "<<<132, dim3(128, 3)")
+LIBRARY = RIGHT.replace("if (group == 0) {", "if (is_producer()) {")  # its code is not in the text
+
+
+@lru_cache(maxsize=32)
+def check(text: str) -> CheckReport:
+    return check_text(text)
+
+
+def change(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
+
+
+@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY])
+def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
+    found = check(text)
+    assert [finding.code for finding in found.findings] == []
+    assert not found.unverified and found.steps >= 2 * 3 * 4  # two operands, three turns, four K steps
+
+
+COPY_OF_A = "tma_load(s.A[q], &ta, &s.full[q], t * BK, row);"
+COPY_OF_B = "tma_load(s.B[q], &tb, &s.full[q], t * BK, col);"
+WRONG = [
+    (RIGHT, "A, M, K, BM)", "A, M, K, 64)", "A, M, K, 64)"),  # the second warpgroup's rows are not copied
+    (RIGHT, "me * 64 * BK", "me * 128 * BK", "multiply<1>(d"),  # it reads the next stage
+    (RIGHT, "int me = group - 1", "int me = group", "multiply<1>(d"),
+    (RIGHT, "THREADS = 384", "THREADS = 512", "multiply<1>(d"),  # a third one has no rows
+    (RIGHT, COPY_OF_A, ";", "multiply<1>(d"),
+    (RIGHT, COPY_OF_B, ";", "multiply<1>(d"),
+    (RIGHT, "tma_load(s.A[q]", "tma_load(s.A[0]", "multiply<1>(d"),  # every stage into the first
+    (OWN_HALVES, "s.A[q] + h * 64 * BK", "s.A[q]", "A, M, K, 64)"),
+    (OWN_HALVES, "h < 2", "h < 1", "A, M, K, 64)"),
+    (THREE, "A, M, K, BM)", "A, M, K, 128)", "multiply<1>(d"),
+    (PAIR, "A, M, K, BM)", "A, M, K, BM / 2)", "A, M, K, BM / 2)"),
+    (PAIR, COPY_OF_B, ";", "multiply<1>(d"),
+    (GRID, "A, M, K, BM)", "A, M, K, 64)", "A, M, K, 64)"),
+]
+
+
+@for_each(("text", "old", "new", "line"), WRONG)
+def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
+    text = change(text, old, new)
+    found = check(text)
+    lines = text.split("\n")
+    places = {finding.code: lines[text.count("\n", 0, finding.span[0])] for finding in found.findings}
+    assert line in places.get("bytes_not_copied", f"none of it: {places}")
+    assert found.steps <= 12 < check(RIGHT).steps  # the other operand's reads
+
+
+@for_each(
+    ("old", "new"),
+    [
+        ("A, M, K, BM)", "A, M, K, 64)"),
+        (COPY_OF_B, ";"),
+    ],
+)
+def test_a_mistake_that_other_code_may_repair_leaves_the_operand_open(old: str, new: str) -> None:
+    """What wait() does is not known, so that nothing is certain of the order."""
+    begin = RIGHT.index("__device__ void wait(")
+    end = RIGHT.index("\n}\n", begin) + 3
+    text = change(RIGHT[:begin] + "__device__ void wait(uint64_t* bar, int phase);\n" + RIGHT[end:], old, new)
+    found = check(text)
+    assert not found.findings and found.steps == 12
+    assert [reads.count for reads in found.unverified] == [12]
+
+
+def test_a_copy_of_code_that_is_not_known_may_fill_the_tile() -> None:
+    text = change(RIGHT, COPY_OF_B, "load_weights(s.B[q], &s.full[q], t);")
+    assert [finding.code for finding in check(text).findings] == []
+
+
+def test_a_warpgroup_waits_for_the_barrier_of_what_it_reads() -> None:
+    """Each half of A has its own barrier: who multiplies the second one must wait for that."""
+    own = OWN_HALVES.replace("full[STAGES], empty", "full[STAGES], half[STAGES], empty")
+    own = own.replace("&ta, &s.full[q], t", "&ta, h ? &s.half[q] : &s.full[q], t")
+    own = own.replace(
+        "expect_bytes(&s.full[q], (BM + BN)",
+        "expect_bytes(&s.half[q], 64 * BK * 2);\n      expect_bytes(&s.full[q], (64 + BN)",
+    )
+    waited = change(own, "wait(&s.full[q], phase);", "wait(&s.full[q], phase);\n      wait(&s.half[q], phase);")
+    assert [finding.code for finding in check(waited).findings] == []
+    assert [finding.code for finding in check(own).findings] == ["bytes_not_copied"]
+
+
+@for_each(
+    ("text", "old", "new", "code"),
+    [
+        (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q]", "warpgroups_overlap"),  # and nobody reads the other rows
+        (OWN_HALVES, "row + h * 64)", "row)", "box_repeated"),
+    ],
+)
+def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code: str) -> None:
+    assert code in [finding.code for finding in check(change(text, old, new)).findings]
+
+
+@for_each(
+    ("expression", "thread", "block", "value"),
+    [
+        ("threadIdx.x/128 == 2", 300, BlockShape(384), 1),
+        ("(threadIdx.x & 0x7f) == 0", 256, BlockShape(384), 1),
+        ("threadIdx.y - 1", 130, BlockShape(128, 3), 0),
+        ("threadIdx.y", 130, BlockShape(), None),  # the block's shape is not known
+        ("threadIdx.x + lane", 1, BlockShape(384), None),
+    ],
+)
+def test_an_expression_has_a_value_in_each_thread(
+    expression: str, thread: int, block: BlockShape, value: int | None
+) -> None:
+    assert evaluate_for_thread(expression, thread, block) == value
