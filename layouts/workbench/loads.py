@@ -76,6 +76,15 @@ class FilledTile:
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedTile:
+    """A tile that loads fill: its first byte, the byte offsets of its boxes, the names of the loaded maps."""
+
+    begin: LinearExpression
+    boxes: frozenset[int]
+    maps: frozenset[str]
+
+
 class TextLoads:
     """The TMA loads of a text."""
 
@@ -95,7 +104,7 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
-        base, others = _drop_threads(base), [_drop_threads(other) for other in others]
+        base, others = drop_threads(base), [drop_threads(other) for other in others]
         following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
@@ -110,6 +119,19 @@ class TextLoads:
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         doubtful = frozenset(off for off, _ in own_map) - offsets
         return FilledTile(offsets, first, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
+
+    def list_tiles(self) -> list[LoadedTile]:
+        """List the tiles that loads fill: what one turn copies through one map, announced by the same barriers."""
+        groups: dict[object, list[BoxLoad]] = {}
+        for load in self.all:
+            if not any("threadIdx" in name for name, _ in load.to.terms):
+                groups.setdefault((load.to.terms, load.maps, load.turn, load.barriers), []).append(load)
+        tiles = []
+        for of_tile in groups.values():
+            begin = drop_threads(min((load.to for load in of_tile), key=lambda to: to.const))
+            boxes = frozenset(load.to.const - begin.const for load in of_tile)
+            tiles.append(LoadedTile(begin, boxes, of_tile[0].maps))
+        return list(dict.fromkeys(tiles))
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
@@ -138,7 +160,7 @@ def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoa
     return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 
 
-def _drop_threads(start: LinearExpression) -> LinearExpression:
+def drop_threads(start: LinearExpression) -> LinearExpression:
     """Return the first thread's descriptor start in the first stage. Warpgroups read parts of one tile that is loaded
     as a unit, and all stages are filled in the same way.
     """

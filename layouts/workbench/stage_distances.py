@@ -22,7 +22,7 @@ from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import find_asm_uses
 
 TITLES = {"stage_distance": "Stages are read at another distance than they are copied at"}
-_WRAP = re.compile(r"== (\d+) \? 0 : ")  # a counter that begins again after so many stages
+_WRAP = re.compile(r"\+ (\d+)\) == (\d+) \? 0 : ")  # the stages that a counter advances by, and begins again after
 MOST_READS = 256  # of one kernel
 
 
@@ -127,7 +127,7 @@ def split_address(line: LinearExpression) -> Stages | None:
     if len(line.terms) != 2 or len(buffers) != 1 or len(counters) != 1 or "threadIdx" in counters[0][0]:
         return None
     name, step = counters[0]
-    ends = {int(match[1]) for match in _WRAP.finditer(name)}
+    ends = {int(match[2]) if match[1] == "1" else 0 for match in _WRAP.finditer(name)}
     return Stages(buffers[0], step, ends.pop() if len(ends) == 1 else 0) if step > 0 else None
 
 
