@@ -129,8 +129,8 @@ RING = """  int slot = 0;
 
 def test_a_ring_may_advance_by_two_stages() -> None:
     """The counter takes the values 0 and 2: the copies end with the last stage."""
-    buffers = "  __shared__ alignas(1024) bf16 sA[STAGES * BM * BK], sB[STAGES * BN * BK];\n"
-    buffers += "  __shared__ uint64_t full[STAGES];\n"
+    buffers = "  __shared__ alignas(1024) bf16 sA[STAGES * BM * BK];\n  __shared__ uint64_t full[STAGES];\n"
+    buffers += "  __shared__ alignas(1024) bf16 sB[STAGES * BN * BK];\n"
     start = TMA.index("  extern __shared__")
     text = TMA[:start] + buffers + TMA[TMA.index("  int row =") : TMA.index("  float d[64]")] + RING
     text += TMA[TMA.index("void make_map") :]
