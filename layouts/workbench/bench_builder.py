@@ -278,6 +278,9 @@ class _BenchBuilder(TextContents):
         for name, of_operand in turns.items():
             if chosen[name][0] is not None and self._is_overwritten(make_view(instruction, name, "K"), of_operand):
                 chosen[name] = (None, OVERWRITTEN)
+            lines = (turn.argument.address for turn in of_operand)
+            if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
+                chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)

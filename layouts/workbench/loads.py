@@ -26,6 +26,7 @@ _ASM = re.compile(
 )
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
+_MODULAR = re.compile(r" % | & ")
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -132,6 +133,21 @@ class TextLoads:
             boxes = frozenset(load.to.const - begin.const for load in of_tile)
             tiles.append(LoadedTile(begin, boxes, of_tile[0].maps))
         return list(dict.fromkeys(tiles))
+
+    def describe_unmoved(self, start: LinearExpression) -> str:
+        """Describe a term of a descriptor's start that no load into the same buffer has; "" if there is none.
+
+        Threads may read parts of a tile that is loaded as a unit, and a stage may be counted in several ways.
+        """
+        terms = {name for name, _ in drop_threads(start).terms}
+        places = [{name for name, _ in load.to.terms} for load in self.all]
+        buffers = {name for name, factor in start.terms if factor == 1 and any(name in place for place in places)}
+        more = {name for name in terms - buffers if not is_counter(name) and not _MODULAR.search(name)}
+        into = [place for place in places if buffers and place >= buffers]
+        if not into or any(place >= more for place in into):
+            return ""
+        term, buffer = (sorted(names, key=len)[0] for names in (more, buffers))
+        return f"its start moves with {term}, and no copy into {buffer} does"
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
