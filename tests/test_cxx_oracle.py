@@ -23,7 +23,7 @@ from tests.sample import choose_count, take_sample
 pytestmark = pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
 ORDINARY = 0.95  # of programs as most people write them
 LEAST = {"styles": 0.9, "unseen": 0.04, "others": 0.6}  # of the files written by hand; the others mislead
-LEAST_ASKED = {"styles": 20, "unseen": 70}
+LEAST_ASKED = {"styles": 20, "unseen": 70, "effects": 12}
 WORD = 0x4000004000010400
 CODE = """uint64_t make() {
   uint64_t desc = 0x400 | 1ull << 16 | 64ull << 32;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from lanescope import inputs
 from lanescope.descriptor.matrix import View
@@ -24,18 +25,22 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.open_names import add_open_names
 from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
-from lanescope.workbench.slice_order import find_places
-from lanescope.workbench.stage_counters import split_by_stage_counter
+from lanescope.workbench.slice_order import SlicePlace, find_places
+from lanescope.workbench.stage_counters import split_by_counters, split_by_stage_counter
 from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
+from lanescope.workbench.tiles import is_filled_in_part
 
 LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified
+MOST_PLACEMENTS = 4  # of one group by its loads
+_State = tuple[dict[str, Assumption], list[str], set[int], dict[str, int], list[TextPiece]]
 
 
 @refuse_deep_recursion()
@@ -188,6 +193,62 @@ class _BenchBuilder(TextContents):
             return []
         group = self._name_operands(group)
         where = find_places(group, self.code.unbounded_variables if self.code else frozenset(), self.text)
+        before = self._save_state()
+        verified = self._verify_places(instruction, group, where)
+        if any(operand.verdict == "mismatch" or is_filled_in_part(operand) for operand in verified):
+            verified = self._verify_loaded_places(instruction, group, verified, before) or verified
+        if one_of := self._count_readers(group):
+            verified = [replace(operand, one_of=one_of) for operand in verified]
+        return _note_overlap(
+            verified, {operand.name: make_view(instruction, operand.name, "K").bits for operand in verified}
+        )
+
+    def _verify_loaded_places(
+        self, instruction: Instruction, group: list[DescriptorUse], verified: list[VerifiedOperand], before: _State
+    ) -> list[VerifiedOperand] | None:
+        """Return the operands if they are right in the slices where loads put them, else None.
+
+        before: the state before the group was verified in the order of its loops.
+        """
+        names = {name for use in group for name in use.arguments}
+        operands = list_loaded_operands(verified, self.stores, self.choices)
+        if len(operands) < len(names) or not group[0].computed:
+            return None
+        after = self._save_state()
+        self._restore_state(before)
+        found: list[VerifiedOperand] = []
+        for part in split_by_counters(group):
+            right = self._verify_loaded_part(instruction, part, operands)
+            if not right:
+                self._restore_state(after)
+                return None
+            found += right
+        return found
+
+    def _verify_loaded_part(
+        self, instruction: Instruction, part: list[DescriptorUse], operands: list[LoadedOperand]
+    ) -> list[VerifiedOperand]:
+        """Return the operands of uses in the same stages if a placement by loads makes them right, else []."""
+        before = self._save_state()
+        for placed in islice(list_loaded_places(part, operands, self.loads.list_tiles()), MOST_PLACEMENTS):
+            right = self._verify_places(instruction, [use for _, use in placed], [place for place, _ in placed])
+            if len(right) == len(operands) and all(operand.verdict == "match" for operand in right):
+                return right
+            self._restore_state(before)
+        return []
+
+    def _save_state(self) -> _State:
+        return dict(self.assumed), list(self.missing), set(self.used), dict(self.symbols), list(self.pieces)
+
+    def _restore_state(self, state: _State) -> None:
+        assumed, missing, used, symbols, pieces = state
+        self.assumed, self.missing, self.used = dict(assumed), list(missing), set(used)
+        self.symbols, self.pieces = dict(symbols), list(pieces)
+
+    def _verify_places(
+        self, instruction: Instruction, group: list[DescriptorUse], where: list[SlicePlace]
+    ) -> list[VerifiedOperand]:
+        """Verify the operands of uses in these slices."""
         turns = {
             name: verification.list_turns(group, where, name)
             for name in "ab"
@@ -201,9 +262,7 @@ class _BenchBuilder(TextContents):
             other = crossed.get(case.name)
             if (operand := self._verify_case(case, other, turns.get(other.named_for, []) if other else [])) is not None:
                 verified.append(operand)
-        if one_of := self._count_readers(group):
-            verified = [replace(operand, one_of=one_of) for operand in verified]
-        return _note_overlap(verified, {name: operand.bits for name, operand in seen.items()})
+        return verified
 
     def _make_cases(
         self,
@@ -219,6 +278,9 @@ class _BenchBuilder(TextContents):
         for name, of_operand in turns.items():
             if chosen[name][0] is not None and self._is_overwritten(make_view(instruction, name, "K"), of_operand):
                 chosen[name] = (None, OVERWRITTEN)
+            lines = (turn.argument.address for turn in of_operand)
+            if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
+                chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)

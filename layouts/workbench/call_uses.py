@@ -18,6 +18,7 @@ from lanescope.workbench.descriptor_use import (
     explain_by_address,
     format_call_names,
     in_registers,
+    is_uncounted,
     list_enclosing_calls,
     list_known_loops,
 )
@@ -65,6 +66,7 @@ def _make_call_use(
         why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
         site=(call.term.span, *(span for _, span in call.calls)),
         loops=list_known_loops(call.loops),
+        uncounted=is_uncounted(call.loops),
         function=format_call_names(call.calls),
         order=call.order,
         assumed=len(words) == 1 and named[0] is None and not registers,

@@ -326,11 +326,6 @@ def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool
     return left or not settled or next(list_kernels_by_text(text), None) is not None
 
 
-def list_given_macros(choices: Mapping[str, str]) -> dict[str, str]:
-    """Return the choices that give macros and constants values."""
-    return {key.removeprefix("macro."): value for key, value in choices.items() if key.startswith("macro.")}
-
-
 def _check_fragments(
     text: str, choices: Mapping[str, str], launches: Sequence[KernelLaunchRecord]
 ) -> tuple[FragmentReport, list[OpenPoint]]:

@@ -26,6 +26,7 @@ from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.loads import is_load_name, list_map_names
 from lanescope.workbench.results import Bench, Span
+from lanescope.workbench.spins import may_spin
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
@@ -33,7 +34,10 @@ MOST_COMPARED = 64  # copies of one kernel
 _BARRIER = re.compile(r"bar|full|empty|phase|sem", re.I)
 _QUIET = re.compile(r"^__cvta|expect|arrive|cast|min$|max$")
 _MAY_WAIT = re.compile(r"wait|sync|finish|drain|block|acquire", re.I)
-_WAITS = re.compile(r"try_wait|test_wait|wait_group|bar\.|barrier\.(?!cluster\.arrive)|elect|griddepcontrol")
+_WAITS = re.compile(
+    r"try_wait|test_wait|wait_group|bar\.|barrier\.(?!cluster\.arrive)|elect|griddepcontrol|\bbra\b"
+    r"|\bld\.(?:volatile|relaxed|acquire)|\batom\."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,9 @@ def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterato
         waited = any(before.event.order < order < after.event.order for order in waits)
         waited |= after.event.order > ends.get(after.event.calls[0][0], after.event.order)
         away = before.find_distance(after)
-        if together and not waited and away and before.event.at != after.event.at:
+        if not (together and away) or waited or before.event.at == after.event.at:
+            continue
+        if not may_spin(text, before.event, after.event):
             yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
 
 
@@ -110,7 +116,7 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
         staged = _have_other_barriers(first.copy, later.copy)  # of a pipeline: neither waits until the other is read
         for other in list(firsts.values()) if staged and not near and first.to != later.to else ():
             away = other.find_distance(later) if _is_of_stage(other, first) else None
-            if away is not None and not _is_awaited(text, other, later):
+            if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
                 yield _make_pitfall(
                     other, later, away, "what another call fills in the stage before, a box", later.argument
                 )

@@ -37,6 +37,7 @@ class DescriptorUse:
     registers: bool | None = None
     again: bool = False  # a printed word that repeats the previous one but is a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
+    uncounted: bool = False  # whether the value of its innermost loop's counter is unknown
 
 
 def in_registers(mention: InstructionMention | None) -> bool:
@@ -66,6 +67,11 @@ def list_known_loops(loops: tuple[tuple[str, SymbolicInt], ...]) -> tuple[tuple[
             count = sum(name == other.split("'")[0] for other, _ in known)
             known.append((name + "'" * count, value.known))
     return tuple(known)
+
+
+def is_uncounted(loops: tuple[tuple[str, SymbolicInt], ...]) -> bool:
+    """Return whether the value of the innermost loop's counter is unknown."""
+    return bool(loops) and loops[-1][1].known is None
 
 
 def format_call_names(calls: tuple[tuple[str, Span], ...]) -> str:

@@ -27,6 +27,7 @@ _ASM = re.compile(
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
 _MOST_GROUPS = 4  # that may come before the first one that multiplies
+_MODULAR = re.compile(r" % | & ")
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -77,6 +78,15 @@ class FilledTile:
         return steps.pop() if len(first) == count and first[0] == 0 and len(steps) == 1 else 0
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedTile:
+    """A tile that loads fill: its first byte, the byte offsets of its boxes, the names of the loaded maps."""
+
+    begin: LinearExpression
+    boxes: frozenset[int]
+    maps: frozenset[str]
+
+
 class TextLoads:
     """The TMA loads of a text."""
 
@@ -97,7 +107,7 @@ class TextLoads:
         if base is None or not base.terms:
             return None
         first = self._find_first_group(base)
-        base, others = _drop_threads(base, first), [_drop_threads(other, first) for other in others]
+        base, others = drop_threads(base, first), [drop_threads(other, first) for other in others]
         following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
         ]
@@ -119,7 +129,35 @@ class TextLoads:
         """
         starts = {load.to for load in self.all}
         groups = range(_MOST_GROUPS if any("threadIdx" in name for name, _ in start.terms) else 1)
-        return next((group for group in groups if _drop_threads(start, group) in starts), 0)
+        return next((group for group in groups if drop_threads(start, group) in starts), 0)
+
+    def list_tiles(self) -> list[LoadedTile]:
+        """List the tiles that loads fill: what one turn copies through one map, announced by the same barriers."""
+        groups: dict[object, list[BoxLoad]] = {}
+        for load in self.all:
+            if not any("threadIdx" in name for name, _ in load.to.terms):
+                groups.setdefault((load.to.terms, load.maps, load.turn, load.barriers), []).append(load)
+        tiles = []
+        for of_tile in groups.values():
+            begin = drop_threads(min((load.to for load in of_tile), key=lambda to: to.const))
+            boxes = frozenset(load.to.const - begin.const for load in of_tile)
+            tiles.append(LoadedTile(begin, boxes, of_tile[0].maps))
+        return list(dict.fromkeys(tiles))
+
+    def describe_unmoved(self, start: LinearExpression) -> str:
+        """Describe a term of a descriptor's start that no load into the same buffer has; "" if there is none.
+
+        Threads may read parts of a tile that is loaded as a unit, and a stage may be counted in several ways.
+        """
+        terms = {name for name, _ in drop_threads(start).terms}
+        places = [{name for name, _ in load.to.terms} for load in self.all]
+        buffers = {name for name, factor in start.terms if factor == 1 and any(name in place for place in places)}
+        more = {name for name in terms - buffers if not is_counter(name) and not _MODULAR.search(name)}
+        into = [place for place in places if buffers and place >= buffers]
+        if not into or any(place >= more for place in into):
+            return ""
+        term, buffer = (sorted(names, key=len)[0] for names in (more, buffers))
+        return f"its start moves with {term}, and no copy into {buffer} does"
 
     def is_overwritten(self, base: LinearExpression, size: int, order: int) -> bool:
         """Return whether threads store into a tile after the last load of its first byte and before a product.
@@ -148,7 +186,7 @@ def _keep_first_turn(loads: list[tuple[int, BoxLoad]]) -> list[tuple[int, BoxLoa
     return [(offset, load) for offset, load in loads if not turns or load.turn in turns]
 
 
-def _drop_threads(start: LinearExpression, group: int = 0) -> LinearExpression:
+def drop_threads(start: LinearExpression, group: int = 0) -> LinearExpression:
     """Return a descriptor start in the first stage, for a value of the thread's number. Warpgroups read parts of one
     tile that is loaded as a unit, and all stages are filled in the same way.
     """

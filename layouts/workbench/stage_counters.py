@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from lanescope.workbench.descriptor_use import DescriptorUse
 
@@ -38,6 +39,14 @@ def split_by_stage_counter(uses: Sequence[DescriptorUse]) -> list[list[Descripto
     return _keep_different(groups)
 
 
+def split_by_counters(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
+    """Split uses by the stage counters in their start addresses, whatever their loops."""
+    groups: dict[frozenset[CounterTerm], list[DescriptorUse]] = defaultdict(list)
+    for use in uses:
+        groups[_list_forgotten_terms(use)].append(use)
+    return _keep_different(groups)
+
+
 def _keep_different(groups: Mapping[frozenset[CounterTerm], list[DescriptorUse]]) -> list[list[DescriptorUse]]:
     """Return the groups; of those whose stage depends on a condition, at most MOST_ALIKE with equal reads."""
     kept: list[list[DescriptorUse]] = []
@@ -56,11 +65,17 @@ def _list_constants(use: DescriptorUse) -> tuple[tuple[str, int], ...]:
 
 
 def _split_into_turns(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]]:
-    """Split uses, as they are executed, into turns of the loop around the K loop, which counts upwards in each."""
+    """Split uses, as they are executed, into turns of the loop around the K loop, which counts upwards in each.
+
+    If a call runs several times with the same values of its loops, the values of its K loop are unknown.
+    """
     turns: list[list[DescriptorUse]] = []
-    for use in sorted(uses, key=lambda use: use.order):
+    ordered = sorted(uses, key=lambda use: use.order)
+    uncounted = any(use.site == later.site and use.loops == later.loops for use, later in pairwise(ordered))
+    for use in ordered:
         previous = turns[-1][-1].loops if turns else None
-        if previous is None or previous[:-1] != use.loops[:-1] or use.loops[-1:] < previous[-1:]:
+        outer = previous is None or previous[:-1] != use.loops[:-1] or use.loops[-1:] < previous[-1:]
+        if outer or (uncounted and previous != use.loops):
             turns.append([])
         turns[-1].append(use)
     return turns

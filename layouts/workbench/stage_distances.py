@@ -23,7 +23,7 @@ from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.uses import find_asm_uses
 
 TITLES = {"stage_distance": "Stages are read at another distance than they are copied at"}
-_WRAP = re.compile(r"== (\d+) \? 0 : ")  # a counter that begins again after so many stages
+_WRAP = re.compile(r"\+ (\d+)\) == (\d+) \? 0 : ")  # the stages that a counter advances by, and begins again after
 MOST_READS = 256  # of one kernel
 
 
@@ -133,7 +133,7 @@ def split_address(line: LinearExpression) -> Stages | None:
 
 def find_ring_length(counter: str) -> int:
     """Return after how many stages a counter begins again, 0 if its name does not say so."""
-    ends = {int(match[1]) for match in _WRAP.finditer(counter)}
+    ends = {int(match[2]) if match[1] == "1" else 0 for match in _WRAP.finditer(counter)}
     return ends.pop() if len(ends) == 1 else 0
 
 

@@ -21,11 +21,16 @@ from lanescope.shared.tma import WIDTHS, get_pitch_bytes, make_panel_storage
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.names import split_name
 from lanescope.workbench.open_names import GIVEN_AS, SAID_AS
-from lanescope.workbench.results import Assumption
+from lanescope.workbench.results import Assumption, VerifiedOperand
 from lanescope.workbench.scan import PrintedLayout
 from lanescope.workbench.stores import TileStore
 
 UNFILLED = "the TMA calls of the text fill"  # begins the reason of an open value whose loads are too few
+
+
+def is_filled_in_part(operand: VerifiedOperand) -> bool:
+    """Return whether an operand has no storage since the loads seem to fill a part of it."""
+    return any(UNFILLED in missing for missing in operand.missing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,7 @@ def _evaluate_right_side(ev: Evaluator, assignment: tree.Assignment, scope: Name
         return ev.evaluate_expression(assignment.value, scope)
     value = argument.value
     plain = isinstance(value, ObjectValue) and value.stored and not value.record.copies and not value.record.assigns
+    plain = plain and not value.record.converts  # its conversion function may write it
     return ev.copy_assigned(value, 1) if plain else value
 
 

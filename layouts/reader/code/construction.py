@@ -40,6 +40,13 @@ def make_instance(ev: Evaluator, record: RecordType, name: str) -> ObjectValue:
     return instance
 
 
+def takes_variable(record: RecordType) -> bool:
+    """Return whether a constructor takes a reference to a variable that is not const."""
+    ctors = record.methods.get(record.name)
+    firsts = [f.parameters[0].type for f in ctors.functions if f.parameters] if ctors is not None else []
+    return any(kind is not None and kind.reference == "&" and not kind.const for kind in firsts)
+
+
 def construct_object(
     ev: Evaluator, instance: ObjectValue, arguments: list[Any], record: RecordType | None = None
 ) -> ObjectValue:

@@ -12,6 +12,7 @@ from lanescope.reader.code import builtin_calls, symbolic_integers, tree
 from lanescope.reader.code.construction import construct_with
 from lanescope.reader.code.integer_values import get_integer, make_size, make_unsized_type
 from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.side_effects import forget_escaped
 from lanescope.reader.code.symbolic_integers import (
     LinearExpression,
     Span,
@@ -55,6 +56,8 @@ def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, n
     """Convert a value to a type."""
     if kind.dims:
         return value
+    if isinstance(value, ObjectValue) and value.record.converts and _is_converted(value, kind):
+        return _convert_object(ev, value, kind, span)
     if kind.pointers:
         return _convert_to_pointer(ev, value, kind)
     if kind.integer is not None:
@@ -64,6 +67,56 @@ def convert_to_kind(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, n
     if kind.record is not None and value.record is not kind.record and not kind.reference:
         return _convert_to_base(ev, value, kind.record, name)
     return _convert_to_other(ev, value, kind) if isinstance(value, SymbolicInt) else value
+
+
+def _is_converted(value: ObjectValue, kind: ResolvedType) -> bool:
+    """Return whether an object becomes a pointer, a floating-point number or an object of an unrelated class."""
+    if kind.pointers or kind.record is None:
+        return bool(kind.pointers) or (kind.integer is None and not kind.open)
+    return not value.record.is_derived_from(kind.record) and kind.record.name not in kind.record.methods
+
+
+def _convert_object(ev: Evaluator, value: ObjectValue, kind: ResolvedType, span: Span) -> Any:
+    """Convert an object with the conversion function to this class, else the only one of its class.
+
+    If that leaves several, what each may write becomes unknown.
+    """
+    result = _call_conversion(ev, value, kind, span)
+    if result is None:
+        return OpaqueValue(f"({kind}){value}"[:100], kind)
+    result = ev.load_place(result.place, tree.OpaqueExpression("")) if isinstance(result, ReferredPlace) else result
+    return result if isinstance(result, ObjectValue) else ev.convert_to_kind(result, kind, span)
+
+
+def _call_conversion(ev: Evaluator, value: ObjectValue, kind: ResolvedType, span: Span) -> Any:
+    """Return what the chosen conversion function returns; None if several may be meant."""
+    every = list(_find_conversions(ev, value.record, kind))
+    exact = [closure for closure, target in every if target.record is kind.record is not None]
+    conversions = exact if len(exact) == 1 else [closure for closure, _ in every]
+    if len(conversions) == 1 and len(conversions[0].functions) == 1 and not conversions[0].functions[0].templates:
+        return ev.call_function(replace(conversions[0], this=value), [], {}, span)
+    for closure in conversions:
+        ev.forget_call([], replace(closure, this=value))
+    return None
+
+
+def find_converted_place(ev: Evaluator, value: ObjectValue, kind: ResolvedType, span: Span) -> Any:
+    """Return the place that a reference to an unrelated class binds to, by a conversion function of an object; an
+    object if that returns one, else an unknown value: then the object becomes unknown as well.
+    """
+    result = _call_conversion(ev, value, kind, span)
+    if isinstance(result, ReferredPlace):
+        return result.place
+    if isinstance(result, ObjectValue):
+        return Cell(result, replace(kind, reference=""))
+    forget_escaped(ev, Cell(value))
+    return Cell(OpaqueValue(ev.make_fresh_name(str(kind)), kind))
+
+
+def converts_to(value: ObjectValue, kind: ResolvedType | None) -> bool:
+    """Return whether an object is converted to an unrelated class by a function of its own."""
+    other = kind.record if kind is not None and not kind.pointers else None
+    return other is not None and value.record.converts and not value.record.is_derived_from(other)
 
 
 def _convert_to_integer(ev: Evaluator, value: Any, kind: ResolvedType, span: Span, name: str) -> Any:
@@ -139,6 +192,8 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
     keeps_type = kind.name in ("auto", "")
+    if isinstance(value, ObjectPart) and value.field.count and not ev.python:
+        return _decay_part(ev, value, element)
     if isinstance(value, Address):
         return _recast_address(ev, value, element) if not ev.python else value
     if isinstance(value, Pointer):
@@ -151,6 +206,15 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
         pointer = ev.decay_array(value)
         return pointer if keeps_type else replace(pointer, element=element)
     return value
+
+
+def _decay_part(ev: Evaluator, value: ObjectPart, element: ResolvedType) -> Any:
+    """Return a pointer to the first item of an array member that is kept as bits; unknown for another item type."""
+    same = value.field.integer is not None and element.integer == value.field.integer and not element.pointers
+    if same or element.open:
+        return Address(ev.list_part_items(value)[0])
+    forget_escaped(ev, value)
+    return Pointer(make_symbol(ev.make_fresh_name("?")), element)
 
 
 def _make_pointer(ev: Evaluator, value: OpaqueValue, element: ResolvedType) -> Pointer:
@@ -205,8 +269,8 @@ def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedT
     exact = [closure for closure, target in conversions if target.integer == kind.integer]
     integral = [closure for closure, target in conversions if target.integer is not None and not target.pointers]
     chosen = exact if len(exact) == 1 else integral if len(integral) == 1 else []
-    if not chosen:
-        return OpaqueValue(f"({kind}){value}") if conversions else value
+    if not chosen or any(f.templates for f in chosen[0].functions):
+        return _convert_object(ev, value, kind, (0, 0)) if conversions else value
     result = ev.call_function(replace(chosen[0], this=value), [], {}, (0, 0))
     return ev.load_place(result.place, tree.OpaqueExpression("")) if isinstance(result, ReferredPlace) else result
 

@@ -226,6 +226,9 @@ class DeclarationLowering(ExpressionLowering):
             arguments = self._lower_arguments(initializer)
         elif initializer is not None:
             value = self.lower_expression(initializer)
+            type_node = node.child_by_field_name("type")
+            if "".join(self.get_text(type_node).split()) == "decltype(auto)":
+                declared_type = self.make_decltype(initializer, node)
         path = self._lower_path(last)
         words = self._list_specifiers(node)
         yield tree.Declaration(
@@ -326,8 +329,10 @@ class DeclarationLowering(ExpressionLowering):
     ) -> tuple[tree.Path, tree.Type | None, tree_sitter.Node | None]:
         """Return (name, type if it is a conversion function, node that may be followed by const)."""
         if node.type == "operator_cast":
-            path = (("operator " + self.get_text(node.child_by_field_name("type")), None),)
-            return path, self._lower_conversion_type(node), node.child_by_field_name("declarator")
+            converted = self._lower_conversion_type(node)
+            stars = "*" * converted.pointers + converted.reference if converted is not None else ""
+            path = (("operator " + self.get_text(node.child_by_field_name("type")) + stars, None),)
+            return path, converted, node.child_by_field_name("declarator")
         named = node.child_by_field_name("declarator")
         if named is None:
             return (("", None),), None, node
@@ -352,8 +357,10 @@ class DeclarationLowering(ExpressionLowering):
 
     def _lower_conversion_type(self, node: tree_sitter.Node) -> tree.Type | None:
         """Return the type of a conversion function."""
-        type_node = node.child_by_field_name("type")
-        return self.lower_type(type_node) if type_node else None
+        type_node, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+        if type_node is None or declarator is None:
+            return self.lower_type(type_node) if type_node else None
+        return self._lower_declared(self.lower_declared_type(node, type_node), declarator)[0]
 
     def _lower_constraint(self, node: tree_sitter.Node) -> tree.Expression | None:
         """Return the requires clause of a function, else of the current template."""

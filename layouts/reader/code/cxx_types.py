@@ -116,9 +116,17 @@ class TypeLowering(NodeReader):
             return self.lower_type(inner) if inner else tree.Type(())
         if node.type == "decltype":
             inner = next((c for c in node.named_children), None)
-            value = (self.lower_expression(inner),) if inner else ()
-            return tree.Type((("decltype", value),), span=self.get_span(node))
+            return (
+                self.make_decltype(inner, node) if inner else tree.Type((("decltype", ()),), span=self.get_span(node))
+            )
         return tree.Type(self._lower_path(node), span=self.get_span(node))
+
+    def make_decltype(self, inner: tree_sitter.Node, node: tree_sitter.Node) -> tree.Type:
+        """Return decltype(inner); parentheses around a name make it an expression, `()` of the name."""
+        value = self.lower_expression(inner)
+        if inner.type == "parenthesized_expression":
+            value = tree.Unary("()", value, span=value.span)
+        return tree.Type((("decltype", (value,)),), span=self.get_span(node))
 
     def _lower_path(self, node: tree_sitter.Node) -> tree.Path:
         """Return the parts of a qualified name; `::name` begins with an empty part."""

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
+from lanescope.reader.code.construction import takes_variable
+from lanescope.reader.code.conversions import converts_to, find_converted_place
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.overloads import CallArgument, binds_without_conversion
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.side_effects import forget_initializer, may_refer
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.values import (
     PLACES,
     ArrayValue,
     BlurredPlace,
+    ObjectPart,
     ObjectValue,
     OpaqueValue,
     PointedPlace,
@@ -47,6 +51,8 @@ def declare(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> N
         if not declaration.const and not ev.python and _declare_static_variable(ev, declaration, scope):
             return
     kind = ev.resolve_type(declaration.type, scope) if declaration.type else None
+    if kind is not None and kind.record is None and may_refer(kind):
+        forget_initializer(ev, declaration, scope)
     if kind is not None and kind.reference and declaration.value is not None:
         _declare_reference(ev, declaration, kind, scope)
     else:
@@ -98,6 +104,8 @@ def _convert_initial_value(
         and not ev.python
         and declaration.value is not None
         and is_named_object(declaration.value)
+        and (kind is None or _is_auto(declaration) or kind.record is not None)
+        and not converts_to(value, kind)
     ):
         moved = ev.make_copy_argument(declaration.value, scope, value)
         value = ev.copy_construct(ev.slice_to_base(value, kind), moved)
@@ -122,6 +130,11 @@ def _make_initial_value(
     ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType | None, scope: NameScope
 ) -> Any:
     """Make a variable's initial value: by `= value`, by `(arguments)`, unknown if external, or by default."""
+    record = kind.record if kind is not None and not kind.pointers and not kind.dims else None
+    if record is not None and takes_variable(record) and isinstance(declaration.value, tree.Name | tree.Member):
+        argument = ev.evaluate_argument(declaration.value, scope)
+        if not isinstance(argument.value, ObjectValue | ObjectPart):
+            return ev.construct_object(ev.make_instance(record, declaration.name), [argument])
     if declaration.value is not None:
         return ev.evaluate_initializer(
             declaration.value, None if _is_auto(declaration) else kind, scope, declaration.name
@@ -251,6 +264,8 @@ def _bind_place(
     declared_type = ev.find_declared_type(place, value)
     if isinstance(place, PointedPlace) and isinstance(value, OpaqueValue) and value.kind is not None:
         scope.names[name] = Cell(OpaqueValue(name, value.kind), None, name, declaration.span)
+    elif isinstance(value, ObjectValue) and converts_to(value, kind):
+        scope.names[name] = find_converted_place(ev, value, kind, declaration.span)
     elif isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
         scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, declaration.span)
         if kind.const:

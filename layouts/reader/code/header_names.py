@@ -97,7 +97,7 @@ SHARED_ADDRESS = re.compile(
 # Functions that return one of their arguments → the index of that argument. The first argument of a shuffle is the
 # mask of lanes; a name stands for the same value in every lane.
 IDENTITY = dict.fromkeys(
-    "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
+    "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const"
     " __builtin_expect const_expr __ldg addressof __shfl readfirstlane".split(),
     0,
 ) | {"__shfl_sync": 1}

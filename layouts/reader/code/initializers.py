@@ -249,7 +249,7 @@ def _make_braced_object(ev: Evaluator, node: tree.ItemList, record: RecordType, 
     ctors = record.methods.get(record.name)
     if ctors is not None and any(not f.defaulted for f in ctors.functions):
         return _construct_braced(ev, instance, node, ctors, scope)
-    only = _find_only_item(node, record)
+    only = _find_only_item(ev, node, record)
     if only is not None:
         return _initialize_with_only_item(ev, instance, only, scope)
     if (record.bases or record.opaque) and node.items:
@@ -280,10 +280,11 @@ def _construct_braced(
     return constructed
 
 
-def _find_only_item(node: tree.ItemList, record: RecordType) -> tree.Expression | None:
+def _find_only_item(ev: Evaluator, node: tree.ItemList, record: RecordType) -> tree.Expression | None:
     """Return the only item of a braced list, which may be an object of the class; else None."""
     first = next(iter(record.members.values()), None)
-    refers = first is not None and first.type is not None and bool(first.type.reference)
+    home = record.homes.get(first.name, record.scope) if first is not None else record.scope
+    refers = first is not None and first.type is not None and bool(ev.resolve_type(first.type, home).reference)
     if len(node.items) != 1 or refers:
         return None
     key, value = node.items[0]
@@ -300,7 +301,10 @@ def _initialize_with_only_item(
         value = make_initial_object(ev, value, item, scope)
         copied: ObjectValue = ev.copy_assigned(value) if value.stored else value
         return copied
-    if isinstance(value, ObjectValue | ArrayValue) or any(base.members for base in record.bases):
+    if isinstance(value, ArrayValue) and value.typed is None and value.element is not None:
+        value = ev.decay_array(value)
+    inner = isinstance(value, ObjectValue) and not value.record.converts
+    if inner or isinstance(value, ArrayValue) or any(base.members for base in record.bases):
         unknown_object: ObjectValue = ev.forget_members(instance)
         return unknown_object
     fill_aggregate(ev, instance, record, [value])

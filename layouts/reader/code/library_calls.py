@@ -37,6 +37,7 @@ from lanescope.reader.code.values import (
     OpaqueValue,
     PointedPlace,
     Pointer,
+    RecordField,
     ReferredPlace,
     ResolvedType,
     TemplateEntity,
@@ -152,6 +153,21 @@ def _choose_extreme(ev: Evaluator, call: Invocation) -> Any:
         return MISSING
     result = _find_extreme(call.name, call.arguments, call.templates)
     return result if result is not None else MISSING
+
+
+@_register_rule
+def _refer_to_argument(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::move(x) and std::as_const(x), which refer to x, and std::addressof(x)."""
+    if call.target is not None or len(call.arguments) != 1:
+        return MISSING
+    argument = call.arguments[0]
+    if not argument.place or not isinstance(argument.where, PLACES):
+        return MISSING
+    if call.name in ("move", "as_const", "forward"):
+        return ReferredPlace(argument.where)
+    if call.name == "addressof" and not isinstance(argument.value, Pointer | ArrayValue | OpaqueValue):
+        return Address(argument.where)
+    return MISSING
 
 
 @_register_rule
@@ -331,6 +347,10 @@ def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, expression: tree.
     """Return the target of a pointer as an integer place of type `kind`."""
     if isinstance(value, ArrayValue) and value.typed is None:
         value = ev.decay_array(value)
+    if isinstance(value, ObjectPart) and value.field.count:
+        inside = kind.bits is not None and kind.bits <= value.field.width
+        field = RecordField(value.field.low, kind.bits or 0, kind.integer)
+        return ObjectPart(value.of, field) if inside else BlurredPlace(value)
     at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
     if isinstance(value, Address) and at is not None and (at == 0 or value.element is not None):
         return _view_item(ev, value.place, kind, at, get_type_size(ev, value.element) if at else 0)

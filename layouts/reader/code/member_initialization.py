@@ -128,7 +128,8 @@ def initialize_member(
 ) -> None:
     """Initialize a member with values of a constructor's list or a braced list."""
     place = ev.find_member(instance, name, declared.span)
-    kind = ev.resolve_type(declared.type, scope) if declared.type else None
+    home = instance.record.homes.get(name, instance.record.scope)
+    kind = ev.resolve_type(declared.type, home) if declared.type else None
     if kind is not None and kind.reference:
         _bind_reference_member(ev, place, name, kind, values, scope)
     elif kind is not None and kind.record is not None and not kind.dims and not kind.pointers:

@@ -62,6 +62,8 @@ def evaluate_item(ev: Evaluator, owner: Any, index: Any, at: tree.Index, const: 
         result = ev.evaluate_operator("[]", value, index, at, constant=const)
         if result is not None:
             return result.place if isinstance(result, ReferredPlace) else result
+    if isinstance(index, ObjectValue):
+        index = ev.convert_to_kind(index, ResolvedType("long", LONG, 64), at.span)
     if isinstance(value, dict):
         return value.get(ev.make_key(index), OpaqueValue(ev.format_expression(at), span=at.span))
     rule = _ITEMS.get(type(value))

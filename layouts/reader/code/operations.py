@@ -19,6 +19,7 @@ from lanescope.reader.code.integer_values import (
     move_pointer,
 )
 from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.side_effects import forget_escaped
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.values import (
     Address,
@@ -54,7 +55,11 @@ def apply_operator(
             if result is not None:
                 return result
         if not ev.python:
-            left, right = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
+            converted = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
+            others = [new for new, old in zip(converted, (left, right), strict=True) if new is not old]
+            left, right = converted
+            if any(isinstance(value, Address | Pointer) for value in others):
+                return _operate_pointers(ev, op, left, right, at)
     left_int, right_int = get_integer(left), get_integer(right)
     if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
@@ -75,6 +80,12 @@ def apply_operator(
     return _name_thread_parts(op, result)
 
 
+def _operate_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
+    """Apply an operator to what conversion functions have made of its operands."""
+    results = (rule(ev, op, left, right, at) for rule in _RULES)
+    return next((result for result in results if result is not None), OpaqueValue(ev.format_expression(at)))
+
+
 def _is_plain_integer(value: Any) -> bool:
     """Return whether a value is an integer but not an enumerator, so that no rule of `_RULES` applies."""
     return type(value) is SymbolicInt and value.type.underlying is None
@@ -86,6 +97,14 @@ def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any,
         left = ev.decay_array(left)
     if isinstance(left, Pointer) and op == "-" and isinstance(right, ArrayValue) and right.typed is None:
         right = ev.decay_array(right)
+    for value in (left, right):
+        if isinstance(value, ObjectPart) and value.field.count:
+            forget_escaped(ev, value)  # a pointer into an array member that is kept as bits
+    moved = op in _SIGNS and not ev.python and f"operator{op}" not in ev.operators
+    if moved and isinstance(left, Address | Pointer | ArrayValue):
+        right = ev.convert_object_to_number(right)
+    if moved and isinstance(right, Address | Pointer | ArrayValue):
+        left = ev.convert_object_to_number(left)
     return left, right
 
 

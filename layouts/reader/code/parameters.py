@@ -10,6 +10,8 @@ from lanescope.cxx.integers import PYTHON
 from lanescope.reader.code import tree
 from lanescope.reader.code.call_arguments import BracedArgument
 from lanescope.reader.code.candidates import enter_template
+from lanescope.reader.code.construction import takes_variable
+from lanescope.reader.code.conversions import converts_to, find_converted_place
 from lanescope.reader.code.header_names import CODED
 from lanescope.reader.code.lifetimes import PASSED
 from lanescope.reader.code.lookup import find_name
@@ -174,12 +176,18 @@ def _bind_argument(ev: Evaluator, passed: Any, kind: ResolvedType | None, parame
     place = _bind_reference(ev, argument, value, kind, parameter) if argument is not None else None
     if place is not None:
         return place
+    if isinstance(value, ObjectValue) and kind is not None and kind.reference and converts_to(value, kind):
+        return find_converted_place(ev, value, kind, parameter.span)
     if isinstance(value, ObjectValue):
-        if argument is not None and argument.where is not None and not ev.python:
+        converted = kind is not None and kind.name != "auto" and (kind.record is None or kind.pointers > 0)
+        if argument is not None and argument.where is not None and not ev.python and not converted:
             value = ev.copy_construct(ev.slice_to_base(value, kind), argument)
         temporary = _bind_temporary(ev, value, kind, parameter)
         if temporary is not None:
             return temporary
+    record = kind.record if kind is not None and not kind.pointers and not kind.dims else None
+    if argument is not None and record is not None and not isinstance(value, ObjectValue) and takes_variable(record):
+        value = ev.construct_object(ev.make_instance(record, parameter.name), [argument])
     return _bind_value(ev, value, kind, parameter)
 
 

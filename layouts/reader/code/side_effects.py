@@ -22,6 +22,7 @@ from lanescope.reader.code.values import (
     ObjectValue,
     OpaqueValue,
     Pointer,
+    ResolvedType,
     SplitPlace,
 )
 from lanescope.reader.code.write_summaries import is_read_only_call, list_used_names
@@ -34,6 +35,7 @@ _PURE = frozenset(  # std functions that write no argument
     "min max move forward abs size bit_cast popcount countl_zero countr_zero bit_width as_const printf fprintf puts"
     " to_string distance make_pair make_tuple get".split()
 )
+_REFERRING = frozenset("ref tie forward_as_tuple".split())  # whose results refer to their arguments
 _NUMBERS = (SymbolicInt, OpaqueValue)
 
 
@@ -48,6 +50,7 @@ def forget_unknown(ev: Evaluator, name: str, arguments: list[CallArgument], call
     reads, its arguments.
     """
     std = isinstance(call.function, tree.Name) and call.function.path[0][0] == "std" and name not in _PURE
+    std |= name in _REFERRING
     uses = len(arguments) >= 12 or (is_read_only_call(call.function, name) and not std)  # 12: cuTensorMapEncodeTiled
     for argument in arguments:
         value, place = argument.value, argument.where
@@ -136,6 +139,27 @@ def forget_escaped(ev: Evaluator, place: Any) -> None:
         inner if isinstance(inner, ObjectValue | ArrayValue) else place.of if isinstance(place, ObjectPart) else place
     )
     ev.escaped_places.setdefault(key, place if key != id(getattr(place, "of", None)) else Cell(place.of))
+
+
+def may_refer(kind: ResolvedType) -> bool:
+    """Return whether a type that the text does not define may hold a reference to a variable: tuple<int&>, or an
+    unknown decltype.
+    """
+    if kind.name.rpartition("::")[2] == "reference_wrapper" or (kind.arguments and kind.reference):
+        return True
+    if kind.name == "decltype":
+        return any(isinstance(inner, OpaqueValue) for inner in kind.arguments)
+    return any(isinstance(inner, ResolvedType) and (inner.reference or may_refer(inner)) for inner in kind.arguments)
+
+
+def forget_initializer(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> None:
+    """Make unknown what an initializer names: the variable may refer to it."""
+    values = [*(declaration.arguments or ()), *([declaration.value] if declaration.value is not None else [])]
+    for value in values:
+        for name in re.findall(r"[A-Za-z_]\w*", ev.text[slice(*value.span)]):
+            place = find_name(scope, name)[0]
+            if isinstance(place, PLACES):
+                forget_escaped(ev, place)
 
 
 def _may_write(ev: Evaluator, closure: FunctionSet, n: int) -> bool:

@@ -83,6 +83,9 @@ def skip_silent_loop(ev: Evaluator, loop: Loop, scope: NameScope, most: int) -> 
     """
     if ev.python or loop.condition is None or (writes := _find_silent_writes(ev, loop, scope)) is None:
         return False
+    condition = ev.summaries.get_summary(loop.condition)
+    if condition.names or condition.calls:  # to evaluate it once more changes what it writes
+        return False
     goes_on = ev.decide_condition(loop.condition, NameScope(scope))[1]
     steps = count_cut_steps(loop, scope, len(ev.loops) + 1, bool(goes_on), most) if goes_on is not False else 0
     if not steps:

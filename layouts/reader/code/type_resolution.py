@@ -12,12 +12,14 @@ from lanescope.reader.code import traits, tree
 from lanescope.reader.code.cute_mmas import MEMBER_TYPES, find_member_type
 from lanescope.reader.code.cute_values import CuteEvaluator, freeze_value, is_cute_value, is_size_call
 from lanescope.reader.code.integer_values import get_integer_or_symbol
+from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.number_classes import is_number_class
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.templates import flatten_packs
 from lanescope.reader.code.values import (
+    PLACES,
     EnumerationType,
     ObjectValue,
     OpaqueValue,
@@ -100,14 +102,23 @@ def _find_mma_member(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> R
 
 
 def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) -> ResolvedType:
-    """Evaluate decltype(inner): the declared type of a name, else the type of the value."""
-    if isinstance(inner, tree.Name | tree.Type):
+    """Evaluate decltype(inner): the declared type of a name, else the type of the value; a reference to it if the
+    expression is an lvalue: [dcl.type.decltype].
+    """
+    named = isinstance(inner, tree.Name | tree.Type | tree.Member)
+    if isinstance(inner, tree.Unary) and inner.op == "()":
+        inner = inner.value
+    elif isinstance(inner, tree.Name | tree.Type):
         binding = ev.resolve_name(inner.path, scope, inner.span[0])
         if isinstance(binding, Cell) and binding.kind is not None and binding.kind.name not in ("auto", ""):
-            return replace(binding.kind, const=binding.const or binding.kind.const)
+            own = replace(binding.kind, const=binding.const or binding.kind.const)
+            return replace(own, reference="&") if _is_reference(ev, inner, binding, scope) else own
     start = len(ev.write_log)
     try:
-        value = ev.evaluate_expression(inner, scope)
+        place = None if named or ev.python else ev.find_place(inner, scope)
+        refers = isinstance(place, PLACES)
+        value = ev.load_place(place, inner) if refers else ev.evaluate_expression(inner, scope)
+        declared = ev.find_declared_type(place, value) if refers else None
     finally:  # decltype does not evaluate its operand: undo its writes
         for cell, old in ev.list_writes_since(start).values():
             cell.value = old
@@ -116,8 +127,20 @@ def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) 
         size = value.known if isinstance(value, SymbolicInt) else None
         if size is not None and (static := ev.find_builtin_type(((f"_{size}", None),), scope)):
             return static  # CuTe's size<0>(shape) has its value in its type
+    if refers:
+        return replace(declared or ResolvedType("auto"), reference="&")
     known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
     return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
+
+
+def _is_reference(ev: Evaluator, name: tree.Name | tree.Type, cell: Cell, scope: NameScope) -> bool:
+    """Return whether a name is one of a reference to a variable: it has another name, or is of a caller."""
+    if ev.python or len(name.path) != 1 or (isinstance(cell.kind, ResolvedType) and cell.kind.reference):
+        return False
+    home = find_name(scope, name.path[0][0])[1]
+    if home.owner == "namespace" or isinstance(home.owner, RecordType):
+        return False
+    return cell.name != name.path[0][0] or 0 < cell.frame < len(ev.frames)
 
 
 def find_builtin_type(ev: Evaluator, path: tree.Path, scope: NameScope) -> ResolvedType | None:

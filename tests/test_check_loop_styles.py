@@ -1,0 +1,137 @@
+"""Right kernels that multiply the slices of a tile in loops of other shapes; a wrong slice in them is still found."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.transfer_kernels import TMA, plant
+
+LOOP = """    for (int k = 0; k < BK / 16; ++k)
+      multiply<1>(d, make_smem_desc(sA + slot * BM * BK + k * 16), make_smem_desc(sB + slot * BN * BK + k * 16));
+"""
+PRODUCT = "multiply<1>(d, make_smem_desc(sA + slot * BM * BK + {0}), make_smem_desc(sB + slot * BN * BK + {0}));\n"
+HALF = """__device__ void multiply_half(float d[64], const bf16* a, const bf16* b) {
+  for (int k = 0; k < BK / 32; ++k) multiply<1>(d, make_smem_desc(a + k * 16), make_smem_desc(b + k * 16));
+}
+__global__"""
+WORDS = """    uint64_t a = make_smem_desc(sA + slot * BM * BK), b = make_smem_desc(sB + slot * BN * BK);
+    for (int half = 0; half < 2; ++half)
+      for (int k = 0; k < BK / 32; ++k, a += 2, b += 2) multiply<1>(d, a, b);
+"""
+
+
+def write_loops(*loops: tuple[str, str]) -> tuple[str, str]:
+    """Replace the loop over K by others: (head, offset of the slice in elements)."""
+    return LOOP, "".join(f"    {head}\n      {PRODUCT.format(offset)}" for head, offset in loops)
+
+
+def list_codes(*pairs: tuple[str, str]) -> list[str]:
+    return [finding.code for finding in check_text(plant(*pairs, text=TMA)).findings]
+
+
+FIRST, SECOND = "for (int k = 0; k < BK / 32; ++k)", "for (int k = BK / 32; k < BK / 16; ++k)"
+CALLS = "    multiply_half(d, sA + slot * BM * BK, sB + slot * BN * BK);\n"
+CALLS += "    multiply_half(d, sA + slot * BM * BK + {0}, sB + slot * BN * BK + {0});\n"
+STYLES = {
+    "two loops": [write_loops((FIRST, "k * 16"), (SECOND, "k * 16"))],
+    "nested loops": [write_loops((f"for (int half = 0; half < 2; ++half)\n    {FIRST}", "half * 32 + k * 16"))],
+    "backwards": [write_loops(("for (int k = BK / 16 - 1; k >= 0; --k)", "k * 16"))],
+    "even, then odd": [write_loops(*((f"for (int k = {n}; k < BK / 16; k += 2)", "k * 16") for n in (0, 1)))],
+    "a helper called twice": [("__global__", HALF), (LOOP, CALLS.format("BK / 2"))],
+    "words that advance": [(LOOP, WORDS)],
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_slices_may_be_multiplied_in_any_order(style: str) -> None:
+    report = check_text(plant(*STYLES[style], text=TMA))
+    assert [finding.code for finding in report.findings] == []
+    assert report.steps == check_text(TMA).steps
+
+
+def test_a_slice_that_the_second_part_misses_is_found() -> None:
+    """The parts begin at K = 0 and 32: one that begins at 48 leaves a slice out, and ends beyond the tile."""
+    assert list_codes(("__global__", HALF), (LOOP, CALLS.format("48")))
+    assert list_codes(write_loops((FIRST, "k * 16"), (SECOND, "k * 32")))
+
+
+def test_slices_of_other_k_in_a_and_b_are_found() -> None:
+    backwards = PRODUCT.format("k * 16").replace("sB + slot * BN * BK + k * 16", "sB + slot * BN * BK + (3 - k) * 16")
+    assert list_codes((LOOP, f"    for (int k = 0; k < BK / 16; ++k)\n      {backwards}"))
+
+
+# K that warpgroups share ----------------------------------------------------------------------------------------------
+
+OWN_K = """    for (int k = threadIdx.x / 128; k < BK / 16; k += 2)
+      multiply<1>(d, make_smem_desc(sA + slot * BM * BK + k * 16), make_smem_desc(sB + slot * BN * BK + k * 16));
+"""
+
+
+def test_warpgroups_may_take_every_second_slice() -> None:
+    assert list_codes((LOOP, OWN_K)) == []
+
+
+# waits between copies -------------------------------------------------------------------------------------------------
+
+B_IN_A = ("sA + STAGES * BM * BK;", "sA + 32 * BK;")
+COPY_B = "      tma_load(sB + slot"
+SPIN = "__device__ void spin(const int* flag) { while (*(volatile const int*)flag == 0) {} }\n__global__"
+WAITS = {
+    "a flag": "while (*(volatile int*)&full[7] == 0) {}",
+    "a label": "again: if (*(volatile int*)&full[7] == 0) goto again;",
+    "a helper": "spin((const int*)&full[7]);",
+    "PTX": 'int v; asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(v) : "r"(shared_address(&full[7])));',
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_copy_that_spins_before_it_may_fill_the_bytes_of_the_one_before(wait: str) -> None:
+    spinning = (COPY_B, f"      {WAITS[wait]}\n{COPY_B}")
+    assert "copies_overlap" not in list_codes(B_IN_A, ("__global__", SPIN), spinning)
+
+
+def test_a_call_that_does_not_wait_leaves_the_overlap() -> None:
+    assert "copies_overlap" in list_codes(
+        B_IN_A, ("__global__", SPIN), (COPY_B, f"      shared_address(sA);\n{COPY_B}")
+    )
+
+
+# what a turn takes ----------------------------------------------------------------------------------------------------
+
+NARROW = (
+    ("BN = 128, BK = 64", "BN = 128, BK = 16"),
+    ("d |= encode(1024) << 32", "d |= encode(256) << 32"),
+    ("d |= 1ull << 62", "d |= 3ull << 62"),
+    ("CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_SWIZZLE_32B"),
+)
+
+
+def test_a_turn_may_multiply_one_slice() -> None:
+    assert list_codes(*NARROW, (LOOP, "    " + PRODUCT.format("0"))) == []
+
+
+RING = """  int slot = 0;
+  for (int tile = blockIdx.x; tile < M; tile += gridDim.x)
+  for (int t = 0; t < K / BK; t += 2) {
+    if (threadIdx.x == 0)
+      for (int n = 0; n < 2; ++n) {
+        expect_bytes(&full[slot + n], (BM * BK + BN * BK) * sizeof(bf16));
+        tma_load(sA + (slot + n) * BM * BK, &ta, &full[slot + n], (t + n) * BK, row);
+        tma_load(sB + (slot + n) * BN * BK, &tb, &full[slot + n], (t + n) * BK, col);
+      }
+    slot += 2;
+    if (slot == STAGES) slot = 0;
+  }
+}
+"""
+
+
+def test_a_ring_may_advance_by_two_stages() -> None:
+    """The counter takes the values 0 and 2: the copies end with the last stage."""
+    buffers = "  __shared__ alignas(1024) bf16 sA[STAGES * BM * BK];\n  __shared__ uint64_t full[STAGES];\n"
+    buffers += "  __shared__ alignas(1024) bf16 sB[STAGES * BN * BK];\n"
+    start = TMA.index("  extern __shared__")
+    text = TMA[:start] + buffers + TMA[TMA.index("  int row =") : TMA.index("  float d[64]")] + RING
+    text += TMA[TMA.index("void make_map") :]
+    assert [finding.code for finding in check_text(text).findings if finding.code == "copy_past_array"] == []
