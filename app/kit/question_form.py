@@ -29,7 +29,7 @@ class Control:
     @property
     def checkbox(self) -> bool:
         """Return whether it is a switch without words of its own."""
-        return self.option.flag and self.option.called == NO_YES
+        return self.option.flag and self.choices == tuple(NO_YES.items())
 
 
 def name_field(error: LayoutError, label: str) -> str:
