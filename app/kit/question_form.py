@@ -69,7 +69,16 @@ def form_of(
 
     choices: for fields whose words depend on the request, the allowed ones; a mapping gives their texts.
     """
-    fields = fields_of(question, query)
+    return build_controls(fields_of(question, query), query, choices, error)
+
+
+def build_controls(
+    fields: Mapping[str, Field],
+    query: Mapping[str, str],
+    choices: Mapping[str, Iterable[str]] | None = None,
+    error: LayoutError | None = None,
+) -> dict[str, Control]:
+    """Return the controls of fields by name; see form_of."""
     refused = _find_refused(fields, error)
     return {
         name: Control(
