@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
+from lanescope.app.kit.question import declare_question, number_field, parsed_field, read_question
+from lanescope.app.kit.question_form import Control, form_of
 from lanescope.errors import LayoutError
-from lanescope.inputs import get_field_value, parse_integer
+from lanescope.inputs import parse_integer
 from lanescope.ptx import wmma
 from lanescope.ptx.instruction import Instruction, OperandPlace
 
@@ -63,6 +65,20 @@ class WmmaMemory:
     )
 
 
+@declare_question
+class AccessForm:
+    """A pointer and an ldm to check."""
+
+    pointer: int = parsed_field(
+        lambda value, field: parse_integer(value, field, 0, MOST_POINTER),
+        "Pointer",
+        "The byte address of the tile.",
+        "0x0",
+        size=14,
+    )
+    ldm: int = number_field(1, "ldm, elements", "The stride of a row or column.", least=1, most=MOST_LDM, size=8)
+
+
 @fact
 class CheckedMemory(WmmaMemory):
     """The requirements with a typed pointer and ldm, and their rules."""
@@ -70,9 +86,7 @@ class CheckedMemory(WmmaMemory):
     registers: int
     register_type: str
     rules: tuple[wmma.PointerRule, ...]
-    pointer: str
-    ldm: str
-    problem: str
+    form: dict[str, Control]
 
 
 def is_memory_access(instruction: Instruction) -> bool:
@@ -116,12 +130,12 @@ def check_pointer(instruction: Instruction, pointer: str, ldm: str) -> PointerCh
         raise LayoutError("bad_usage", f"{instruction.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
     (op,) = instruction.operands.values()
     (layout,) = instruction.syntax.layouts
-    address = parse_integer(texts.get("pointer", 0), "pointer", 0, MOST_POINTER)
-    stride = parse_integer(texts.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
-    rules = tuple(
-        extend_fact(pointer_rule, WmmaRule) for pointer_rule in wmma.check_pointer(op, address, stride, layout)
+    access = read_question(AccessForm, {"ldm": str(wmma.get_default_stride(op, layout))} | texts)
+    checked = wmma.check_pointer(op, access.pointer, access.ldm, layout)
+    rules = tuple(extend_fact(pointer_rule, WmmaRule) for pointer_rule in checked)
+    return PointerCheck(
+        pointer=hex(access.pointer), ldm=access.ldm, legal=all(rule.holds for rule in rules), rules=rules
     )
-    return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
 
 
 def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
@@ -131,23 +145,18 @@ def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedM
         return None
     (op,) = instruction.operands.values()
     (layout,) = instruction.syntax.layouts
-    pointer, ldm, problem = 0, facts.default_stride, ""
+    usual = {"pointer": "0x0", "ldm": str(facts.default_stride)}
+    typed = {name: query.get(name, "").strip() or text for name, text in usual.items()}
+    error = None
     try:
-        pointer = parse_integer(get_field_value(query, "pointer", 0), "pointer", 0, MOST_POINTER)
-        ldm = parse_integer(get_field_value(query, "ldm", ldm), "ldm", 1, MOST_LDM)
-    except LayoutError as error:
-        pointer, ldm, problem = (
-            0,
-            facts.default_stride,
-            f"{error.message} {error.hint} Checked with the default instead",
-        )
+        access = read_question(AccessForm, typed)
+    except LayoutError as wrong:
+        error, access = wrong, read_question(AccessForm, usual)
     return extend_fact(
         facts,
         CheckedMemory,
         registers=op.registers,
         register_type=op.element.register_type,
-        rules=tuple(wmma.check_pointer(op, pointer, ldm, layout)),
-        pointer=query.get("pointer", "0x0"),
-        ldm=query.get("ldm", str(facts.default_stride)),
-        problem=problem,
+        rules=tuple(wmma.check_pointer(op, access.pointer, access.ldm, layout)),
+        form=form_of(AccessForm, typed, error=error),
     )

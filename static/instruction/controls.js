@@ -6,24 +6,39 @@ import { stage } from "./stage.js";
 import { data, query, remember, spans, state, view } from "./state.js";
 import { readTheme } from "./theme.js";
 
-/** Why a choice of lanes cannot be shown, "" where it can. */
+const RANGES = /^ *\d+ *(- *\d+ *)?(, *\d+ *(- *\d+ *)?)*$/;
+
+/** Why a choice of lanes or warps cannot be shown, in the server's words; "" where it can. */
 function problem({ name, value }) {
-  const [unit, count] = { lanes: [data.unit, data.threads], warps: ["warp", data.warps] }[name] ?? [];
-  if (!unit || !value) return "";
-  const wrong = spans(value).some((span) => span.at(-1) >= count || span[0] > span.at(-1));
-  return wrong ? `${unit}s run from 0 to ${count - 1}, ranges upwards: 0-3` : "";
+  const count = { lanes: data.threads, warps: data.warps }[name];
+  if (!count || !value.trim()) return "";
+  const right = RANGES.test(value) && spans(value).every((span) => span[0] <= span.at(-1) && span.at(-1) < count);
+  return right ? "" : `Write numbers from 0 to ${count - 1} and ranges, as in 0-3,8.`;
+}
+
+/** The message beside a control, as templates/kit/form.html renders it. */
+function show(control, text) {
+  const label = control.closest("label");
+  label.querySelector("small.bad")?.remove();
+  control.toggleAttribute("aria-invalid", false);
+  control.removeAttribute("aria-describedby");
+  if (!text) return;
+  const id = `${control.name}-error`;
+  const small = Object.assign(document.createElement("small"), { className: "bad", id, role: "alert" });
+  small.textContent = `${label.firstChild.data.trim()} is '${control.value}'. ${text}`;
+  label.append(small);
+  control.setAttribute("aria-invalid", "true");
+  control.setAttribute("aria-describedby", id);
 }
 
 function choose({ target: control }) {
-  if (!control.reportValidity()) return;
-  control.setCustomValidity(problem(control));
-  const refused = !control.reportValidity();
-  control.setCustomValidity("");
-  if (refused) return;
+  const wrong = problem(control);
+  show(control, wrong);
+  if (wrong) return;
   state[control.name] = control.value;
   if ("opens" in control.dataset) return open();
   remember();
-  if (control.name === "product" || "reload" in control.dataset) location.reload();
+  if ("reload" in control.dataset) location.reload();
   paint();
   notify();
 }
