@@ -1,39 +1,24 @@
 // Everything around the stage that changes it: the strip of controls, the pickers, names of patterns, size and theme.
 import { pageOf } from "../kit/place.js";
+import { markWrong } from "../kit/wrong.js";
 import { focus, notify } from "./focus.js";
 import { draw, paint } from "./picture.js";
 import { stage } from "./stage.js";
 import { data, query, remember, spans, state, view } from "./state.js";
 import { readTheme } from "./theme.js";
 
-const RANGES = /^ *\d+ *(- *\d+ *)?(, *\d+ *(- *\d+ *)?)*$/;
-
 /** Why a choice of lanes or warps cannot be shown, in the server's words; "" where it can. */
 function problem({ name, value }) {
   const count = { lanes: data.threads, warps: data.warps }[name];
   if (!count || !value.trim()) return "";
-  const right = RANGES.test(value) && spans(value).every((span) => span[0] <= span.at(-1) && span.at(-1) < count);
-  return right ? "" : `Write numbers from 0 to ${count - 1} and ranges, as in 0-3,8.`;
-}
-
-/** The message beside a control, as templates/kit/form.html renders it. */
-function show(control, text) {
-  const label = control.closest("label");
-  label.querySelector("small.bad")?.remove();
-  control.toggleAttribute("aria-invalid", false);
-  control.removeAttribute("aria-describedby");
-  if (!text) return;
-  const id = `${control.name}-error`;
-  const small = Object.assign(document.createElement("small"), { className: "bad", id, role: "alert" });
-  small.textContent = `${label.firstChild.data.trim()} is '${control.value}'. ${text}`;
-  label.append(small);
-  control.setAttribute("aria-invalid", "true");
-  control.setAttribute("aria-describedby", id);
+  const right = spans(value)?.every((span) => span[0] <= span.at(-1) && span.at(-1) < count);
+  const label = name[0].toUpperCase() + name.slice(1), hint = `Write numbers from 0 to ${count - 1} and ranges`;
+  return right ? "" : `${label} is '${value}'. ${hint}, as in 0-3,8.`;
 }
 
 function choose({ target: control }) {
   const wrong = problem(control);
-  show(control, wrong);
+  markWrong(control, wrong);
   if (wrong) return;
   state[control.name] = control.value;
   if ("opens" in control.dataset) return open();
