@@ -83,7 +83,10 @@ class BitField:
         """Return the word with this field replaced; LayoutError names the limit."""
         if not 0 <= value <= self.most:
             raise LayoutError(
-                "bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name
+                "bad_field",
+                f"{self.name} is {value}, which does not fit {self.width} bits.",
+                f"0 to {self.most}.",
+                self.name,
             )
         return word & ~(self.most << self.low) | value << self.low
 

@@ -118,5 +118,5 @@ def test_a_port_that_is_in_use_and_a_host_that_is_elsewhere_are_refused_with_the
             require_port("127.0.0.1", port)
     assert caught.value.field == "port" and "--port" in caught.value.hint
     require_port("127.0.0.1", port)
-    with pytest.raises(LayoutError, match="192.0.2.1 is not an address of this machine"):
+    with pytest.raises(LayoutError, match=r"192\.0\.2\.1 is not an address of this machine"):
         require_port("192.0.2.1", 0)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
-from lanescope.app.kit.question import declare_question, number_field, parsed_field, read_question
-from lanescope.app.kit.question_form import Control, form_of
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 from lanescope.ptx import wmma
@@ -65,30 +62,6 @@ class WmmaMemory:
     )
 
 
-@declare_question
-class AccessForm:
-    """A pointer and an ldm to check."""
-
-    pointer: int = parsed_field(
-        lambda value, field: parse_integer(value, field, 0, MOST_POINTER),
-        "Pointer",
-        "The byte address of the tile.",
-        "0x0",
-        size=14,
-    )
-    ldm: int = number_field(1, "ldm, elements", "The stride of a row or column.", least=1, most=MOST_LDM, size=8)
-
-
-@fact
-class CheckedMemory(WmmaMemory):
-    """The requirements with a typed pointer and ldm, and their rules."""
-
-    registers: int
-    register_type: str
-    rules: tuple[wmma.PointerRule, ...]
-    form: dict[str, Control]
-
-
 def is_memory_access(instruction: Instruction) -> bool:
     return instruction.family.memory is OperandPlace.MATRIX
 
@@ -130,33 +103,9 @@ def check_pointer(instruction: Instruction, pointer: str, ldm: str) -> PointerCh
         raise LayoutError("bad_usage", f"{instruction.ptx} takes no {name}.", "wmma.load and wmma.store do.", name)
     (op,) = instruction.operands.values()
     (layout,) = instruction.syntax.layouts
-    access = read_question(AccessForm, {"ldm": str(wmma.get_default_stride(op, layout))} | texts)
-    checked = wmma.check_pointer(op, access.pointer, access.ldm, layout)
-    rules = tuple(extend_fact(pointer_rule, WmmaRule) for pointer_rule in checked)
-    return PointerCheck(
-        pointer=hex(access.pointer), ldm=access.ldm, legal=all(rule.holds for rule in rules), rules=rules
+    address = parse_integer(texts.get("pointer", 0), "pointer", 0, MOST_POINTER)
+    stride = parse_integer(texts.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
+    rules = tuple(
+        extend_fact(pointer_rule, WmmaRule) for pointer_rule in wmma.check_pointer(op, address, stride, layout)
     )
-
-
-def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
-    """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
-    facts = build_memory(instruction)
-    if facts is None:
-        return None
-    (op,) = instruction.operands.values()
-    (layout,) = instruction.syntax.layouts
-    usual = {"pointer": "0x0", "ldm": str(facts.default_stride)}
-    typed = {name: query.get(name, "").strip() or text for name, text in usual.items()}
-    error = None
-    try:
-        access = read_question(AccessForm, typed)
-    except LayoutError as wrong:
-        error, access = wrong, read_question(AccessForm, usual)
-    return extend_fact(
-        facts,
-        CheckedMemory,
-        registers=op.registers,
-        register_type=op.element.register_type,
-        rules=tuple(wmma.check_pointer(op, access.pointer, access.ldm, layout)),
-        form=form_of(AccessForm, typed, error=error),
-    )
+    return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
