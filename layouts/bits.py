@@ -83,7 +83,10 @@ class BitField:
         """Return the word with this field replaced; LayoutError names the limit."""
         if not 0 <= value <= self.most:
             raise LayoutError(
-                "bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name
+                "bad_field",
+                f"{self.name} is {value}, which does not fit {self.width} bits.",
+                f"0 to {self.most}.",
+                self.name,
             )
         return word & ~(self.most << self.low) | value << self.low
 
@@ -92,14 +95,12 @@ class BitField:
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",
-                f"{self.name} {amount} is not a multiple of {self.unit}.",
+                f"{self.name} is {amount}, not a multiple of {self.unit}.",
                 f"Nearest: {amount // self.unit * self.unit}.",
                 self.name,
             )
         if amount // self.unit > self.most:
-            raise LayoutError(
-                "bad_field", f"{self.name} {amount} is too large.", f"At most {self.most * self.unit}.", self.name
-            )
+            raise LayoutError("bad_field", f"{self.name} is {amount}.", f"At most {self.most * self.unit}.", self.name)
         return amount // self.unit
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import Any
 
 import brotli
@@ -200,20 +201,29 @@ def test_page_stands_without_scripts(client: Client) -> None:
 @for_each(
     ("query", "says"),
     [
-        ("colour=zz", "colour ‘zz’ is not used"),
-        ("label=zz", "label ‘zz’ is not used"),
+        ("colour=zz", "Colour is &#39;zz&#39;. Allowed: g, "),
+        ("label=zz", "Label is &#39;zz&#39;. Allowed: lane:value, "),
         ("lanes=40", "numbers from 0 to 31"),
         ("lanes=1-", "numbers from 0 to 31"),
         ("pin=d:99,0", "D has 16 rows and 8 columns"),
         ("pin=q:0,0", "matrix:row,column"),
         ("product=1", "This instruction has 1 product"),
         ("view=m:0-99", "Write all, or ranges as in m:0-16"),
-        ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
+        ("colour=<script>", "Colour is &#39;&lt;script&gt;&#39;."),
     ],
 )
-def test_a_bad_state_value_is_a_notice(client: Client, query: str, says: str) -> None:
+def test_a_bad_state_value_is_an_error_of_its_control_or_a_notice(client: Client, query: str, says: str) -> None:
     answer = client.get(f"/i/{M16}?{query}")
     assert answer.status_code == 200 and says in answer.text and "<svg" in answer.text
+
+
+def test_lanes_that_do_not_exist_stay_in_their_field_with_the_error(client: Client) -> None:
+    for ptx, most in ((M16, 31), ("wgmma.mma_async.m64n8k16.f32.f16.f16", 127)):
+        page = client.get(f"/i/{ptx}?lanes=0-400&colour=zz").text
+        assert re.search(r'<input name="lanes" value="0-400" aria-invalid="true"', page)
+        assert (
+            f"is &#39;0-400&#39;. Write numbers from 0 to {most} and ranges" in page and page.count("data-error") == 2
+        )
 
 
 def test_an_operand_in_shared_memory_leaves_a_figure(client: Client) -> None:

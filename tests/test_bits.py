@@ -28,9 +28,9 @@ def test_a_field_changes_its_own_bits_alone(field: BitField, word: int, data: st
     )
     assert field.encode(value * field.unit) == value
     for wrong in (-1, field.most + 1):
-        with pytest.raises(LayoutError, match=f"size {wrong} does not fit {field.width} bits"):
+        with pytest.raises(LayoutError, match=f"size is {wrong}, which does not fit {field.width} bits"):
             field.put(word, wrong)
-    with pytest.raises(LayoutError, match="is too large") as caught:
+    with pytest.raises(LayoutError, match=f"size is {(field.most + 1) * field.unit}") as caught:
         field.encode((field.most + 1) * field.unit)
     assert caught.value.hint == f"At most {field.most * field.unit}." and caught.value.field == "size"
     with pytest.raises(LayoutError, match="not a multiple"):

@@ -251,8 +251,9 @@ def test_syntax_order_of_types_counts_and_of_modifiers_not() -> None:
 
 
 def test_an_operand_that_is_not_there() -> None:
-    with pytest.raises(LayoutError, match="has no operand 'x'"):
-        catalog.find(M16).operand("x")
+    for name in ("x", None, 5):
+        with pytest.raises(LayoutError, match=f"has no operand '{name}'"):
+            catalog.find(M16).operand(name)  # type: ignore[arg-type]
     with pytest.raises(LayoutError, match="shared memory"):
         catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16").operand("b")
 

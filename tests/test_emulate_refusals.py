@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanescope.emulate import code
+from lanescope.ptx import catalog
+from lanescope.ptx.opcodes import FIRST_WORDS
 from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
@@ -25,6 +27,12 @@ KERNEL = (
         ("ld.global.u32 %r0, %d0;", "is not an address"),
         ("st.shared.u32 %r0, %r1;", "is not an address"),
         ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, %r1;", "is not an address"),
+        ("tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%d0, {%r0}];", "tex.1d.v4.s32.s32 is not emulated"),
+        ("ad.s32 %r0, %r1, %r2;", "PTX has no instruction ad.s32. Nearest: "),
+        (
+            "ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r0, %r1, %r2}, [%r3];",
+            "Nearest: ldmatrix.sync.aligned.m8n8.x",
+        ),
         ("atom.global.add.u32 %r0, [%d0];", "is not emulated"),
         ("cp.async.ca.shared.global [%r0], [%d0];", "an operand is missing"),
         ("bar.red.popc.u32 %r0, 0;", "operands"),
@@ -47,3 +55,7 @@ def test_a_fault_of_a_builder_is_not_worded_as_a_refusal(monkeypatch: pytest.Mon
     monkeypatch.setitem(code.ROWS, "add", build)
     with pytest.raises(KeyError, match="a fault of the emulator"):
         run_text(KERNEL.format(statement="add.s32 %r0, %r1, %r2;"), [])
+
+
+def test_every_instruction_that_is_emulated_or_has_a_map_begins_with_a_word_of_ptx() -> None:
+    assert {name.partition(".")[0] for name in (*code.ROWS, *catalog.OPCODES)} <= FIRST_WORDS

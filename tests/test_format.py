@@ -115,7 +115,6 @@ def test_the_page_is_drawn_from_the_row() -> None:
         "descriptor": word,
         "facts": word.facts,
         "LABELS": {"descriptor": labels},
-        "typed_amounts": {},
     }
     source, _, _ = templates.env.loader.get_source(templates.env, "memory/descriptor.html")  # type: ignore[union-attr]
     source = re.sub(r"\s+", " ", source)

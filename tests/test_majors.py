@@ -55,7 +55,7 @@ def test_b_shows_its_bytes_and_its_tile(client: Client, major: str, k: int) -> N
 
 def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: Client) -> None:
     page = client.get(f"/i/{FP8}?b_major=MN").text
-    assert "data-state" not in page and "b_major ‘MN’ is not used: Allowed: K." in page
+    assert "data-state" not in page and "b_major is &#39;MN&#39;. Allowed: K." in page
     page = client.get("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").text
     assert "data-state" not in page
     picture = client.get(f"/i/{WGMMA}/d.svg?b_major=MN", headers={"accept": "application/json"})

@@ -21,6 +21,7 @@ from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import facts
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
+from lanescope.ptx import catalog
 from tests import asgi
 from tests.asgi import send_request
 from tests.cases import for_each
@@ -354,3 +355,13 @@ def test_a_load_is_refused_with_the_loads_that_there_are(client: Client) -> None
 
 def test_a_list_is_called_a_list() -> None:
     assert quote_value([1]) == "a list" and quote_value("a list") == "'a list'" and quote_value(None) == "missing"
+
+
+@for_each(
+    ("text", "opcode"),
+    [("mna.m16n8k16", "mma"), ("wgma.mma_async.m64n8k16", "wgmma.mma_async"), ("ldmatix.x4", "ldmatrix"), ("foo", "")],
+)
+def test_a_name_that_no_opcode_is_like_has_no_nearest_instructions(text: str, opcode: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert [near.partition(".")[0] for near in caught.value.nearest[:1]] == [opcode.partition(".")[0]] * bool(opcode)

@@ -237,5 +237,5 @@ def test_a_bound_product_takes_the_target() -> None:
     assert client.get(f"/api/v1/instructions/{F8}?idesc={told['idesc']}").status_code == 422
     page = client.get(f"/i/{F8}?idesc={told['idesc']}&target=sm_107a").text
     assert "M 128 × N 128 × K 64" in page and f"/idesc/{told['idesc']}?kind=f8f6f4&amp;target=sm_107a" in page
-    assert "idesc is not used" in client.get(f"/i/{F8}?idesc={told['idesc']}").text
+    assert "aria-invalid" in client.get(f"/i/{F8}?idesc={told['idesc']}").text
     assert IdescWord(int(told["idesc"], 16), idesc.get_kind("f8f6f4"), "sm_107a").k == 64

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
 
+from lanescope.app.kit.serve import require_port
 from lanescope.app.kit.settings import Settings, list_settings, name_variable
 from lanescope.errors import LayoutError
 from tests.cases import for_each
@@ -107,3 +109,14 @@ def test_the_command_lists_every_setting() -> None:
             and name_variable(name) in text
             and " ".join(says.split())[:30] in text
         )
+
+
+def test_a_port_that_is_in_use_and_a_host_that_is_elsewhere_are_refused_with_the_option() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        with pytest.raises(LayoutError, match=f"Port {port} of 127.0.0.1 is in use.") as caught:
+            require_port("127.0.0.1", port)
+    assert caught.value.field == "port" and "--port" in caught.value.hint
+    require_port("127.0.0.1", port)
+    with pytest.raises(LayoutError, match=r"192\.0\.2\.1 is not an address of this machine"):
+        require_port("192.0.2.1", 0)

@@ -55,8 +55,8 @@ def builder_page(request: Request) -> Response:
         context |= _build_figure(request, context["found"], fields, query)
     except LayoutError as error:
         context["error"] = error
-        if context["found"]:  # after a wrong option the page still shows a figure: the product by default
-            context["svg"] = pictures.render_instruction("svg", context["found"], None, {})[0].decode()
+        if plain:
+            context["svg"] = _draw_without(plain, fields | {"target": query.get("target", "")}, error)
     context["fields"] = _build_form(context["found"] or plain, fields, context["error"])
     return render_page(request, "diagram/page.html", context, keep=False)
 
@@ -66,8 +66,7 @@ def _build_figure(
 ) -> dict[str, Any]:
     """Return the picture, its address and the snippets. LayoutError names the wrong field."""
     operand = instruction.operand(fields["operand"]) if fields["operand"] else None
-    options = {name: fields[name] for name, usual in USUAL.items() if fields[name] not in ("", usual)}
-    options |= {name: query[name] for name in ("idesc", "target") if query.get(name)}
+    options = _collect_options(fields | {"target": query.get("target", "")})
     picture, _ = pictures.render_instruction("svg", instruction, operand, options)
     form = parse_choice(fields["form"], "form", FORMS, "bad_option")
     path = link_instruction(instruction, operand, form, options)
@@ -78,6 +77,28 @@ def _build_figure(
         "back": link_instruction(instruction, query=page_query),
         "copies": list_snippets(request, instruction.ptx, operand.name if operand else "", form, path, options),
     }
+
+
+def _collect_options(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a figure's address: those that are not as usual."""
+    options = {name: fields[name] for name, usual in USUAL.items() if fields[name] not in ("", usual)}
+    return options | {name: fields[name] for name in ("idesc", "target") if fields[name]}
+
+
+def _draw_without(instruction: Instruction, fields: Mapping[str, str], error: LayoutError) -> str:
+    """Return the figure without the option that is wrong, and without others that are."""
+    refused: LayoutError | None = error
+    kept = dict(fields)
+    while refused and kept.get(refused.field, "") not in ("", USUAL.get(refused.field)):
+        kept[refused.field] = USUAL.get(refused.field, "")
+        try:
+            operand = instruction.operand(kept["operand"]) if kept["operand"] else None
+            return pictures.render_instruction(
+                "svg", bind_descriptor(instruction, kept), operand, _collect_options(kept)
+            )[0].decode()
+        except LayoutError as other:
+            refused = other
+    return pictures.render_instruction("svg", instruction, None, {})[0].decode()
 
 
 def _build_form(
@@ -91,7 +112,7 @@ def _build_form(
     choices = {
         "operand": {"": "All, as a product"} | {name: name.upper() for name in shown.operands},
         "label": wording.LABEL_WORDS,
-        "colour": {one.value: " · ".join(filter(None, (one.text, one.letter))) for one in wording.list_colours(shown)},
+        "colour": wording.list_colours(shown),
     }
     unused = {
         "product",

@@ -12,7 +12,7 @@ from lanescope.app.dump.facts import decode_base64
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, options_of, raw_field
+from lanescope.app.kit.question import declare_question, options_of, raw_field, word_field
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
 from lanescope.emulate.launch import Launch, parse_launch
@@ -25,6 +25,16 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, quote_value, require_object, require_text
 
 Array = NDArray[Any]
+LAUNCH = """grid = [1]
+block = [128]
+args = ["A", 64]
+
+[buffer.A]
+shape = [64, 64]
+type = "bf16"
+fill = "random"
+"""
+ENDS = {"late": "as late as waits allow", "now": "at once"}
 MOST_PTX = 4 << 20  # characters
 MOST_STEPS = 1_000_000
 MOST_MEMORY = 64 << 20  # bytes of all buffers
@@ -52,6 +62,18 @@ class EmulateBody:
         [0, 0, 0],
         type=Annotated[list[int], Description(limits={"minItems": 3, "maxItems": 3})],
     )
+
+
+@declare_question
+class EmulateForm:
+    """The page's form; it takes the launch as TOML, and arrays as files."""
+
+    ptx: str = raw_field("PTX", "", rows=14, placeholder="nvcc -ptx -arch=sm_90a -lineinfo kernel.cu")
+    file: bytes = raw_field("or a file", "", file=".ptx,.txt")
+    launch: str = raw_field("Launch, TOML", "", rows=14, placeholder=LAUNCH)
+    arrays: bytes = raw_field("Arrays of buffers, .npy, called as in the launch", "", file=".npy")
+    block: str = raw_field("Block", "The block whose cluster runs.", placeholder="0,0,0", size=8)
+    copies: str = word_field(ENDS, "Copies end", "When asynchronous copies are complete.", called=ENDS)
 
 
 def emulate_body(body: Json) -> Emulated:

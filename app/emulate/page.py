@@ -8,12 +8,15 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from lanescope.app.emulate import facts, forms
+from lanescope.app.emulate import forms
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, build_example, read_program
+from lanescope.app.emulate.forms import EmulateForm
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question import options_of, read_question
+from lanescope.app.kit.question_form import form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
@@ -55,37 +58,40 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         "examples": EXAMPLES,
         "example": BY_NAME.get(example),
         "source": read_program("pipeline.cu") if example and BY_NAME[example].program == "pipeline" else "",
-        "ptx": fields.get("ptx", ""),
-        "launch": fields.get("launch", ""),
-        "block": fields.get("block", ""),
-        "copies": fields.get("copies", "late"),
-        "statuses": facts.STATUSES,
         "error": None,
         "answer": None,
     }
-    code = 200
+    typed = {name: fields.get(name, option.default) for name, option in options_of(EmulateForm).items()}
     try:
-        if request.method == "POST" and not context["ptx"].strip():
+        if request.method == "POST" and not typed["ptx"].strip():
             raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
-        if fields.get("fill") or (context["ptx"].strip() and not context["launch"].strip()):
-            named = _KERNEL.search(context["launch"])
-            context["launch"] = write_launch_template(parse_module(context["ptx"]), named[2] if named else "")
+        if fields.get("fill") or (typed["ptx"].strip() and not typed["launch"].strip()):
+            named = _KERNEL.search(typed["launch"])
+            typed["launch"] = write_launch_template(parse_module(typed["ptx"]), named[2] if named else "")
             context["filled"] = True
-        elif context["ptx"].strip():
-            context |= _run(context, files)
+        elif typed["ptx"].strip():
+            context |= _run(typed, files)
     except LayoutError as error:
-        context["error"], code = error, 422
-        found = re.match(r"Line (\d+):", error.message)
-        context["bad_line"] = int(found[1]) if found and error.field == "ptx" else 0
+        context["error"] = error
+    context["form"] = form_of(EmulateForm, typed, error=context["error"])
+    code = 422 if context["error"] else 200
     return render_page(request, "emulate/page.html", context, code, keep=request.method == "GET")
 
 
-def _run(context: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
-    launch = parse_toml(context["launch"])
-    arrays = {}
-    for name, raw in files.items():
-        buffer = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
-        arrays[buffer] = parse_npy(raw, f"buffer.{buffer}")
-    kernel = forms.prepare_bounded(parse_module(context["ptx"]), launch, arrays)
-    block = parse_block(context["block"].strip() or "0", "block")
-    return build_view(context["ptx"], kernel, block, context["copies"] != "now")
+def _run(typed: dict[str, str], files: dict[str, bytes]) -> dict[str, Any]:
+    """Run a cluster and return the template's variables. LayoutError names the field of the form."""
+    block = parse_block(typed["block"].strip() or "0", "block")
+    copies = read_question(EmulateForm, {"copies": typed["copies"]}).copies
+    module, arrays = parse_module(typed["ptx"]), {}
+    field = "launch"
+    try:
+        launch = parse_toml(typed["launch"])
+        field = "arrays"
+        for name, raw in files.items():
+            buffer = next((key for key, spec in launch.buffers.items() if spec.file == name), name.removesuffix(".npy"))
+            arrays[buffer] = parse_npy(raw, f"buffer.{buffer}")
+        field = "launch"
+        kernel = forms.prepare_bounded(module, launch, arrays)
+    except LayoutError as error:
+        raise error if error.field == "ptx" else error.move_to_field(field) from None
+    return build_view(typed["ptx"], kernel, block, copies != "now")

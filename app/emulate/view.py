@@ -46,7 +46,7 @@ def summarize_result(result: EmulationResult) -> str:
     return {
         "deadlock": "Deadlock: every thread that is left waits.",
         "fault": "Fault: a GPU would stop here.",
-        "unknown_instruction": "Not emulated: the run ended at an instruction that is unknown here.",
+        "unknown_instruction": "The run ended at an instruction that is not emulated, or does not exist.",
         "budget": "The run took more steps than a server allows.",
     }[result.status]
 

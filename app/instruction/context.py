@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import fragment_runs
 from lanescope.app.instruction import facts as about
-from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms, wording
-from lanescope.app.instruction import wmma as wmma_facts
+from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms
+from lanescope.app.instruction.access_form import check_memory
 from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.instruction.matrices import build_matrices, build_supply_matrix, list_views
@@ -43,12 +43,6 @@ TABS = {
 }
 
 
-SEPARATE_WORDS = {
-    "product": ("Product", 1),
-    "half": ("First lane", 16),
-}  # axis along which a page shows one position → (label, step)
-
-
 @fact
 class RunChoices:
     """The options of the page's run form. reason: why the GPU button is disabled."""
@@ -65,7 +59,6 @@ class ScaleTable(about.ScaleMap):
     """A scale map as a table: a cell is lane and byte, a line of cells one row of A or column of B."""
 
     cells: tuple[tuple[str, ...], ...]
-    letter: str
     line: str
 
 
@@ -105,9 +98,6 @@ def build_context(
     return {
         "found": instruction,
         "issued": tcgen05.build_idesc_view(instruction, urlencode(query), figure, page_state.list_pins()),
-        "separate": SEPARATE_WORDS[
-            next((a for op in instruction.operands.values() for a in op.axes if a == "half"), "product")
-        ],
         "scope": instruction.family.scope,
         "path": link_instruction(instruction),
         "detail": about.build_detail(instruction),
@@ -121,19 +111,12 @@ def build_context(
         "state": page_state,
         "notices": notices,
         "pickers": pickers.build_pickers(instruction),
-        "colours": wording.list_colours(instruction),
-        "labels": wording.list_labels(instruction),
         "head": head.build_head(instruction),
         "matrices": [
             *build_matrices(instruction, figure, painted, spans),
             *(build_supply_matrix(supply, painted, spans) for supply in supplied.values()),
         ],
         "beside": list(supplied.values()),
-        "selectors": [
-            (name, state.format_selector(name), legal, getattr(page_state, name))
-            for name, legal in state.list_selectors(instruction).items()
-            if len(legal) > 1
-        ],
         "views": [
             (view, link_instruction(instruction) + _build_view_query(page_state, instruction, view.value))
             for view in list_views(instruction, figure, page_state)
@@ -146,9 +129,8 @@ def build_context(
         "following": head.list_next_pages(instruction, page_state, figures[-1]),
         "code": build_code_parts(instruction),
         "program": is_plannable(instruction),
-        "wmma": wmma_facts.check_memory(instruction, query),
+        "wmma": check_memory(instruction, query),
         "scales": build_scale_tables(instruction, page_state),
-        "products": state.count_products(instruction),
         "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,
         "cell_answer": headline.build_answer(instruction, figure, page_state),
@@ -224,5 +206,5 @@ def build_scale_tables(instruction: Instruction, page_state: PageState) -> list[
             for ts, bs in zip(scale_map.thread.tolist(), scale_map.byte.tolist(), strict=True)
         )
         line = "row" if name == "scale_a" else "column"
-        tables.append(extend_fact(scale_map, ScaleTable, cells=cells, letter=name[-1], line=line))
+        tables.append(extend_fact(scale_map, ScaleTable, cells=cells, line=line))
     return tables

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.catalogue import topics
-from lanescope.app.instruction import find, state
+from lanescope.app.instruction import find, state, wording
 from lanescope.app.instruction import tcgen05 as forms
 from lanescope.app.instruction.context import build_context
 from lanescope.app.kit.api import OffLoopRoute
-from lanescope.app.kit.find_field import split_pin_notices
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.look import split_refused
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question_form import form_of
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.architectures import require_instruction
@@ -41,13 +42,13 @@ def instruction_page(request: Request, rest: str) -> Response:
     query = request.query_params
     if wish := forms.parse_idesc_query(instruction, query):
         return RedirectResponse(link_instruction(instruction, query=wish), 303)
-    instruction, refusals = _bind_query_descriptor(instruction, query)
-    refusals += [refused.message for refused in statements.find_refused_lines(name)]
+    instruction, wrong_word = _bind_query_descriptor(instruction, query)
+    refusals = [refused.message for refused in statements.find_refused_lines(name)]
     operand = instruction.operand(letter) if slash else None
-    page_state, notices = state.parse_state(instruction, query)
-    notices += _list_target_notices(instruction, page_state.target)
-    lost, notices = split_pin_notices(notices)
-    notices = refusals + notices
+    page_state, refused = state.parse_state(instruction, query)
+    look = wording.build_controls(instruction, page_state, refused, query)
+    lost, notices = split_refused(refused, look)
+    notices = refusals + notices + _list_target_notices(instruction, page_state.target)
     if operand and not forms.is_on_stage(operand):
         return RedirectResponse(link_instruction(instruction, query=_keep_descriptor(query)), 303)
     found, refusal = _find_pins(instruction, page_state, query)
@@ -60,6 +61,8 @@ def instruction_page(request: Request, rest: str) -> Response:
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
+    word = query["idesc"] if wrong_word else getattr(context["issued"], "word", "")
+    context |= {"look": look, "word": form_of(forms.WordForm, {"idesc": word}, error=wrong_word)}
     context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
     return render_page(request, "instruction/page.html", context)
 
@@ -96,10 +99,11 @@ def _find_pins(
     return f"{link_instruction(instruction)}?{shown}", ""
 
 
-def _bind_query_descriptor(instruction: Instruction, query: Mapping[str, str]) -> tuple[Instruction, list[str]]:
+def _bind_query_descriptor(
+    instruction: Instruction, query: Mapping[str, str]
+) -> tuple[Instruction, LayoutError | None]:
     """Return the instruction of the page, and why a query's instruction descriptor is not used."""
     try:
-        return state.bind_descriptor(instruction, query), []
+        return state.bind_descriptor(instruction, query), None
     except LayoutError as error:
-        usual = state.bind_descriptor(instruction, {"target": query.get("target", "")})
-        return usual, [f"idesc is not used: {error.message} {error.hint}"]
+        return state.bind_descriptor(instruction, {"target": query.get("target", "")}), error.move_to_field("idesc")

@@ -95,12 +95,12 @@ def split_pin(pin: str) -> tuple[tuple[str, int, int] | None, int | None]:
 
 def parse_state(
     instruction: Instruction, query: Mapping[str, str], default: PageState | None = None
-) -> tuple[PageState, list[str]]:
-    """Parse the state of a query; return it with a notice for each illegal value.
+) -> tuple[PageState, list[LayoutError]]:
+    """Parse the state of a query; return it with the error of each illegal value.
 
     default: replaces missing and illegal values; that of the page if omitted.
     """
-    default, notices = default or make_default_state(instruction), []
+    default, refused = default or make_default_state(instruction), []
     chosen: dict[str, str | int] = {}
     for name, value in query.items():
         if name not in SPEC:
@@ -108,10 +108,8 @@ def parse_state(
         try:
             chosen[name] = _parse_option(instruction, name, value)
         except LayoutError as error:
-            notices.append(
-                f"{name} ‘{shorten_value(value, 60)}’ is not used: {error.hint} Shown with the default instead."
-            )
-    return PageState(**{**asdict(default), **chosen}), notices
+            refused.append(error.move_to_field(name))
+    return PageState(**{**asdict(default), **chosen}), refused
 
 
 def parse_legal_state(instruction: Instruction, query: Mapping[str, str]) -> PageState:

@@ -12,6 +12,8 @@ from lanescope.app.instruction.state import find_binding_target, split_pin
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.links import link_instruction
+from lanescope.app.kit.question import Field, Option, declare_question, raw_field
+from lanescope.app.kit.question_form import Control, build_controls
 from lanescope.app.kit.rings import LEAST_RING, draw_ring
 from lanescope.app.kit.sheets import SheetGrid
 from lanescope.app.tmem import draw
@@ -20,6 +22,7 @@ from lanescope.blackwell import bound
 from lanescope.blackwell.bound import BoundMma
 from lanescope.blackwell.idesc import IdescWord, fit_kind
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_integer
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.role import TENSOR
 from lanescope.ptx.table.kinds import WS
@@ -28,19 +31,16 @@ from lanescope.render.kernel import format_plan_options
 from lanescope.render.svg import render_svg
 from lanescope.render.view import PanelFigure, make_operand_figure
 
-FIRST = ("a", "b", "d", "scale_type", "m", "n", "k", "transpose_a", "transpose_b")
 WINDOW = 32  # rows of a figure
+MAJORS = {"K": "K-major", "MN": "MN-major"}
 BESIDE = "abd"  # the matrices that the stage shows; the others have figures of their own
 
 
-@fact
-class IdescFormField:
-    """A field of the form: its name in the address, its label, its value, and the choices."""
+@declare_question
+class WordForm:
+    """The instruction descriptor as one word."""
 
-    name: str
-    title: str
-    value: str
-    choices: tuple[tuple[str, str], ...]
+    idesc: str = raw_field("Word", "The 32-bit word in any spelling, or fields: m=128,n=256,a=bf16.", size=10)
 
 
 @fact
@@ -72,8 +72,7 @@ class IdescView:
     layout: str
     product: str
     share: str
-    fields: tuple[IdescFormField, ...]
-    more: tuple[IdescFormField, ...]
+    fields: dict[str, Control]
     places: tuple[TmemOperandView, ...]
     open: dict[str, str]
     tmem: str
@@ -112,7 +111,6 @@ def build_idesc_view(
     if not isinstance(instruction, BoundMma):
         return None
     mma, word = instruction.mma, instruction.word
-    fields = _build_fields(instruction)
     x, y, width, height = draw.list_grids(mma.ctas)[0]  # the page's rows and columns are those of the first CTA
     grid, columns = SheetGrid("", x, y, width, height), _list_columns(instruction)
     place = {"x": x, "y": y, "cell_width": width, "cell_height": height, "least": LEAST_RING, "columns": columns}
@@ -125,8 +123,7 @@ def build_idesc_view(
         layout=mma.place.letter,
         product=f"M {word.m} × N {word.n} × K {word.k}",
         share=bound.describe_share(mma),
-        fields=tuple(field for field in fields if field.name in FIRST),
-        more=tuple(field for field in fields if field.name not in FIRST),
+        fields=_build_fields(instruction),
         places=tuple(
             _build_operand_view(instruction, op, evidence)
             for op, evidence in zip(instruction.tensor_operands, bound.list_evidence(instruction), strict=True)
@@ -190,28 +187,22 @@ def _build_placement_query(instruction: BoundMma) -> dict[str, str]:
     return {name: str(value) for name, value in query.items()}
 
 
-def _build_fields(instruction: BoundMma) -> tuple[IdescFormField, ...]:
-    """Build the fields of the form: sizes and types first."""
+def _build_fields(instruction: BoundMma) -> dict[str, Control]:
+    """Build the controls of the word's fields: sizes and types first."""
     kind = instruction.word.kind
-    form_fields = []
+    fields, given, choices = {}, {}, {}
     for part in sorted(kind.parts, key=lambda part: ORDER.index(part.name)):
         if part.name == "sparse" or (part.codes and len(part.codes) == 1):
             continue
         if part.name == "m":
             sizes = kind.sizes[instruction.mma.form, instruction.mma.sparse].m
-            choices = tuple((str(m), str(m)) for m in sizes)
-        else:
-            majors = {"K": "K-major", "MN": "MN-major"}
-            choices = tuple((name, majors.get(name, name)) for name in part.codes)
-        form_fields.append(
-            IdescFormField(
-                name=part.name,
-                title=part.field.title[0].upper() + part.field.title[1:],
-                value=part.format_code(instruction.word.word),
-                choices=choices,
-            )
-        )
-    return tuple(form_fields)
+            choices[part.name] = {str(m): str(m) for m in sizes}
+        elif part.codes:
+            choices[part.name] = {name: MAJORS.get(name, name) for name in part.codes}
+        label = part.field.title[0].upper() + part.field.title[1:]
+        fields[part.name] = Field(part.name, Option(label=label, help="", parse=parse_integer, size=4, numeric=True))
+        given[part.name] = part.format_code(instruction.word.word)
+    return build_controls(fields, given, choices)
 
 
 def _build_operand_view(instruction: BoundMma, op: Any, evidence: bound.OperandEvidence) -> TmemOperandView:

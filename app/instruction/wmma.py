@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
 from lanescope.errors import LayoutError
-from lanescope.inputs import get_field_value, parse_integer
+from lanescope.inputs import parse_integer
 from lanescope.ptx import wmma
 from lanescope.ptx.instruction import Instruction, OperandPlace
 
@@ -63,18 +62,6 @@ class WmmaMemory:
     )
 
 
-@fact
-class CheckedMemory(WmmaMemory):
-    """The requirements with a typed pointer and ldm, and their rules."""
-
-    registers: int
-    register_type: str
-    rules: tuple[wmma.PointerRule, ...]
-    pointer: str
-    ldm: str
-    problem: str
-
-
 def is_memory_access(instruction: Instruction) -> bool:
     return instruction.family.memory is OperandPlace.MATRIX
 
@@ -122,32 +109,3 @@ def check_pointer(instruction: Instruction, pointer: str, ldm: str) -> PointerCh
         extend_fact(pointer_rule, WmmaRule) for pointer_rule in wmma.check_pointer(op, address, stride, layout)
     )
     return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)
-
-
-def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
-    """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
-    facts = build_memory(instruction)
-    if facts is None:
-        return None
-    (op,) = instruction.operands.values()
-    (layout,) = instruction.syntax.layouts
-    pointer, ldm, problem = 0, facts.default_stride, ""
-    try:
-        pointer = parse_integer(get_field_value(query, "pointer", 0), "pointer", 0, MOST_POINTER)
-        ldm = parse_integer(get_field_value(query, "ldm", ldm), "ldm", 1, MOST_LDM)
-    except LayoutError as error:
-        pointer, ldm, problem = (
-            0,
-            facts.default_stride,
-            f"{error.message} {error.hint} Checked with the default instead",
-        )
-    return extend_fact(
-        facts,
-        CheckedMemory,
-        registers=op.registers,
-        register_type=op.element.register_type,
-        rules=tuple(wmma.check_pointer(op, pointer, ldm, layout)),
-        pointer=query.get("pointer", "0x0"),
-        ldm=query.get("ldm", str(facts.default_stride)),
-        problem=problem,
-    )

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from lanescope.app.instruction.state import AUTO, make_default_state
-from lanescope.app.kit.fact import fact
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+
+from lanescope.app.instruction.state import (
+    AUTO,
+    PageState,
+    count_products,
+    format_selector,
+    list_selectors,
+    make_default_state,
+)
+from lanescope.app.kit.look import build_look
+from lanescope.app.kit.question_form import Control
+from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.render import names
@@ -23,15 +35,6 @@ _KINDS = {
     "binary": "b1",
 }
 KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-
-
-@fact
-class MenuChoice:
-    """An entry of a menu: its value in the address, its common name, and the letter in the pattern, if any."""
-
-    value: str
-    text: str
-    letter: str
 
 
 def list_labels(instruction: Instruction) -> dict[str, str]:
@@ -62,17 +65,34 @@ def describe_names(instruction: Instruction) -> dict[str, str]:
     return names.describe_names(filter(None, (*instruction.operands.values(), instruction.address)))
 
 
-def list_colours(instruction: Instruction) -> list[MenuChoice]:
-    """List the colourings of cells, those by thread first; their descriptions derive from the pattern."""
+def list_colours(instruction: Instruction) -> dict[str, str]:
+    """List the colourings of cells, those by thread first; their descriptions derive from the pattern, whose letter
+    follows.
+    """
     used = {digit.name for op in instruction.operands.values() for digit in op.pattern.digits} | {names.REGISTER}
-    automatic = [MenuChoice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (
-        make_default_state(instruction).colour == AUTO
-    )
-    return automatic + [
-        MenuChoice(value=name, text=text, letter="" if name == names.REGISTER else name)
+    automatic = {AUTO: "warp, or lane group in one warp"} if make_default_state(instruction).colour == AUTO else {}
+    return automatic | {
+        name: text if name == names.REGISTER else f"{text} · {name}"
         for name, text in describe_names(instruction).items()
         if name in used
-    ]
+    }
+
+
+def build_controls(
+    instruction: Instruction, page_state: PageState, refused: Iterable[LayoutError], query: Mapping[str, str]
+) -> dict[str, Control]:
+    """Return the controls of what the page shows; wrong ones as typed, with their error."""
+    selectors = {name: legal for name, legal in list_selectors(instruction).items() if len(legal) > 1}
+    choices = {"colour": list_colours(instruction), "label": list_labels(instruction)}
+    labels = {"lanes": f"{instruction.family.scope.thread.capitalize()}s"} | {
+        name: format_selector(name) for name in selectors
+    }
+    if (count := count_products(instruction)) > 1:
+        halves = any("half" in op.axes for op in instruction.operands.values())
+        labels["product"], step = ("First lane", WARP.threads // 2) if halves else ("Product", 1)
+        choices["product"] = {str(n): str(n * step) for n in range(count)}
+    choices |= {name: {str(n): str(n) for n in legal} for name, legal in selectors.items()}
+    return build_look(choices, ["lanes"], asdict(page_state), refused, query, labels=labels)
 
 
 def format_holder(instruction: Instruction, thread: int) -> tuple[str, str]:

@@ -8,27 +8,22 @@ from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.question import Field, Option
+from lanescope.app.kit.question_form import Control, build_controls
 from lanescope.errors import LayoutError
+from lanescope.inputs import require_text
 from lanescope.product.move_plan import MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import ProductPlan, TiledSide
 from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import move_program
 
+LABELS = {f"{side}.{name}": what for side in programs.SIDES for name, what in programs.WHAT.items()} | {
+    "d.scale": "scale-d",
+    "d.layout": "C and D stored",
+    "data": "Shared memory",
+}
 RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form shows folded
-
-
-@fact
-class OptionField:
-    """An option of the form. words: the choices, none if it is typed; value: the current one, as typed if the
-    options are wrong.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    value: str
-    default: str
-    rare: bool
 
 
 @fact
@@ -56,6 +51,7 @@ def find_legal_plan(instruction: Instruction, options: dict[str, str]) -> Produc
 
 def build_context(plan: ProductPlan | MovePlan, typed: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
     """Return the template's variables."""
+    form = _build_form(plan, typed if error else {}, error)
     found, moved = plan.instruction, isinstance(plan, MovePlan)
     options = {side: text for side, text in (typed if error else programs.format_options(plan)).items() if text}
     return {
@@ -63,32 +59,49 @@ def build_context(plan: ProductPlan | MovePlan, typed: dict[str, str], error: La
         "evidence": list_evidence(found),
         "error": error,
         "facts": None if error else programs.build_program(plan),
-        "fields": {side: _build_fields(plan, side, typed[side] if error else "") for side in plan.words},
+        "form": form,
+        "sides": {side: _split_form(form, side) for side, words in plan.words.items() if words},
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
         "stem": move_program.NAME if moved else "product",
         "run": "" if moved else links.link_run(found, options),
         "steps": links.link_steps(found, _build_steps_query(plan, options)),
         "tiles": [] if isinstance(plan, MovePlan) else _link_tiles(plan),
-        "labels": (
-            {f"{side}.{name}": what for side in programs.SIDES for name, what in programs.WHAT.items()}
-            | {"d.scale": "scale-d", "d.layout": "C and D stored", "data": "Shared memory"}
-        ),
+        "labels": LABELS,
     }
 
 
-def _build_fields(plan: ProductPlan | MovePlan, side: str, typed: str) -> list[OptionField]:
-    """Return the form of one side."""
-    kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
-    return [
-        OptionField(
-            name=name,
-            words=tuple(words or ()),
-            value=kept.get(name) or plan.chosen[side].get(name, ""),
-            default=plan.options[side][name],
-            rare=name in RARE,
-        )
-        for name, words in plan.words[side].items()
-    ]
+def _split_form(form: dict[str, Control], side: str) -> tuple[dict[str, Control], dict[str, Control]]:
+    """Return the controls of one side: those that are always shown, and those that are shown folded."""
+    usual: dict[str, Control] = {}
+    rare: dict[str, Control] = {}
+    for name, control in form.items():
+        owner, _, option = name.partition(".")
+        if owner == side:
+            (rare if option in RARE else usual)[name] = control
+    return usual, rare
+
+
+def _build_form(plan: ProductPlan | MovePlan, typed: dict[str, str], error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls of all sides by `side.option`; blank for the default. typed: options that are wrong."""
+    fields, given, choices = {}, {}, {}
+    for side, options in plan.words.items():
+        kept = dict(part.partition("=")[::2] for part in typed.get(side, "").split(",") if "=" in part)
+        for name, words in options.items():
+            path, default = f"{side}.{name}", plan.options[side][name]
+            fields[path] = Field(
+                path,
+                Option(
+                    label=LABELS[path],
+                    help="",
+                    parse=require_text,
+                    size=18 if name == "descriptor" else 7,
+                    placeholder=default or "by the tile",
+                ),
+            )
+            given[path] = kept.get(name) or plan.chosen[side].get(name, "")
+            if words:
+                choices[path] = {"": f"{default} (default)"} | {word: word for word in words if word != default}
+    return build_controls(fields, given, choices, error)
 
 
 def _link_tiles(plan: ProductPlan) -> list[TileLinks]:

@@ -127,12 +127,5 @@ class FindField:
         return f"It has {', '.join(legal) or 'nothing here'}."
 
 
-def split_pin_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
-    """Separate the notices that belong beside the find field: those about the first pin that does not exist."""
-    pins = [each for each in notices if each.startswith(("pin ", "pin2 "))]
-    refusal = pins[0].replace(" Shown with the default instead.", "") if pins else ""
-    return refusal, [each for each in notices if each not in pins]
-
-
 def _refuse(message: str, hint: str = "") -> LayoutError:
     return LayoutError("bad_find", message, hint, "find")

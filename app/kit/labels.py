@@ -3,10 +3,7 @@
 from lanescope.ptx.table.descriptors import WGMMA
 
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
-STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
 LABELS = {
     "short": {f.name: f.short for f in WGMMA.fields},
     "amounts": {f.amount: f.label for f in WGMMA.fields},
-    "steps": {**STEPS, "a": "A", "b": "B"},
-    "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
 }

@@ -29,7 +29,7 @@ class Control:
     @property
     def checkbox(self) -> bool:
         """Return whether it is a switch without words of its own."""
-        return self.option.flag and self.option.called == NO_YES
+        return self.option.flag and self.choices == tuple(NO_YES.items())
 
 
 def name_field(error: LayoutError, label: str) -> str:
@@ -69,7 +69,16 @@ def form_of(
 
     choices: for fields whose words depend on the request, the allowed ones; a mapping gives their texts.
     """
-    fields = fields_of(question, query)
+    return build_controls(fields_of(question, query), query, choices, error)
+
+
+def build_controls(
+    fields: Mapping[str, Field],
+    query: Mapping[str, str],
+    choices: Mapping[str, Iterable[str]] | None = None,
+    error: LayoutError | None = None,
+) -> dict[str, Control]:
+    """Return the controls of fields by name; see form_of."""
     refused = _find_refused(fields, error)
     return {
         name: Control(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lanescope.app.kit.settings import Settings, name_variable
+from lanescope.errors import LayoutError
 
 METAVARS = {int: "<int>", float: "<float>"}
 
@@ -37,6 +38,34 @@ def _build_signature() -> inspect.Signature:
 serve.__signature__ = _build_signature()  # type: ignore[attr-defined]
 
 
+def require_port(host: str, port: int) -> None:
+    """Raise LayoutError if the server cannot listen on a port of a host."""
+    import errno
+    import socket
+
+    words = {
+        errno.EADDRINUSE: (f"Port {port} of {host} is in use.", "Give another --port; 0 for a free one."),
+        errno.EACCES: (f"Port {port} of {host} needs privileges.", "Give a --port from 1024."),
+    }
+    bound = False
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror:
+        found = []
+    for family, kind, protocol, _, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind(address)
+                bound = True
+        except OSError as error:
+            if error.errno in words:
+                raise LayoutError("bad_option", *words[error.errno], "port") from None
+    if not bound:
+        hint = "Give --host 127.0.0.1, or 0.0.0.0 for all addresses."
+        raise LayoutError("bad_option", f"{host} is not an address of this machine.", hint, "host")
+
+
 def _run_server(settings: Settings) -> None:
     import gc
     import resource
@@ -58,6 +87,7 @@ def _run_server(settings: Settings) -> None:
     # uvicorn finishes requests in flight, shuts down, and raises the signal again; that is a normal end here, not a
     # failure. Until uvicorn handles the signal, it ends the process at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    require_port(settings.host, settings.port)
     uvicorn.run(
         "lanescope.app.main:create_app",
         factory=True,

@@ -231,7 +231,8 @@ def parse_storage_options(items: list[str] | None, major: str) -> dict[str, str]
 
 def format_storage_options(spec: Mapping[str, object]) -> str:
     """Return a storage as an option that `parse_storage_options` reads back, quoted for a shell."""
-    return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
+    texts = {name: hex(int(str(value), 0)) if name == "base" else value for name, value in spec.items()}
+    return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in texts.items()))
 
 
 Ptx = Annotated[

@@ -259,20 +259,14 @@ def build_stage(
     fields of the picture's address.
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
-    look, notices = stage.parse_look(bench, query, defaults)
-    refusal, others = stage.split_notices(notices)
+    look, view = stage.build_view(bench, query, defaults)
     data = build_page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
     data |= {
         "unpictured": [*(name for name in state if name not in stage.LOOK), *stage.UNPICTURED],
         "drawn": dict(drawn),
     }
     changed = {name: value for name, value in look.items() if name not in stage.UNPICTURED and value != defaults[name]}
-    return {
-        "stage": stage.build_stage(bench, look),
-        "notices": others,
-        "refusal": refusal,
-        "sought": query.get("find", ""),
-        "pins": {name: look[name] for name in stage.PINS if look[name]},
+    return view | {
         "own": changed,
         "data": encode_json(data).decode().replace("</", "<\\/"),
     }

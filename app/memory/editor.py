@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.kit.question import Field, Option
+from lanescope.app.kit.question_form import Control, build_controls, form_of
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
@@ -33,7 +35,6 @@ from lanescope.app.memory.verification import (
     make_default_view,
     make_readable,
     parse_page_query,
-    select_view_fields,
 )
 from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as desc
@@ -85,13 +86,12 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "way_out": format_address_code,
         "verdict_forms": VERDICT_FORMS,
         "typed": str(descriptor),
-        "typed_amounts": {},
         "query": urlencode(_find_page_query(query)),
         "pictured": urlencode(
             {name: view[name] for name in ("instruction", "operand", "target") if view.get(name)}
             | {name: query[name] for name in VERDICT if query.get(name)}
         ),
-        "fields_data": encode_json(_build_script_data(descriptor.format)).decode(),
+        "fields_data": encode_json(_build_script_data(descriptor)).decode(),
         "error": None,
         "compare_error": None,
         "compare": None,
@@ -122,6 +122,16 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "ask_form": _build_ask_form(form, sent, refused),
         "storage_form": build_form(spec, {"s_swizzle": _list_modes(form)}, error=refused),
     }
+
+
+def build_amounts(descriptor: Descriptor, typed: Mapping[str, str], error: LayoutError) -> dict[str, Control]:
+    """Return the fields of a descriptor by their amounts, as typed, with the error of a wrong one."""
+    facts = memory.build_decoded(descriptor)
+    fields = {
+        f.amount: Field(f.amount, Option(label=f.label, help="", parse=parse_integer)) for f in descriptor.format.fields
+    }
+    given = {name: str(typed.get(name, getattr(facts, name))) for name in fields}
+    return build_controls(fields, given, error=error)
 
 
 def _list_modes(form: DescriptorFormat) -> list[str]:
@@ -250,7 +260,7 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
 
 def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
     """Return the elements that the word reads, and the standard tiles it fits, each a link that selects it."""
-    found = build_verified({"descriptor": str(descriptor), **select_view_fields(view)})
+    found = build_verified(build_view_request(descriptor, view, None))
     _, seen = parse_view(view)
     return {
         "unused": desc.find_inert_fields(descriptor, seen),
@@ -345,12 +355,14 @@ def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:
     return {"compare": {"word": str(other), "facts": memory.build_decoded(other), "differ": differ}}
 
 
-def _build_script_data(form: DescriptorFormat) -> dict[str, Any]:
-    """Return the script's data: the format's row, its API query, the field of the start address, and the spelling of
-    numbers.
+def _build_script_data(descriptor: Descriptor) -> dict[str, Any]:
+    """Return the script's data: the word, its format's row and API query, the field of the start address, and the
+    spelling of numbers.
     """
+    form = descriptor.format
     query = f"?{urlencode(form.query)}" if form.query else ""
     return {
+        "word": str(descriptor),
         "format": form.name,
         "query": query,
         "target": form.target,

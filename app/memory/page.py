@@ -4,6 +4,7 @@ speed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,7 @@ from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.memory import atoms as atom_views
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import tile_page
-from lanescope.app.memory.editor import build_context, find_descriptor_link
+from lanescope.app.memory.editor import build_amounts, build_context, find_descriptor_link
 from lanescope.app.read import workbench
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
@@ -85,9 +86,9 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
     except LayoutError as error:
         if to := workbench.link_workbench(text):
             return RedirectResponse(to, 303)
-        standing = memory.parse_descriptor(form.example, form)
-        context = build_context(standing, query) | {"word_error": error, "typed": text, "typed_amounts": amounts}
-        return render_page(request, "memory/descriptor.html", context, 422)
+        kept = {name: amount for name, amount in amounts.items() if name != error.field}
+        standing = _encode_standing(form, {} if word else kept)
+        return _render_refused(request, standing, query, error, amounts | {"word": text if word else str(standing)})
     if notices:  # what C++ makes of the expression is shown on the page of the word
         query["from"] = text
     return RedirectResponse(links.link_descriptor(str(read), query, form.name), 303)
@@ -117,14 +118,35 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
         descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:
         standing = memory.parse_descriptor(form.example, form)
-        context = build_context(standing, query) | {"word_error": error, "typed": word}
-        return render_page(request, "memory/descriptor.html", context, 422)
+        return _render_refused(request, standing, query, error, {"word": word})
     context = build_context(descriptor, query)
     context["word_notes"] = _format_notes(descriptor, query.get("from", ""))
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
     status = 422 if context["compare_error"] else 200
     return render_page(request, "memory/part.html" if part else "memory/descriptor.html", context, status)
+
+
+def _encode_standing(form: DescriptorFormat, amounts: Mapping[str, str]) -> Descriptor:
+    """Return the descriptor of the fields that are right; the example of the format if there are none."""
+    try:
+        text = memory.encode_descriptor({**amounts, **form.query}).descriptor if amounts else form.example
+    except LayoutError:
+        text = form.example
+    return memory.parse_descriptor(text, form)
+
+
+def _render_refused(
+    request: Request,
+    standing: Descriptor,
+    query: dict[str, str],
+    error: LayoutError,
+    typed: dict[str, str],
+) -> Response:
+    """Show the page of a standing descriptor with a wrong word or field as typed, and its error."""
+    context = build_context(standing, query) | {"word_error": error, "typed": typed["word"]}
+    context["amounts"] = build_amounts(standing, typed, error)
+    return render_page(request, "memory/descriptor.html", context, 422)
 
 
 def _format_notes(descriptor: Descriptor, written: str) -> str:

@@ -40,7 +40,8 @@ class MatrixStepperQuestion:
         "Numbers, or a formula. For a load: the elements of S, by i (row by row), row and col. For a store: the values"
         " in registers, by i (lane by lane), lane, value, row and col.",
         most=LONGEST,
-        rows=1,
+        rows=2,
+        placeholder="i",
     )
     matrices: str = word_field(
         ARRANGEMENTS,
@@ -55,6 +56,8 @@ class MatrixStepperQuestion:
         "Lane addresses",
         "Bytes, one per lane, or a formula of lane; where the storage has each row, if it is left out.",
         wide=True,
+        size=30,
+        placeholder="lane % 16 * 128 + lane / 16 * 16",
     )
     no_xor: bool = flag_field("Lanes compute", "1: lanes compute their addresses as if nothing were swizzled.")
     storage: Json | None = storage_field(

@@ -12,11 +12,13 @@ from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.memory.storage import build_form, parse_storage
+from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.memory import storage
+from lanescope.app.memory.storage import parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
-from lanescope.app.steps.stage import STATE, build_stage, collect_storage
+from lanescope.app.steps.stage import STATE, blank_usual, build_stage, collect_storage
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
@@ -52,7 +54,6 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
         "labels": LABELS,
         "typed": {name: query.get(name, "") for name in FIELDS},
         "carried": {name: query.get(name, "") for name in STATE},
-        "arrangements": ARRANGEMENTS,
         "inverse": _link_inverse(instruction),
         "forms": list(_list_forms(instruction, kept | {name: query[name] for name in ("step",) if query.get(name)})),
         "program": _link_program(instruction, spec),
@@ -62,8 +63,22 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
         stepper = answer_query(instruction, query)
     except LayoutError as wrong_query:
         error, stepper = wrong_query, answer_query(instruction, {})
-    context |= {"error": error, "storage_form": build_form(spec, but=("inner",), error=error)}
+    form = _build_form(stepper, context["typed"], error) | storage.build_form(spec, but=("inner",), error=error)
+    context |= {"error": error, "form": form}
     return context | build_stage(stepper, query) | {"held": _format_values(stepper)}
+
+
+def _build_form(stepper: MatrixStepper, typed: Mapping[str, str], error: LayoutError | None) -> dict[str, Control]:
+    """Return the controls of what can be chosen here. The usual choices are blank, so that addresses leave them out."""
+    usual = {"matrices": stepper.arrangements[0], "first_col": "0", "no_xor": "0"}
+    choices = {
+        "matrices": {word: ARRANGEMENTS[word] for word in stepper.arrangements},
+        "first_col": {str(n): str(n) for n in stepper.first_cols},
+        "no_xor": {"0": "addresses with the XOR", "1": "addresses without the XOR"},
+    }
+    form = form_of(MatrixStepperQuestion, *blank_usual(usual, typed, choices), error)
+    names = [name for name in ("matrices", "first_col") if len(choices[name]) > 1 or form[name].error]
+    return {name: form[name] for name in (*names, "values", "addresses", "no_xor")}
 
 
 def _format_values(steps: MatrixStepper) -> list[str]:

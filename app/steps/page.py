@@ -79,8 +79,9 @@ async def _render_steps(request: Request, rest: str, query: dict[str, str]) -> R
     if form:
         return await run_off_loop(_render_form, form, context["s"])
     view = build_wgmma_view if found.family.by_descriptor else build_view
-    context |= await run_off_loop(view, found, query, context["error"])
-    refused = context.get("stepper_error")  # `no_stepper`: only the tables
+    context |= await run_off_loop(view, found, query)
+    context |= await run_off_loop(requests.place_errors, context)
+    refused = context["stepper_error"]  # `no_stepper`: only the tables
     status_code = 422 if refused and refused.code != "no_stepper" else status_code
     return await run_off_loop(
         render_page,

@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
+from lanescope.app.kit.question import options_of
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
+from lanescope.app.steps.forms import ElementForm, build_tables_form
 from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
@@ -18,7 +20,7 @@ from lanescope.names import lookup
 from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx.instruction import Instruction
 
-OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
+OPTIONS = {name: option.default for name, option in options_of(ElementForm).items()} | {"backend": "numpy"}
 TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # fields of storage and matrices
 
 
@@ -69,12 +71,30 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
         "most_shown": MOST_SHOWN,
         "shown": user_matrices.format_number,
         "error": None,
+        "stepper_error": None,
+        "form": {},  # of the stepper's options
+        "labels": {},
         "s": None,
         "reason": reason,
         "query": urlencode(kept),
         "too_long": len(urlencode(kept)) > MOST_QUERY,
         "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
-        "several": instruction.operands.get("d") and instruction.operands["d"].extents.get("product", 1) > 1,
+    }
+
+
+def place_errors(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form above the tables, and which of both forms shows what is wrong: each shows its own fields."""
+    error, refused = context["error"], context["stepper_error"]
+    in_options = any(control.error for control in context["form"].values())
+    if in_options and error and error.message == refused.message:
+        error = None
+    tables, labels = build_tables_form(context["found"], context["given"], error or (None if in_options else refused))
+    return {
+        "error": error,
+        "in_options": in_options,
+        "in_tables": any(control.error for control in tables.values()),
+        "tables": tables,
+        "labels": labels | context["labels"],
     }
 
 

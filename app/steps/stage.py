@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.memory.storage import fill_storage
-from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
 MOST_QUERY = 7000  # characters; a longer query is posted, and cannot be linked
@@ -35,16 +34,17 @@ def find_step(query: Mapping[str, str]) -> int:
     return max(step[0], 1) if step else 1
 
 
-def place_refusal(error: LayoutError, tables_error: LayoutError | None, in_tables: Collection[str]) -> dict[str, Any]:
-    """Return the template's variables for a refused question, and whether it is shown in the panel of options.
-
-    It is not if the field belongs to the form above the tables, or if the tables are refused for another reason.
-    """
-    is_option = error.field.partition(".")[0] not in in_tables
-    return {
-        "stepper_error": error,
-        "in_options": is_option and (tables_error is None or tables_error.message == error.message),
-    }
+def blank_usual(
+    usual: Mapping[str, str], typed: Mapping[str, str], choices: Mapping[str, Mapping[str, str]]
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the values and the choices of a form with "" in place of the usual word of each field."""
+    return (
+        {name: "" if text == usual.get(name) else text for name, text in typed.items()},
+        {
+            name: {"" if word == usual.get(name) else word: text for word, text in texts.items()}
+            for name, texts in choices.items()
+        },
+    )
 
 
 def collect_storage(query: Mapping[str, str], usual: Mapping[str, str] = CHAIN_STORAGE) -> dict[str, str]:

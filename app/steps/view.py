@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.memory.storage import KINDS, build_form, parse_storage
+from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.memory import storage
+from lanescope.app.memory.storage import KINDS, parse_storage
 from lanescope.app.steps.second import list_seconds
-from lanescope.app.steps.stage import STATE, build_stage, collect_storage, place_refusal
-from lanescope.app.steps.stepper import StepperQuestion, build_stepper, can_step, find_majors
+from lanescope.app.steps.stage import STATE, blank_usual, build_stage, collect_storage
+from lanescope.app.steps.stepper import Stepper, StepperQuestion, build_stepper, can_step, find_majors
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 
@@ -18,39 +20,71 @@ LABELS = labels_of(StepperQuestion)
 IN_TABLES = ("row", "col", "product", "seed", "backend", "a", "b", "c")  # fields of the form above the tables
 
 
-def build_view(
-    instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
-) -> dict[str, Any]:
-    """Return the template's variables of the stepper; nothing for an instruction without one. tables_error: why
-    there are no tables.
-    """
+def build_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables of the stepper; nothing for an instruction without one."""
     if not can_step(instruction):
         return {}
     spec = collect_storage(query)
     request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
-    context: dict[str, Any] = {"stepper_labels": LABELS}
+    error = None
     try:
         if query.get("s_kind"):
             request["storage"] = parse_storage(spec, "K")
         stepper = build_stepper(read_question(StepperQuestion, request | {"instruction": instruction.ptx}))
-    except LayoutError as error:
-        context |= place_refusal(error, tables_error, IN_TABLES)
+    except LayoutError as refusal:
+        error = refusal
         stepper = build_stepper(read_question(StepperQuestion, {"instruction": instruction.ptx}))
-    return (
-        context
-        | build_stage(stepper, query)
-        | {
-            "typed": {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")},
-            "carried": dict.fromkeys(STATE, "")
-            | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
-            "seconds": [second.ptx for second in list_seconds(instruction)],
-            "majors": find_majors(instruction),
-            "storage_form": build_form(
-                spec | {"kind": query.get("s_kind", "")},
-                {"s_kind": {"": "rows of 128 bytes, 128B swizzle"} | KINDS},
-                but=("inner",),
-                error=context.get("stepper_error"),
-            ),
-            "tables_open": any(query.get(name) for name in IN_TABLES),
-        }
+    typed = {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")}
+    return build_stage(stepper, query) | {
+        "typed": typed,
+        "labels": LABELS,
+        "stepper_error": error,
+        "form": _build_form(instruction, stepper, spec, typed, error),
+        "carried": dict.fromkeys(STATE, "")
+        | {name: value for name, value in query.items() if name in STATE or (value and name in IN_TABLES)},
+        "seconds": [second.ptx for second in list_seconds(instruction)],
+        "tables_open": any(query.get(name) for name in IN_TABLES),
+    }
+
+
+def _build_form(
+    instruction: Instruction,
+    stepper: Stepper,
+    spec: dict[str, str],
+    typed: Mapping[str, str],
+    error: LayoutError | None,
+) -> dict[str, Control]:
+    """Return the controls of what can be chosen here. The usual choices are blank, so that addresses leave them out."""
+    operands = {"a": (stepper.a, "M"), "b": (stepper.b, "N")}
+    majors = find_majors(instruction)
+    seconds = [second.ptx for second in list_seconds(instruction)]
+    typed = {**typed, "then": stepper.then.ptx} if stepper.then else typed
+    usual = {"k_step": "0", "no_xor": "0", "operand": "ab"} | {f"major_{name}": majors[name] for name in operands}
+    choices = {
+        "k_step": {str(n): str(n) for n in range(stepper.k_steps)},
+        **{f"major_{name}": {"K": "K-major", "MN": f"{mn}-major"} for name, (_, mn) in operands.items()},
+        "then": {"": "nothing: one product"} | {ptx: ptx.replace(".sync.aligned", "") for ptx in seconds},
+        **{
+            f"load_{name}": {"": f"Best: {'chosen by the storage' if typed[f'load_{name}'] else one.load}"}
+            | {
+                load: load.replace(".sync.aligned.m8n8", "").replace(".shared.b16", "")
+                for load in (*one.loads, "ld.shared")
+            }
+            for name, (one, _) in operands.items()
+        },
+        "no_xor": {"0": "with the XOR", "1": "without the XOR"},
+        "operand": {"ab": "A and B", "a": "A", "b": "B"},
+    }
+    form = form_of(StepperQuestion, *blank_usual(usual, typed, choices), error)
+    stored = storage.build_form(
+        spec | {"kind": typed["s_kind"]},
+        {"s_kind": {"": "rows of 128 bytes, 128B swizzle"} | KINDS},
+        but=("inner",),
+        error=error,
     )
+    unused = {
+        *(("k_step",) if stepper.k_steps == 1 else ()),
+        *(("then",) if not seconds else ()),
+        *(("operand",) if not typed["s_kind"] else ()),
+    }
+    return {name: form[name] for name in choices if name not in unused or form[name].error} | stored

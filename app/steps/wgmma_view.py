@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.steps.stage import STATE, build_stage, place_refusal
+from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.steps.forms import IN_REGISTERS, WgmmaOptions
+from lanescope.app.steps.stage import STATE, build_stage
 from lanescope.app.steps.wgmma_plan import USUAL
 from lanescope.app.steps.wgmma_registers import HeldOperand
 from lanescope.app.steps.wgmma_stepper import (
@@ -22,15 +24,13 @@ from lanescope.names import lookup
 from lanescope.product.options import parse_options
 from lanescope.product.plan import Options
 from lanescope.ptx.instruction import Instruction
-from lanescope.shared.swizzle import NAMES
 
 FIELDS = tuple(name for name in options_of(WgmmaStepperQuestion) if name != "instruction")
 LABELS = labels_of(WgmmaStepperQuestion)
 OWN_STATE = (*STATE, "warp")
 IN_TABLES = ("row", "col", "seed", "backend", "d", "data_a", "data_b", "c")  # fields of the form above the tables
 CARRIED = (*IN_TABLES, "a", "b")  # fields of the form of options
-CHOICES = {"major": ("K", "MN"), "swizzle": NAMES, "descriptor": ()}  # fields per operand: a_major, b_swizzle …
-IN_REGISTERS = "registers"  # among the swizzles of A's form
+CHOICES = {"major": "K", "swizzle": USUAL, "descriptor": ""}  # fields per operand, as usual: a_major, b_swizzle …
 
 
 def fill_storage(rest: str, query: Mapping[str, str]) -> dict[str, str]:
@@ -71,39 +71,61 @@ def _choose_options(options: Options, side: str, query: Mapping[str, str]) -> Op
     return {name: value for name, value in options.items() if (name, value) != ("major", "K")}
 
 
-def build_wgmma_view(
-    instruction: Instruction, query: Mapping[str, str], tables_error: LayoutError | None = None
-) -> dict[str, Any]:
-    """Return the template's variables of the stepper; nothing for a wgmma without one. tables_error: why there are
-    no tables.
-    """
+def build_wgmma_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables of the stepper; nothing for a wgmma without one."""
     if not can_step_wgmma(instruction):
         return {}
     request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
-    context: dict[str, Any] = {"stepper_labels": LABELS}
+    refused = None
     try:
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, request | {"instruction": instruction.ptx}))
     except LayoutError as error:
-        context |= place_refusal(error, tables_error, IN_TABLES)
         if error.code == "no_stepper":
-            return context
+            return {"labels": LABELS, "stepper_error": error}
+        refused = error
         stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": instruction.ptx}))
-    n = instruction.sizes["n"]
+    form = _build_form(instruction, stepper, query, refused)
     return (
-        context
-        | build_stage(stepper, query)
+        build_stage(stepper, query)
         | _judge_words(stepper, {name: value for name, value in query.items() if value and name != "step"})
         | {
-            "stored": {side: _read_stored(query, side) for side in "ab"},
-            "turned": instruction.operands["a"].element.bits == 16,  # may be MN-major
-            "swizzles": NAMES,
-            "windows": [(first, min(n, first + COLUMNS) - 1) for first in range(0, n, COLUMNS)] if n > COLUMNS else [],
-            "typed": {name: query.get(name, "") for name in FIELDS},
+            "labels": LABELS,
+            "stepper_error": refused,
+            "form": form,
+            "own": [name for name in form if name in ("a", "b") or name.endswith("_descriptor")],
             "carried": dict.fromkeys(OWN_STATE, "")
-            | {name: value for name, value in query.items() if name in OWN_STATE or (value and name in CARRIED)},
+            | {
+                name: value
+                for name, value in query.items()
+                if name in OWN_STATE or (value and name in CARRIED and name not in form)
+            },
             "tables_open": any(query.get(name) for name in IN_TABLES),
         }
     )
+
+
+def _build_form(
+    instruction: Instruction, stepper: Any, query: Mapping[str, str], error: LayoutError | None
+) -> dict[str, Control]:
+    """Return the controls of the options that the operands have as they are stored."""
+    n = instruction.sizes["n"]
+    windows = {str(first or ""): f"{first}–{min(n, first + COLUMNS) - 1}" for first in range(0, n, COLUMNS)}
+    given = {"n": query.get("n", "") if error else str(stepper.d.first or "")}
+    names = ["n"] if n > COLUMNS else []
+    for side in "ab":
+        stored = _read_stored(query, side)
+        if stored.get("from") == IN_REGISTERS:
+            given |= {f"{side}_swizzle": IN_REGISTERS}
+            names.append(f"{side}_swizzle")
+            continue
+        rest = ",".join(f"{name}={value}" for name, value in stored.items() if name not in CHOICES)
+        given[side] = query[side] if "kind" in stored else rest
+        given |= {f"{side}_{name}": query.get(f"{side}_{name}") or stored.get(name, CHOICES[name]) for name in CHOICES}
+        turned = instruction.operands["a"].element.bits == 16  # may be MN-major
+        names += [f"{side}_{name}" for name in CHOICES if "kind" not in stored and (name != "major" or turned)]
+        names.append(side)
+    form = form_of(WgmmaOptions, given, {"n": windows}, error)
+    return {name: one for name, one in form.items() if name in names}
 
 
 def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:

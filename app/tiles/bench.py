@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
@@ -13,9 +13,11 @@ from lanescope.app.kit import links
 from lanescope.app.kit.answer import get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.look import build_look
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
+from lanescope.app.kit.question_form import Control
 from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, BenchState
 from lanescope.cute import algebra
@@ -67,8 +69,6 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
         "following": list_next_pages(tiled_mma, chosen),
         "layouts": list_layouts(tiled_mma),
         "pictures": list_pictures(chosen, default),
-        "colours": shades.list_shades(tiled_mma),
-        "labels": state.LABEL_WORDS,
         "sliders": list_sliders(tiled_mma, chosen),
         "matrices": [_build_matrix(tiled_mma, op, chosen, shown) for op in ops],
         "share": format_shares(shown),
@@ -77,10 +77,18 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
         "notes": facts.list_notes(tiled_mma, chosen.target),
         "threads": build_threads(tiled_mma, chosen),
         "cell_answer": answer.build_answer(tiled_mma, chosen),
-        "warps": state.count_warps(tiled_mma),
         "figures": list_figures(tiled_mma),
         "data": encode_json(build_page_data(tiled_mma, chosen, default)).decode().replace("</", "<\\/"),
     }
+
+
+def build_controls(
+    tiled_mma: TiledMMA, chosen: BenchState, refused: Iterable[LayoutError], query: Mapping[str, str]
+) -> dict[str, Control]:
+    """Return the controls of what is seen of a TiledMMA; wrong ones as typed, with their error."""
+    typed = ["warps", "lanes"] if state.count_warps(tiled_mma) > 1 else ["lanes"]
+    choices = {"colour": shades.list_shades(tiled_mma), "label": state.LABEL_WORDS}
+    return build_look(choices, typed, asdict(chosen), refused, query)
 
 
 def format_shares(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:

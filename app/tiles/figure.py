@@ -18,7 +18,6 @@ from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
 from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure, umma_sheets
 from lanescope.app.tiles.state import BenchState
-from lanescope.errors import LayoutError
 from lanescope.render import window
 from lanescope.render.palette import Palette
 from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
@@ -49,14 +48,7 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
         return umma_figure.render_umma(form, query, draw_)
     diagrams.check_picture_options(form, query, OPTIONS, tuple(forms.MMA))
     tiled_mma = questions.parse_mma(forms.build_mma_body(fields))
-    chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
-    if notices:
-        raise LayoutError(
-            "bad_option",
-            notices[0].replace(" Shown with the default instead.", ""),
-            "The page /tiles/mma offers what is legal.",
-            notices[0].split(" ")[0],
-        )
+    chosen = state.require_state(tiled_mma, bench.make_base_state(fields), query)
     if form == "json":
         return encode_json(facts.build_mma(tiled_mma)), FORMS[form]
     ops = [tiled_mma.operand(query["operand"])] if query.get("operand") else [tiled_mma.a, tiled_mma.b, tiled_mma.c]
@@ -168,9 +160,7 @@ def draw_inline(query: Mapping[str, str]) -> str:
     tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
     if isinstance(tiled_mma, TiledUmma):
         return point_at_sheets(umma_figure.draw_umma(tiled_mma, None), umma_sheets.list_figure_sheets(tiled_mma))
-    chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
-    if notices:
-        raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
+    chosen = state.require_state(tiled_mma, bench.make_base_state(fields), query)
     ops = [tiled_mma.a, tiled_mma.b, tiled_mma.c]
     svg = draw_tiled_mma(tiled_mma, ops, chosen, None, legend=query.get("legend") == "1")
     panels, _ = _place_panels(tiled_mma, ops, chosen)

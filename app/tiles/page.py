@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute
-from lanescope.app.kit.find_field import split_pin_notices
+from lanescope.app.kit.look import split_refused
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import labels_of
@@ -52,16 +52,17 @@ def mma_page(request: Request) -> Response:
         tiled_mma = questions.parse_mma(forms.build_mma_body(forms.add_umma_fields(query)))
         if isinstance(tiled_mma, TiledUmma):
             return umma_page.build_context(tiled_mma, fields, query)
-        chosen, notices = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
+        chosen, refused = state.parse_state(tiled_mma, bench.make_base_state(fields), query)
         base = bench.make_base_state(forms.get_defaults(query, forms.MMA))
-        refusal, notices = split_pin_notices(notices)
+        look = bench.build_controls(tiled_mma, chosen, refused, query)
+        refusal, notices = split_refused(refused, look)
         if sought := query.get("find", "").strip():
             try:
                 pins = find.find_pins(tiled_mma, sought)
                 found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
-        context = {"notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
+        context = {"look": look, "notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
         return context | bench.build_context(tiled_mma, chosen, base)
 
     template = "tiles/umma.html" if umma else "tiles/mma.html"

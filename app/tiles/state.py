@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from lanescope.app.kit.maps.bench import split_pin
 from lanescope.app.kit.maps.stage import parse_place
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer, parse_ranges, shorten_value
+from lanescope.inputs import parse_choice, parse_integer, parse_ranges
 from lanescope.render import window
 from lanescope.tiles.mma import SIDES, TiledMMA
 from lanescope.tiles.shades import list_shades
@@ -83,9 +83,11 @@ def get_extents(tiled_mma: TiledMMA) -> dict[str, int]:
     return dict(zip("mnk", tiled_mma.tile, strict=True))
 
 
-def parse_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
-    """Return the state of a query over the fields of `base`, and a notice for each illegal value."""
-    chosen, notices = asdict(base), []
+def parse_state(
+    tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]
+) -> tuple[BenchState, list[LayoutError]]:
+    """Return the state of a query over the fields of `base`, and the error of each illegal value."""
+    chosen, refused = asdict(base), []
     for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
         text = query.get(name, "").strip()
         if not text:
@@ -93,12 +95,18 @@ def parse_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str])
         try:
             chosen[name] = _parse_option(tiled_mma, name, text)
         except LayoutError as error:
-            notices.append(
-                f"{name} ‘{shorten_value(text, 60)}’ is not used: {error.hint} Shown with the default instead."
-            )
+            refused.append(error.move_to_field(name))
     if chosen["pin2"] and not chosen["pin"]:
         chosen["pin"], chosen["pin2"] = chosen["pin2"], ""
-    return BenchState(**chosen), notices
+    return BenchState(**chosen), refused
+
+
+def require_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]) -> BenchState:
+    """Return the state of a query over the fields of `base`. LayoutError for the first illegal value."""
+    chosen, refused = parse_state(tiled_mma, base, query)
+    if refused:
+        raise refused[0].move_to_field(refused[0].field, "bad_option")
+    return chosen
 
 
 def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:

@@ -252,17 +252,11 @@ def _build_stage(
     bench: MapBench, default_look: Mapping[str, str], fields: Mapping[str, str], query: Mapping[str, str]
 ) -> Json:
     """Return the template's variables of a bench. default_look: its default view."""
-    look, notices = stage.parse_look(bench, query, default_look)
-    refusal, others = stage.split_notices(notices)
+    look, view = stage.build_view(bench, query, default_look)
     defaults = {**get_defaults(query), **default_look, "atom": FIELDS["atom"]}
     state = {**fields, **look}
     drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in stage.UNPICTURED}
-    return {
-        "notices": others,
-        "refusal": refusal,
-        "sought": query.get("find", ""),
-        "pins": {name: look[name] for name in stage.PINS if look[name]},
-        "stage": stage.build_stage(bench, look),
+    return view | {
         "pictures": drawing.link_forms(PATH, urlencode(drawn, safe="(),:")),
         "data": encode_json(build_page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
     }

@@ -51,9 +51,10 @@ class Descriptor(NotebookObject):
 
     def __post_init__(self) -> None:
         if not isinstance(self.word, int) or self.word >> 64:
-            raise LayoutError(
-                "bad_word", f"word is {quote_value(self.word)}.", "An integer from 0 to 2**64 - 1.", "word"
-            )
+            hint = "An integer from 0 to 2**64 - 1."
+            if isinstance(self.word, str):
+                hint += " lanescope.descriptor.spelling.parse_word(text).word reads text."
+            raise LayoutError("bad_word", f"word is {quote_value(self.word)}.", hint, "word")
 
     def get_amount(self, name: str) -> int:
         """Return the value of a field, in bytes for addresses and strides."""

@@ -29,6 +29,10 @@ from lanescope.emulate.program import (
     VectorOperand,
 )
 from lanescope.emulate.types import TYPES, RegisterType
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx import catalog
+from lanescope.ptx.opcodes import is_instruction_word, list_alike
 
 if TYPE_CHECKING:
     from lanescope.emulate.linking import Program
@@ -49,6 +53,20 @@ class UnknownInstructionError(Exception):
     def __init__(self, statement: Statement, reason: str = "") -> None:
         super().__init__(reason or statement.opcode)
         self.statement, self.reason = statement, reason
+
+    def describe(self) -> str:
+        """Return whether the instruction exists, with the nearest that do, or else why it is not emulated."""
+        opcode, word = self.statement.opcode, self.statement.words[0]
+        if not is_instruction_word(word):
+            alike = join_words(list(list_alike(word)), "or")
+            return f"PTX has no instruction {opcode}" + f". Nearest: {alike}" * bool(alike)
+        if any(opcode.startswith(f"{known}.") for known in catalog.OPCODES):
+            try:
+                catalog.find(opcode)
+            except LayoutError as error:
+                if error.code == "unknown_instruction":
+                    return f"{error.message} Nearest: {join_words(error.nearest[:3], 'or')}"
+        return self.reason or f"{opcode} is not emulated"
 
 
 def instruction(*names: str) -> Callable[[Builder], Builder]:

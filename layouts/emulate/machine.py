@@ -135,9 +135,7 @@ class Machine:
             self.status = "finished"
         except UnknownInstructionError as error:
             self.status, self.stop_statement = "unknown_instruction", error.statement
-            self.report(
-                "unknown_instruction", error.reason or f"{error.statement.opcode} is not emulated", error.statement
-            )
+            self.report("unknown_instruction", error.describe(), error.statement)
         except _StoppedError:
             return
         except OverBudgetError:

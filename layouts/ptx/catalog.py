@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
@@ -289,7 +291,7 @@ def find(text: str) -> Instruction:
             f"'{shorten(text)}' is not the name of a matrix instruction.",
             "Allowed: a PTX text that starts with " + ", ".join(sorted(OPCODES)) + ".",
             "ptx",
-            tuple(i.ptx for i in instructions()[:3]),
+            tuple(_list_alike(text)),
         )
     if len(opcode) > LONGEST_OPCODE:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
@@ -299,6 +301,15 @@ def find(text: str) -> Instruction:
     if instruction:
         return instruction
     raise _make_refusal(opcode, syntax)
+
+
+def _list_alike(text: str) -> Iterator[str]:
+    """Yield an instruction for each opcode that is spelled like the beginning of a text; none for other words."""
+    words = "".join(text.split()[:1])[:LONGEST_OPCODE].lower().split(".")
+    starts = (".".join(words[:count]) for count in (3, 2, 1))
+    alike = (found for start in starts for found in get_close_matches(start, OPCODES, 3, 0.66))
+    for opcode in dict.fromkeys(alike):
+        yield next(i.ptx for i in instructions() if i.syntax.opcode == opcode)
 
 
 def find_instruction(text: str) -> Instruction | None:

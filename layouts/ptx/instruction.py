@@ -90,7 +90,7 @@ class Instruction(NotebookObject):
 
     def operand(self, name: str) -> Operand:
         """Return one operand by its PTX letter; LayoutError lists the operands."""
-        key = name.lower()
+        key = str(name).lower()
         if key in self.operands:
             return self.operands[key]
         if not self.operands and key in self.operand_names:

@@ -178,7 +178,7 @@ class TiledMMA:
 
     def operand(self, name: str) -> TileOperand:
         """Return operand a, b or c (d is c); LayoutError for another name."""
-        letter = {"d": "c"}.get(name.lower(), name.lower())
+        letter = str(name).lower().replace("d", "c")
         if letter not in SIDES:
             raise LayoutError(
                 "unknown_operand", f"A TiledMMA has no operand '{name}'.", "It has a, b and c.", "operand"

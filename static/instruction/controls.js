@@ -1,29 +1,29 @@
 // Everything around the stage that changes it: the strip of controls, the pickers, names of patterns, size and theme.
 import { pageOf } from "../kit/place.js";
+import { markWrong } from "../kit/wrong.js";
 import { focus, notify } from "./focus.js";
 import { draw, paint } from "./picture.js";
 import { stage } from "./stage.js";
 import { data, query, remember, spans, state, view } from "./state.js";
 import { readTheme } from "./theme.js";
 
-/** Why a choice of lanes cannot be shown, "" where it can. */
+/** Why a choice of lanes or warps cannot be shown, in the server's words; "" where it can. */
 function problem({ name, value }) {
-  const [unit, count] = { lanes: [data.unit, data.threads], warps: ["warp", data.warps] }[name] ?? [];
-  if (!unit || !value) return "";
-  const wrong = spans(value).some((span) => span.at(-1) >= count || span[0] > span.at(-1));
-  return wrong ? `${unit}s run from 0 to ${count - 1}, ranges upwards: 0-3` : "";
+  const count = { lanes: data.threads, warps: data.warps }[name];
+  if (!count || !value.trim()) return "";
+  const right = spans(value)?.every((span) => span[0] <= span.at(-1) && span.at(-1) < count);
+  const label = name[0].toUpperCase() + name.slice(1), hint = `Write numbers from 0 to ${count - 1} and ranges`;
+  return right ? "" : `${label} is '${value}'. ${hint}, as in 0-3,8.`;
 }
 
 function choose({ target: control }) {
-  if (!control.reportValidity()) return;
-  control.setCustomValidity(problem(control));
-  const refused = !control.reportValidity();
-  control.setCustomValidity("");
-  if (refused) return;
+  const wrong = problem(control);
+  markWrong(control, wrong);
+  if (wrong) return;
   state[control.name] = control.value;
   if ("opens" in control.dataset) return open();
   remember();
-  if (control.name === "product" || "reload" in control.dataset) location.reload();
+  if ("reload" in control.dataset) location.reload();
   paint();
   notify();
 }

@@ -102,9 +102,11 @@ export function shownThreads() {
   return { has: (id) => (!whole || whole.has(Math.floor(id / warp))) && (!threads || threads.has(id % warp)) };
 }
 
+const RANGES = /^ *\d+ *(- *\d+ *)?(, *\d+ *(- *\d+ *)?)*$/;
+
 /**
- * [first, last] of every range in a list such as 0-3,9; a single number has no last. The server's reader of the same is
- * layouts/inputs.py's ranges(): it cannot be asked here, because exported pages have no server and a list of lanes is
- * painted as it is typed. tests/browser/test_pure.py holds both equal.
+ * [first, last] of every range in a list such as 0-3,9; a single number has no last; null for other text. The server's
+ * reader is parse_ranges of layouts/inputs.py: exported pages have no server. tests/browser/test_pure.py compares them.
  */
-export const spans = (text) => text.split(",").map((span) => span.split("-").map(Number));
+export const spans = (text) =>
+  RANGES.test(text) ? text.split(",").map((span) => span.split("-").map(Number)) : null;

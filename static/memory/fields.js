@@ -1,15 +1,12 @@
 // The fields as inputs: typed amounts, arrows that step by the unit, Enter that commits, Escape that restores.
 import { $ } from "../kit/dom.js";
+import { markWrong } from "../kit/wrong.js";
 import { amountOf, codeOf, fields, origin, read, withCode } from "./format.js";
 import { follow, now, set } from "./word.js";
 
 const ARROWS = { ArrowUp: 1n, ArrowDown: -1n };
 const inputs = [...document.querySelectorAll("#fields [data-field]")];
 const fieldOf = (input) => fields[input.dataset.field];
-
-function say(text) {
-  $("field-note").textContent = text;
-}
 
 function draw(input) {
   if (input.tagName === "INPUT") input.value = amountOf(now(), fieldOf(input));
@@ -18,9 +15,15 @@ function draw(input) {
     input.selectedIndex = [...input.options].findIndex((option) => BigInt(option.dataset.code) === code);
   }
 }
+const codes = new Map(inputs.map((input) => [input, codeOf(now(), fieldOf(input))]));
 follow(() => {
-  // What is being typed in is never rewritten.
-  for (const input of inputs) if (input !== document.activeElement || input.tagName === "SELECT") draw(input);
+  // What is being typed in is never rewritten; what is wrong is when its field has changed.
+  for (const input of inputs) {
+    const code = codeOf(now(), fieldOf(input));
+    if (input.ariaInvalid === "true" && code === codes.get(input)) continue;
+    codes.set(input, code);
+    if (input !== document.activeElement || input.tagName === "SELECT") restore(input);
+  }
   $("kept-start").value = amountOf(now(), origin);
   $("start-hex").textContent = `= 0x${BigInt(amountOf(now(), origin)).toString(16)}`;
 });
@@ -31,22 +34,20 @@ function choose(input, code) {
 
 function type(input) {
   const { code, problem } = read(fieldOf(input), input.value);
-  say(problem);
-  input.classList.toggle("wrong", Boolean(problem));
+  markWrong(input, problem);
   if (!problem) choose(input, code);
 }
 
 function step(input, by) {
   const field = fieldOf(input), next = codeOf(now(), field) + by;
-  if (next < 0n || next > field.most) return say(`${field.label}: 0 to ${field.most * field.unit}`);
+  if (next < 0n || next > field.most) return markWrong(input, `0 to ${field.most * field.unit}`);
   choose(input, next);
   restore(input);
 }
 
 function restore(input) {
   draw(input);
-  input.classList.remove("wrong");
-  say("");
+  markWrong(input, "");
 }
 
 function press(event) {
@@ -64,7 +65,7 @@ for (const input of inputs) {
     input.addEventListener("input", () => type(input));
     input.addEventListener("keydown", press);
   }
-  input.addEventListener("blur", () => { if (!input.classList.contains("wrong")) draw(input); });
+  input.addEventListener("blur", () => { if (!read(fieldOf(input), input.value).problem) restore(input); });
   const mark = `#${fieldOf(input).name}`;
   input.addEventListener("focus", () => history.replaceState(null, "", location.pathname + location.search + mark));
 }

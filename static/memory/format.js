@@ -6,6 +6,7 @@ const row = JSON.parse($("data").textContent);
 const spelling = new RegExp(row.number);
 
 export const format = row.format;
+export const first = BigInt(row.word);
 export const query = row.query;
 export const figureQuery = row.target ? `?target=${row.target}` : "";
 /** Name → field: its lowest bit, its highest code, and the amount that code 1 means. */

@@ -1,5 +1,7 @@
 // The one word that every view shows, what it was before, and who follows it. BigInt throughout.
-let word = BigInt(location.pathname.match(/0x[0-9a-f]{16}/i)?.[0] ?? "0");
+import { first } from "./format.js";
+
+let word = first;
 const past = [], future = [], views = [], answers = [];
 
 export const now = () => word;

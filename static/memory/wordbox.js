@@ -1,20 +1,24 @@
 // The word's box: hex is followed while it is typed, any other spelling is read by the server when it is sent.
 import { $ } from "../kit/dom.js";
 import { root } from "../kit/place.js";
-import { hex } from "./format.js";
+import { first, hex } from "./format.js";
 import { follow, now, set, whenSettled } from "./word.js";
 
 const box = $("word"), wrong = $("word-error"), notes = $("word-notes");
 let request = null; // the server reads the box
 const cancel = () => request?.abort();
 
-follow(() => { if (document.activeElement !== box) box.value = hex(now()); });
+follow(() => {
+  const kept = document.activeElement === box || (now() === first && box.ariaInvalid === "true");
+  if (!kept) box.value = hex(now());
+});
 follow(cancel); // an edit is newer than the text that is being read
-whenSettled(() => { wrong.hidden = notes.hidden = true; });
+whenSettled(() => { for (const place of [wrong, notes]) tell(place, ""); });
 
 function tell(place, text) {
   place.textContent = text;
   place.hidden = !text;
+  if (place === wrong) box.ariaInvalid = text ? "true" : null;
 }
 
 async function send() {
@@ -51,7 +55,7 @@ box.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     cancel();
     box.value = hex(now());
-    wrong.hidden = true;
+    tell(wrong, "");
   } else if (event.key === "Enter" && !event.shiftKey) {
     event.preventDefault();
     $("word-form").requestSubmit();

@@ -22,9 +22,9 @@ def find_wait(page: Page, of: str) -> Locator:
 
 def test_a_pasted_kernel_gets_a_launch_and_runs(open_page: Open) -> None:
     page = open_page("/emulate")
-    page.locator("#ptx").fill(ADD)
+    page.locator("[name=ptx]").fill(ADD)
     page.get_by_role("button", name="Fill in the launch").click()
-    launch = page.locator("#launch")
+    launch = page.locator("[name=launch]")
     expect(launch).to_have_value(re.compile(r'"A",  # out: \.u64, a pointer'))
     expect(page.locator("[data-verdict]")).to_have_count(0)
     launch.fill(LAUNCH)
@@ -98,8 +98,8 @@ def test_the_guide_has_the_same_timeline(open_page: Open) -> None:
 def test_without_scripts_a_kernel_runs_and_a_table_says_what_ends_each_wait(open_page: Open) -> None:
     ptx, launch = build_example("ring")
     page = open_page("/emulate", scripts=False, wait=False)
-    page.locator("#ptx").fill(ptx)
-    page.locator("#launch").fill(launch)
+    page.locator("[name=ptx]").fill(ptx)
+    page.locator("[name=launch]").fill(launch)
     page.get_by_role("button", name="Run one cluster").click()
     expect(page.locator("[data-verdict=finished]")).to_be_visible()
     expect(page.locator("[data-timeline] svg")).to_have_count(2)

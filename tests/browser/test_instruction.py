@@ -220,6 +220,12 @@ def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> N
         page.press("input[name=lanes]", "Tab")
         wait_for_rest(page)
         assert page.input_value("input[name=lanes]") == wrong and "lanes=4-5" in page.url
+        expect(page.locator("#lanes-error")).to_have_text(
+            f"Lanes is '{wrong}'. Write numbers from 0 to 31 and ranges, as in 0-3,8."
+        )
+    page.fill("input[name=lanes]", "0-3, 8")
+    page.press("input[name=lanes]", "Tab")
+    expect(page.locator("#lanes-error, [aria-invalid]")).to_have_count(0)
 
 
 def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:

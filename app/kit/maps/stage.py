@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.find_field import split_pin_notices
+from lanescope.app.kit.fact import Json
+from lanescope.app.kit.look import build_look, split_refused
 from lanescope.app.kit.maps.answer import build_answer
 from lanescope.app.kit.maps.bench import PIN, CellHolders, HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import find_pins, format_example
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, shorten_value
+from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, quote_value, shorten_value
 from lanescope.render import palette, window
 from lanescope.render.matrix import MOST_LABELS, render_matrix
 from lanescope.render.view import FigurePanel
@@ -23,57 +24,58 @@ from lanescope.render.window import Range
 LOOK = ("colour", "label", "warps", "lanes", "pin", "pin2", "sel", "view")
 PINS = ("pin", "pin2", "sel")
 UNPICTURED = ("sel",)  # fields of the view that a picture does not have
-FIND_NOTICE = "find: "  # beginnings of notices that belong beside the find field
 MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix that the server draws
 
 
-def parse_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the view that a query requests, starting from `usual`, and a notice for each illegal value."""
-    look, notices = dict(usual), []
+def parse_look(
+    bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]
+) -> tuple[dict[str, str], list[LayoutError]]:
+    """Return the view that a query requests, starting from `usual`, and the error of each illegal value."""
+    look, refused = dict(usual), []
     for name in LOOK:
         if not (text := query.get(name, "").strip()):
             continue
         try:
             look[name] = _parse_option(bench, name, text)
         except LayoutError as error:
-            notices.append(
-                f"{name} ‘{shorten_value(text, 60)}’ is not used: {error.hint} Shown with the default instead."
-            )
+            refused.append(error.move_to_field(name))
     thread = query.get("thread", "").strip()
     if thread and not look["pin"]:
         look["pin"] = _find_pin(bench, thread)
         if not look["pin"]:
-            notices.append(
-                f"thread ‘{shorten_value(thread, 60)}’ is not used: {bench.unit}s run from 0 to {bench.holders - 1}."
-            )
+            hint = f"{bench.unit.capitalize()}s run from 0 to {bench.holders - 1}."
+            refused.append(LayoutError("bad_pin", f"thread is {quote_value(thread)}.", hint, "thread"))
     if sought := query.get("find", "").strip():
         try:
             look |= find_pins(bench, sought) | {"sel": ""}
         except LayoutError as error:
-            notices.append(f"{FIND_NOTICE}{error.message} {error.hint}".strip())
+            refused.insert(0, error.move_to_field("find"))
     if look["pin2"] and not look["pin"]:
         look["pin"], look["pin2"] = look["pin2"], ""
-    return look, notices
+    return look, refused
 
 
-def split_notices(notices: Sequence[str]) -> tuple[str, list[str]]:
-    """Separate the notices of parse_look into those for the find field and the others."""
-    found = [each.removeprefix(FIND_NOTICE) for each in notices if each.startswith(FIND_NOTICE)]
-    refusal, others = split_pin_notices([each for each in notices if not each.startswith(FIND_NOTICE)])
-    return (found[0] if found else refusal), others
+def build_view(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], Json]:
+    """Return the view that a query requests, and the template's variables of the stage, its controls and errors."""
+    look, refused = parse_look(bench, query, usual)
+    typed = [name for name, most in (("warps", 1), ("lanes", 0)) if bench.warps > most]
+    form = build_look({"colour": bench.colours, "label": bench.labels}, typed, look, refused, query)
+    refusal, notices = split_refused(refused, form)
+    return look, {
+        "stage": build_stage(bench, look) | {"look": form},
+        "notices": notices,
+        "refusal": refusal,
+        "sought": query.get("find", ""),
+        "pins": {name: look[name] for name in PINS if look[name]},
+    }
 
 
 def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
     """Return the view that a query requests, starting from `usual`. LayoutError for the first illegal value."""
-    look, notices = parse_look(bench, query, usual)
-    if notices:
-        raise LayoutError(
-            "bad_option",
-            notices[0].replace(" Shown with the default instead.", ""),
-            f"The page {bench.path} offers what is legal.",
-            notices[0].split(" ")[0],
-        )
+    look, refused = parse_look(bench, query, usual)
+    if refused:
+        raise refused[0].move_to_field(refused[0].field, "bad_option")
     return look
 
 
@@ -217,9 +219,6 @@ def build_stage(bench: MapBench, look: Mapping[str, str]) -> dict[str, Any]:
         "answer": build_answer(bench, look),
         "example": format_example(bench),
         "seen": dict(look),
-        "colours": bench.colours,
-        "labels": bench.labels,
-        "warps": bench.warps,
         "unit": bench.unit,
     }
 

@@ -1,0 +1,56 @@
+"""Controls of colours, labels, warps and lanes of the page of a figure, and what is said of wrong values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lanescope.app.kit.question import Field, declare_question, options_of, raw_field
+from lanescope.app.kit.question_form import Control, build_controls
+from lanescope.errors import LayoutError
+
+FOUND = ("find", "pin", "pin2")  # wrong values that the find field shows
+
+
+@declare_question
+class Look:
+    """What the page of a figure can show of it."""
+
+    colour: str = raw_field("Colour", "What the colours distinguish.")
+    label: str = raw_field("Label", "The text in each cell.")
+    warps: str = raw_field("Warps", "Numbers and ranges, as in 0-3,8.", placeholder="all")
+    lanes: str = raw_field("Lanes", "Numbers and ranges, as in 0-3,8.", placeholder="all")
+
+
+_OPTIONS = options_of(Look)
+
+
+def build_look(
+    choices: Mapping[str, Mapping[str, str]],
+    typed: Iterable[str],
+    seen: Mapping[str, object],
+    refused: Iterable[LayoutError],
+    query: Mapping[str, str],
+    *,
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, Control]:
+    """Return the controls of what is seen by name; wrong ones as in the query, with their error.
+
+    choices: of each menu; typed: the names of the others; labels: where they are not those of Look.
+    """
+    named = {name: _OPTIONS.get(name, _OPTIONS["label"]) for name in (*choices, *typed)}
+    named |= {name: replace(named[name], label=text) for name, text in (labels or {}).items()}
+    fields = {name: Field(name, option) for name, option in named.items()}
+    wrong = {error.field: error for error in refused if error.field in fields}
+    given = {name: query[name] if name in wrong else str(seen[name]) for name in fields}
+    form = build_controls(fields, given, choices)
+    return form | {name: build_controls(fields, given, choices, error)[name] for name, error in wrong.items()}
+
+
+def split_refused(refused: Sequence[LayoutError], look: Mapping[str, Control]) -> tuple[str, list[str]]:
+    """Return what the find field says of the first wrong value that it shows, and the notices of the page about those
+    that no control shows.
+    """
+    found = [f"{error.message} {error.hint}".strip() for error in refused if error.field in FOUND]
+    others = [error for error in refused if error.field not in (*FOUND, *look)]
+    return next(iter(found), ""), [f"{error.message} {error.hint} Shown with the default instead." for error in others]
