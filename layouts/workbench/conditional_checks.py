@@ -42,12 +42,12 @@ class _ConditionalText:
 
     text: str
     choices: Mapping[str, str]
+    check: Check
     macros: Mapping[str, str]
     undecided: Mapping[str, bool]
     nested: Collection[str]
     sources: VariantSources
     definers: Mapping[str, str]
-    check: Check
 
     def check_with(self, defined: Mapping[str, str]) -> CheckReport:
         """Check the text with these macros, and the other undecided ones undefined."""
@@ -69,11 +69,21 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     default = blank_uncompiled_code(text, {**macros, **dict.fromkeys(undecided, NOT_DEFINED)})
     definers = find_possible_definers(default, undecided)
     nested = list_undecided_macros(text, {**macros, **dict.fromkeys(undecided, "1")}).keys() if undecided else ()
-    source = _ConditionalText(text, choices, macros, undecided, nested, sources, definers, check)
+    source = _ConditionalText(
+        text,
+        choices,
+        check,
+        macros=macros,
+        undecided=undecided,
+        nested=nested,
+        sources=sources,
+        definers=definers,
+    )
     plain = source.check_with({})
     elsewhere = any(map(sources.needs_macros, _list_telling_places(text, choices)))
     merged = check(choices) if elsewhere else None
-    variants, complete = _check_variants(source, list_definitions(text, macros, [*undecided, *nested], defaults))
+    definitions = list_definitions(text, macros, [*undecided, *nested], defaults, parse_headers(choices))
+    variants, complete = _check_variants(source, definitions)
     certain = _list_certain(source, plain, variants, complete)
     best = plain if merged is None else _choose_report(plain, merged, undecided)
     report = replace(best, findings=tuple(certain))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
@@ -15,7 +16,11 @@ from lanescope.reader.code.variants import list_leaves, make_variants
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _FALSE_IF = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(?:0|false|([A-Za-z_]\w*))\s*\)\s*\{")
-_FALSE_CONSTANT = r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+{}\s*=\s*(?:false|0)\s*;"
+_FALSE_CONSTANT = re.compile(
+    r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+([A-Za-z_]\w*)\s*=\s*(?:false|0)\s*;"
+)
+_DECLARED = re.compile(r"\b(?:bool|int|unsigned|auto|typename|class)\s+([A-Za-z_]\w*)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*if", re.M)
 
 
@@ -31,7 +36,7 @@ def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
         return text
     blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
     blanked = _blank_spans(blanked, _find_false_blocks(blanked))
-    while spans := _find_unused_macros(text, blanked):
+    while blanked != text and (spans := _find_unused_macros(text, blanked)):
         blanked = _blank_spans(blanked, spans)
     return blanked
 
@@ -46,26 +51,25 @@ def _blank_spans(text: str, spans: Iterable[Span]) -> str:
 
 
 def _find_false_blocks(text: str) -> Iterator[Span]:
-    """Yield the insides of `if (false) { … }`, also for a constant that is declared false."""
+    """Yield the insides of `if (false) { … }`, also for a constant that is declared false and nowhere else."""
+    if not _FALSE_IF.search(text):
+        return
     quiet = blank_matches(_QUIET, text)
+    false = set(_FALSE_CONSTANT.findall(quiet))
+    declared = Counter(name for name in _DECLARED.findall(quiet) if name in false)
     for match in _FALSE_IF.finditer(quiet):
-        name = match[1]
-        declared = re.findall(rf"\b(?:bool|int|unsigned|auto|typename|class)\s+{name}\b", quiet) if name else []
-        if name and (len(declared) != 1 or not re.search(_FALSE_CONSTANT.format(name), quiet)):
-            continue
-        past = find_closing(quiet, match.end() - 1)
+        past = find_closing(quiet, match.end() - 1) if not match[1] or declared[match[1]] == 1 else 0
         if past > match.end():
             yield match.end(), past
 
 
 def _find_unused_macros(text: str, blanked: str) -> list[Span]:
     """List the replacements of macros that only blanked code uses."""
-    spans = []
-    for macro in MACRO.finditer(blanked):
-        word = re.compile(rf"\b{macro[1]}\b")
-        if macro[2].strip() and len(word.findall(blanked)) == 1 < len(word.findall(text)):
-            spans.append(macro.span(2))
-    return spans
+    macros = [macro for macro in MACRO.finditer(blanked) if macro[2].strip()]
+    if not macros:
+        return []
+    before, after = Counter(_NAME.findall(text)), Counter(_NAME.findall(blanked))
+    return [macro.span(2) for macro in macros if after[macro[1]] == 1 < before[macro[1]]]
 
 
 def find_uncompiled_parts(text: str, macros: Mapping[str, str]) -> Sequence[Span]:
