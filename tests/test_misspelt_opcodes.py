@@ -47,7 +47,8 @@ def test_what_is_like_no_word_of_ptx_is_not_judged(opcode: str) -> None:
 
 def test_another_number_is_no_misspelling() -> None:
     """Newer PTX may have it."""
-    assert explain_misspelling("tcgen05.mma.cta_group::4.kind::f16") == ""
+    assert explain_misspelling("ld.global.L2::512B.u32") == ""
+    assert explain_misspelling("tcgen05.mma.cta_group::1.kind::f17").endswith("cta_group::1.kind::f16.")
     assert explain_misspelling("tcgen05.mma.cta_gruop::1.kind::f16").endswith(
         "Nearest: tcgen05.mma.cta_group::1.kind::f16."
     )

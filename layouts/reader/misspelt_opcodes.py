@@ -14,6 +14,7 @@ from lanescope.ptx.table.opcodes import FIRST_WORDS, MODIFIERS, NUMBERED, SECOND
 # ratios of difflib from which a word is a misspelling
 _NEAR_FIRST, _NEAR_FAMILY, _NEAR_SECOND, _NEAR_MODIFIER = 0.65, 0.6, 0.6, 0.75
 _SHORTEST = 3  # characters of a word that is judged: `v.x` is a component of a vector
+_LISTED = ("kind::", "cta_group::")  # all that ptxas has are known; elsewhere another number may be newer
 _DIGITS = re.compile(r"\d+")
 
 
@@ -61,8 +62,8 @@ def _correct_modifier(word: str) -> str:
     if len(word) < _SHORTEST or _is_modifier(word):
         return word
     near = get_close_matches(word, _list_modifiers(), 1, _NEAR_MODIFIER)
-    same = near and _DIGITS.sub("", near[0]) == _DIGITS.sub("", word)  # another number may be newer
-    return near[0] if near and not same else word
+    newer = near and not word.startswith(_LISTED) and _DIGITS.sub("", near[0]) == _DIGITS.sub("", word)
+    return near[0] if near and not newer else word
 
 
 def _is_modifier(word: str) -> bool:
