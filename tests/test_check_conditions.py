@@ -144,6 +144,9 @@ def wrap_code(code: str) -> str:
         ("a contradiction", f"#ifdef FAST\n#ifndef FAST\n{WRONG}\n#endif\n#endif"),
         ("a macro that only #if 0 uses", f"#define LOAD {WRONG}\n#if 0\nLOAD\n#endif"),
         ("a false block", f"if (false) {{ {WRONG} }}"),
+        ("a false block in another", f"if (0) {{ if (false) {{ {WRONG} }} {WRONG} }} {RIGHT}"),
+        ("a false statement", f"if (false) {WRONG} else {{ {RIGHT} }}"),
+        ("a false conjunction", f"if (false && (at > 0)) {{ {WRONG} }}"),
         ("a constant", f"constexpr bool kFast = false;\nif constexpr (kFast) {{ {WRONG} }}"),
     ],
 )

@@ -15,7 +15,10 @@ from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
-_FALSE_IF = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(?:0|false|([A-Za-z_]\w*))\s*\)\s*\{")
+_FALSE_IF = re.compile(
+    r"\bif\s*(?:constexpr\s*)?\(\s*(?:(?:0|false)(?:\s*&&[^;{}()|]*(?:\([^;{}()]*\)[^;{}()|]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#|\\\n", re.M)  # also of a macro that goes on
 _FALSE_CONSTANT = re.compile(
     r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+([A-Za-z_]\w*)\s*=\s*(?:false|0)\s*;"
 )
@@ -35,7 +38,7 @@ def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
     if not (_CONDITION.search(text) or _FALSE_IF.search(text)) or is_ptx_module(text) or is_python(text):
         return text
     blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
-    blanked = _blank_spans(blanked, _find_false_blocks(blanked))
+    blanked = _blank_spans(blanked, _join_spans(_find_false_blocks(blanked)))
     while blanked != text and (spans := _find_unused_macros(text, blanked)):
         blanked = _blank_spans(blanked, spans)
     return blanked
@@ -51,16 +54,25 @@ def _blank_spans(text: str, spans: Iterable[Span]) -> str:
 
 
 def _find_false_blocks(text: str) -> Iterator[Span]:
-    """Yield the insides of `if (false) { … }`, also for a constant that is declared false and nowhere else."""
+    """Yield what `if (false)` guards, a block or a statement, also for a constant that is declared false once."""
     if not _FALSE_IF.search(text):
         return
     quiet = blank_matches(_QUIET, text)
     false = set(_FALSE_CONSTANT.findall(quiet))
     declared = Counter(name for name in _DECLARED.findall(quiet) if name in false)
     for match in _FALSE_IF.finditer(quiet):
-        past = find_closing(quiet, match.end() - 1) if not match[1] or declared[match[1]] == 1 else 0
-        if past > match.end():
-            yield match.end(), past
+        if match[1] and declared[match[1]] != 1:
+            continue
+        first = match.end()
+        past = find_closing(quiet, first - 1) if match[2] else _find_statement_end(quiet, first)
+        if past > first and not _DIRECTIVE.search(quiet, first, past):
+            yield first, past
+
+
+def _find_statement_end(quiet: str, first: int) -> int:
+    """Return the place of the `;` that ends a statement; `first` if it is none of one expression."""
+    end = re.compile(r"[^;{}()]*(?:\((?:[^;{}()]|\([^;{}()]*\))*\)[^;{}()]*)*").match(quiet, first)
+    return end.end() if end and quiet[end.end() : end.end() + 1] == ";" else first
 
 
 def _find_unused_macros(text: str, blanked: str) -> list[Span]:
