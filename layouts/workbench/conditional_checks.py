@@ -24,12 +24,14 @@ from lanescope.reader.code.undecided_macros import (
 )
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import list_given_macros, parse_headers
+from lanescope.workbench.cute_names import UNKNOWN_NAME
 from lanescope.workbench.gaps import CheckedDescriptor
 from lanescope.workbench.missing_includes import describe_definer, find_possible_definers
 from lanescope.workbench.results import Span
 
 _MACRO = "macro."
 _TELLING = re.compile(r"mma|desc|cuTensorMap|ldmatrix|cp\.async|CUtensorMap|tcgen05|__shared__", re.I)
+_LITERAL = frozenset(("ptxas_refuses", UNKNOWN_NAME))  # mistakes that follow from the words at their place
 Check = Callable[[Mapping[str, str]], CheckReport]
 _Variants = list[tuple[Mapping[str, str], CheckReport]]  # definitions of macros, with the report
 
@@ -115,7 +117,7 @@ def _list_certain(
     if not source.definers or not plain.findings:
         return plain.findings
     if not complete or is_late():
-        return []
+        return [one for one in plain.findings if one.code in _LITERAL and source.sources.has_everywhere(one.span[0])]
     doubted = [report for defined, report in variants if source.definers.keys() & defined.keys()]
     certain: Sequence[CheckFinding] = plain.findings
     for report in doubted or [source.check_with(dict.fromkeys(source.definers, "1"))]:

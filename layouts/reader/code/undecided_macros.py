@@ -61,6 +61,10 @@ class VariantSources:
     others: tuple[ParsedSource, ...]
     refused: bool = False  # whether an #error is reached without the macros
 
+    def has_everywhere(self, place: int) -> bool:
+        """Return whether a place of the text is code in every variant."""
+        return all(source.has_place(place) for source in (self.plain, *self.others))
+
     def needs_macros(self, place: int) -> bool:
         """Return whether a place of the text is code only where an undecided macro is defined."""
         return not self.plain.has_place(place) and any(other.has_place(place) for other in self.others)
