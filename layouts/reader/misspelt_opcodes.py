@@ -19,13 +19,13 @@ _DIGITS = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=512)
-def explain_misspelling(opcode: str) -> str:
-    """Return which words of an opcode PTX lacks, with the nearest form; "" if none is a misspelling.
+def correct_opcode(opcode: str) -> str:
+    """Return an opcode with its misspelt words corrected; "" if it has none.
 
     An unknown word that is like no word of PTX is not judged: it may be newer, or not PTX.
 
-    >>> explain_misspelling("mbarier.init.shared::cta.b64")
-    "PTX has no instruction 'mbarier'. Nearest: mbarrier.init.shared::cta.b64."
+    >>> correct_opcode("mbarier.init.shared::cta.b64")
+    'mbarrier.init.shared::cta.b64'
     """
     words = opcode.split(".")
     if len(words) < 2:
@@ -34,9 +34,21 @@ def explain_misspelling(opcode: str) -> str:
     known = 2 if first in SECOND_WORDS else 1  # words that a table lists at their place
     second = [_correct_second(first, words[1])] if known == 2 else []
     corrected = first, *second, *(_correct_modifier(word) for word in words[known:])
-    if corrected == tuple(words):
-        return ""
-    return f"{_describe_first_difference(words, corrected)} Nearest: {'.'.join(corrected)}."
+    return ".".join(corrected) if corrected != tuple(words) else ""
+
+
+def explain_misspelling(opcode: str) -> str:
+    """Return which word of an opcode PTX lacks, with the nearest form; "" if none is a misspelling.
+
+    >>> explain_misspelling("mbarier.init.shared::cta.b64")
+    "PTX has no instruction 'mbarier'. Nearest: mbarrier.init.shared::cta.b64."
+    """
+    corrected = correct_opcode(opcode)
+    return (
+        f"{_describe_first_difference(opcode.split('.'), corrected.split('.'))} Nearest: {corrected}."
+        if corrected
+        else ""
+    )
 
 
 def _correct_first(words: Sequence[str]) -> str:
