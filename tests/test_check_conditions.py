@@ -154,6 +154,7 @@ def wrap_code(code: str) -> str:
         ("a false block in another", f"if (0) {{ if (false) {{ {WRONG} }} {WRONG} }} {RIGHT}"),
         ("a false statement", f"if (false) {WRONG} else {{ {RIGHT} }}"),
         ("a false conjunction", f"if (false && (at > 0)) {{ {WRONG} }}"),
+        ("a macro of C++ code", f"#define FAST false\nif constexpr (FAST) {{ {WRONG} }}"),
         ("a constant", f"constexpr bool kFast = false;\nif constexpr (kFast) {{ {WRONG} }}"),
     ],
 )

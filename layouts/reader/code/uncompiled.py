@@ -38,7 +38,7 @@ def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
     if not (_CONDITION.search(text) or _FALSE_IF.search(text)) or is_ptx_module(text) or is_python(text):
         return text
     blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
-    blanked = _blank_spans(blanked, _join_spans(_find_false_blocks(blanked)))
+    blanked = _blank_spans(blanked, _join_spans(_find_false_blocks(blanked, macros)))
     while blanked != text and (spans := _find_unused_macros(text, blanked)):
         blanked = _blank_spans(blanked, spans)
     return blanked
@@ -53,13 +53,18 @@ def _blank_spans(text: str, spans: Iterable[Span]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def _find_false_blocks(text: str) -> Iterator[Span]:
-    """Yield what `if (false)` guards, a block or a statement, also for a constant that is declared false once."""
+def _find_false_blocks(text: str, macros: Mapping[str, str]) -> Iterator[Span]:
+    """Yield what `if (false)` guards, a block or a statement, also for a constant or macro that is defined once, as
+    false. macros: given values, which replace definitions.
+    """
     if not _FALSE_IF.search(text):
         return
     quiet = blank_matches(_QUIET, text)
     false = set(_FALSE_CONSTANT.findall(quiet))
     declared = Counter(name for name in _DECLARED.findall(quiet) if name in false)
+    definitions = [(macro[1], macro[2].strip()) for macro in MACRO.finditer(quiet) if macro[1] not in macros]
+    defined = Counter(name for name, _ in definitions)
+    declared.update(name for name, body in definitions if body in ("0", "false") and defined[name] == 1)
     for match in _FALSE_IF.finditer(quiet):
         if match[1] and declared[match[1]] != 1:
             continue
