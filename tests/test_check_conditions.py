@@ -114,6 +114,13 @@ def test_a_mistake_that_is_not_confirmed_in_time_is_a_note_where_a_file_is_missi
     assert not report.findings and any(note.startswith("With DEBUG undefined: A of") for note in list_notes(report))
 
 
+def test_a_line_that_every_variant_compiles_needs_no_confirmation() -> None:
+    head = f'#include "config.h"\n#ifdef FAST\n{RIGHT}\n#endif\n'
+    with omit_when(lambda: True):
+        findings = check_text(wrap_code(head + WRONG)).findings
+    assert [finding.code for finding in findings] == ["ptxas_refuses"]
+
+
 def test_without_the_macro_that_an_error_asks_for_nothing_is_compiled() -> None:
     text = wrap_code(f"#ifndef TILE\n#error define TILE\n#endif\n{WRONG}")
     assert [finding.code for finding in check_text(text).findings] == ["ptxas_refuses"]
@@ -144,6 +151,10 @@ def wrap_code(code: str) -> str:
         ("a contradiction", f"#ifdef FAST\n#ifndef FAST\n{WRONG}\n#endif\n#endif"),
         ("a macro that only #if 0 uses", f"#define LOAD {WRONG}\n#if 0\nLOAD\n#endif"),
         ("a false block", f"if (false) {{ {WRONG} }}"),
+        ("a false block in another", f"if (0) {{ if (false) {{ {WRONG} }} {WRONG} }} {RIGHT}"),
+        ("a false statement", f"if (false) {WRONG} else {{ {RIGHT} }}"),
+        ("a false conjunction", f"if (false && (at > 0)) {{ {WRONG} }}"),
+        ("a macro of C++ code", f"#define FAST false\nif constexpr (FAST) {{ {WRONG} }}"),
         ("a constant", f"constexpr bool kFast = false;\nif constexpr (kFast) {{ {WRONG} }}"),
     ],
 )

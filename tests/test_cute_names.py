@@ -63,6 +63,9 @@ def list_messages(text: str) -> list[str]:
         ("cute::UMMA::Major::M", "UMMA::Major has no 'M': it has K and MN."),
         ("GMMA::ScaleIn::Zero", "GMMA::ScaleIn has no 'Zero': it has One and Neg."),
         ("GMMA::Layout_K_SW128_Atm<half_t>", "GMMA has no 'Layout_K_SW128_Atm'. Nearest: GMMA::Layout_K_SW128_Atom."),
+        ("GMMA::Layout_K_SW96_Atom<half_t>", "GMMA has no 'Layout_K_SW96_Atom'. Nearest: GMMA::Layout_K_SW64_Atom."),
+        ("cutlass::haf_t(1)", "cutlass has no type 'haf_t'. Nearest: half_t."),
+        ("cute::float_e4m4_t{}", "cute has no type 'float_e4m4_t'. Nearest: float_e4m3_t."),
         ("UMMA::make_uma_desc<UMMA::Major::K>(t)", "UMMA has no 'make_uma_desc'. Nearest: UMMA::make_umma_desc."),
     ],
 )
@@ -83,6 +86,7 @@ def test_a_misspelt_member_has_a_nearest_name(code: str, message: str) -> None:
         "struct GMMA { enum Majr { A }; }; auto m = GMMA::Majr::A;",
         "auto a = GMMA::CLayout_64x96{}; auto b = UMMA::tmem_frg_ws_1sm<float>{}; GMMA::MMA_64x8x16_F16F16F16_SS<>{};",
         "auto m = SM90::GMMA::Major::MN;",
+        "using T = cute::conditional_t<A, cutlass::half_t, cute::uint64_t>; cutlass::int3b_t x;",
     ],
 )
 def test_what_a_text_declares_or_cute_has_is_right(text: str) -> None:

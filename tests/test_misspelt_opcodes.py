@@ -9,6 +9,7 @@ import pytest
 from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS
 from lanescope.reader.misspelt_opcodes import explain_misspelling
 from lanescope.workbench.check import check_text
+from lanescope.workbench.repairs import apply_edits
 from tests.cases import for_each
 
 OPCODES = [
@@ -47,7 +48,8 @@ def test_what_is_like_no_word_of_ptx_is_not_judged(opcode: str) -> None:
 
 def test_another_number_is_no_misspelling() -> None:
     """Newer PTX may have it."""
-    assert explain_misspelling("tcgen05.mma.cta_group::4.kind::f16") == ""
+    assert explain_misspelling("ld.global.L2::512B.u32") == ""
+    assert explain_misspelling("tcgen05.mma.cta_group::1.kind::f17").endswith("cta_group::1.kind::f16.")
     assert explain_misspelling("tcgen05.mma.cta_gruop::1.kind::f16").endswith(
         "Nearest: tcgen05.mma.cta_group::1.kind::f16."
     )
@@ -94,6 +96,17 @@ def test_a_misspelt_opcode_of_an_asm_statement_is_found_at_its_line(code: str) -
 )
 def test_what_is_no_opcode_of_ptx_has_no_finding(code: str) -> None:
     assert list_lines(f"__device__ void f(int a) {{\n  {code}\n}}\n") == []
+
+
+def test_the_repair_of_a_misspelt_opcode_is_its_nearest_form() -> None:
+    text = '__device__ void f() {\n  asm volatile("fence.proxi.async;" ::: "memory");\n}\n'
+    (finding,) = check_text(text).findings
+    assert apply_edits(text, finding.edits) == text.replace("proxi", "proxy")
+
+
+def test_an_opcode_in_two_literals_has_no_repair() -> None:
+    (finding,) = check_text('__device__ void f() { asm volatile("wgmma." "comit_group.sync.aligned;"); }').findings
+    assert not finding.edits
 
 
 def test_a_misspelt_opcode_of_a_module_is_found_at_its_line() -> None:

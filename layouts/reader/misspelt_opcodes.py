@@ -14,17 +14,18 @@ from lanescope.ptx.table.opcodes import FIRST_WORDS, MODIFIERS, NUMBERED, SECOND
 # ratios of difflib from which a word is a misspelling
 _NEAR_FIRST, _NEAR_FAMILY, _NEAR_SECOND, _NEAR_MODIFIER = 0.65, 0.6, 0.6, 0.75
 _SHORTEST = 3  # characters of a word that is judged: `v.x` is a component of a vector
+_LISTED = ("kind::", "cta_group::")  # all that ptxas has are known; elsewhere another number may be newer
 _DIGITS = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=512)
-def explain_misspelling(opcode: str) -> str:
-    """Return which words of an opcode PTX lacks, with the nearest form; "" if none is a misspelling.
+def correct_opcode(opcode: str) -> str:
+    """Return an opcode with its misspelt words corrected; "" if it has none.
 
     An unknown word that is like no word of PTX is not judged: it may be newer, or not PTX.
 
-    >>> explain_misspelling("mbarier.init.shared::cta.b64")
-    "PTX has no instruction 'mbarier'. Nearest: mbarrier.init.shared::cta.b64."
+    >>> correct_opcode("mbarier.init.shared::cta.b64")
+    'mbarrier.init.shared::cta.b64'
     """
     words = opcode.split(".")
     if len(words) < 2:
@@ -33,9 +34,21 @@ def explain_misspelling(opcode: str) -> str:
     known = 2 if first in SECOND_WORDS else 1  # words that a table lists at their place
     second = [_correct_second(first, words[1])] if known == 2 else []
     corrected = first, *second, *(_correct_modifier(word) for word in words[known:])
-    if corrected == tuple(words):
-        return ""
-    return f"{_describe_first_difference(words, corrected)} Nearest: {'.'.join(corrected)}."
+    return ".".join(corrected) if corrected != tuple(words) else ""
+
+
+def explain_misspelling(opcode: str) -> str:
+    """Return which word of an opcode PTX lacks, with the nearest form; "" if none is a misspelling.
+
+    >>> explain_misspelling("mbarier.init.shared::cta.b64")
+    "PTX has no instruction 'mbarier'. Nearest: mbarrier.init.shared::cta.b64."
+    """
+    corrected = correct_opcode(opcode)
+    return (
+        f"{_describe_first_difference(opcode.split('.'), corrected.split('.'))} Nearest: {corrected}."
+        if corrected
+        else ""
+    )
 
 
 def _correct_first(words: Sequence[str]) -> str:
@@ -61,8 +74,8 @@ def _correct_modifier(word: str) -> str:
     if len(word) < _SHORTEST or _is_modifier(word):
         return word
     near = get_close_matches(word, _list_modifiers(), 1, _NEAR_MODIFIER)
-    same = near and _DIGITS.sub("", near[0]) == _DIGITS.sub("", word)  # another number may be newer
-    return near[0] if near and not same else word
+    newer = near and not word.startswith(_LISTED) and _DIGITS.sub("", near[0]) == _DIGITS.sub("", word)
+    return near[0] if near and not newer else word
 
 
 def _is_modifier(word: str) -> bool:

@@ -14,7 +14,7 @@ from itertools import islice
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 from lanescope.reader.code.ptx_module import is_ptx_module
-from lanescope.reader.misspelt_opcodes import explain_misspelling
+from lanescope.reader.misspelt_opcodes import correct_opcode, explain_misspelling
 
 MOST = 32  # reported per text: each is compared with all instructions
 _HOLE = "\0"  # placeholder for a macro in a template
@@ -37,10 +37,13 @@ _OTHERS = re.compile(r"wgmma\.(?:fence|commit_group|wait_group)\b")  # of wgmma,
 
 @dataclass(frozen=True, slots=True)
 class UnknownInstruction:
-    """An opcode that does not exist: an error with the nearest legal ones, and its place."""
+    """An opcode that does not exist: an error with the nearest legal ones, its place, and the opcode that replaces a
+    misspelt one.
+    """
 
     message: str
     span: tuple[int, int]
+    correct: str = ""
 
 
 def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
@@ -68,7 +71,8 @@ def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
         for match in _STATEMENT.finditer(template):
             first, past = match.span("opcode")
             if first not in judged and (message := explain_misspelling(match["opcode"])):
-                yield UnknownInstruction(message, (places[first], places[past - 1] + 1))
+                span = places[first], places[past - 1] + 1
+                yield UnknownInstruction(message, span, correct_opcode(match["opcode"]))
 
 
 def _list_templates(text: str) -> Iterator[tuple[str, Sequence[int]]]:

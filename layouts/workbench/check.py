@@ -78,6 +78,7 @@ from lanescope.workbench.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.results import TextEdit
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
@@ -95,9 +96,12 @@ LONGEST = PATIENCE * LONGEST_PASTE
 
 def _list_refused(text: str) -> list[CheckFinding]:
     """List the lines of PTX that ptxas refuses."""
-    refused = [(finding.message, finding.span) for finding in statements.find_refused_lines(text)]
-    unknown = [(finding.message, finding.span) for finding in find_unknown_instructions(text)]
-    return [CheckFinding("ptxas_refuses", message, span) for message, span in refused + unknown]
+    findings = [CheckFinding("ptxas_refuses", line.message, line.span) for line in statements.find_refused_lines(text)]
+    for unknown in find_unknown_instructions(text):
+        whole = unknown.correct and '"' not in text[slice(*unknown.span)]  # one literal has all of it
+        edits = (TextEdit(unknown.span, unknown.correct),) if whole else ()
+        findings.append(CheckFinding("ptxas_refuses", unknown.message, unknown.span, edits=edits))
+    return findings
 
 
 def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:

@@ -24,12 +24,14 @@ from lanescope.reader.code.undecided_macros import (
 )
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import list_given_macros, parse_headers
+from lanescope.workbench.cute_names import UNKNOWN_NAME
 from lanescope.workbench.gaps import CheckedDescriptor
 from lanescope.workbench.missing_includes import describe_definer, find_possible_definers
 from lanescope.workbench.results import Span
 
 _MACRO = "macro."
 _TELLING = re.compile(r"mma|desc|cuTensorMap|ldmatrix|cp\.async|CUtensorMap|tcgen05|__shared__", re.I)
+_LITERAL = frozenset(("ptxas_refuses", UNKNOWN_NAME))  # mistakes that follow from the words at their place
 Check = Callable[[Mapping[str, str]], CheckReport]
 _Variants = list[tuple[Mapping[str, str], CheckReport]]  # definitions of macros, with the report
 
@@ -42,12 +44,12 @@ class _ConditionalText:
 
     text: str
     choices: Mapping[str, str]
+    check: Check
     macros: Mapping[str, str]
     undecided: Mapping[str, bool]
     nested: Collection[str]
     sources: VariantSources
     definers: Mapping[str, str]
-    check: Check
 
     def check_with(self, defined: Mapping[str, str]) -> CheckReport:
         """Check the text with these macros, and the other undecided ones undefined."""
@@ -69,11 +71,21 @@ def check_conditions(text: str, choices: Mapping[str, str], check: Check) -> Che
     default = blank_uncompiled_code(text, {**macros, **dict.fromkeys(undecided, NOT_DEFINED)})
     definers = find_possible_definers(default, undecided)
     nested = list_undecided_macros(text, {**macros, **dict.fromkeys(undecided, "1")}).keys() if undecided else ()
-    source = _ConditionalText(text, choices, macros, undecided, nested, sources, definers, check)
+    source = _ConditionalText(
+        text,
+        choices,
+        check,
+        macros=macros,
+        undecided=undecided,
+        nested=nested,
+        sources=sources,
+        definers=definers,
+    )
     plain = source.check_with({})
     elsewhere = any(map(sources.needs_macros, _list_telling_places(text, choices)))
     merged = check(choices) if elsewhere else None
-    variants, complete = _check_variants(source, list_definitions(text, macros, [*undecided, *nested], defaults))
+    definitions = list_definitions(text, macros, [*undecided, *nested], defaults, parse_headers(choices))
+    variants, complete = _check_variants(source, definitions)
     certain = _list_certain(source, plain, variants, complete)
     best = plain if merged is None else _choose_report(plain, merged, undecided)
     report = replace(best, findings=tuple(certain))
@@ -105,7 +117,7 @@ def _list_certain(
     if not source.definers or not plain.findings:
         return plain.findings
     if not complete or is_late():
-        return []
+        return [one for one in plain.findings if one.code in _LITERAL and source.sources.has_everywhere(one.span[0])]
     doubted = [report for defined, report in variants if source.definers.keys() & defined.keys()]
     certain: Sequence[CheckFinding] = plain.findings
     for report in doubted or [source.check_with(dict.fromkeys(source.definers, "1"))]:

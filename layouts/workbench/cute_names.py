@@ -6,7 +6,7 @@ A name is judged if it has the form of CuTe's and one of CuTe's is near it. Name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from math import inf, log2
@@ -18,6 +18,7 @@ from lanescope.ptx.table.cute_names import (
     GROWING,
     GROWING_WORDS,
     MEMBERS,
+    NUMERIC_TYPES,
     list_complete_names,
 )
 from lanescope.reader.code.findings import Pitfall
@@ -29,11 +30,13 @@ from lanescope.workbench.missing_includes import list_unread_includes
 
 UNKNOWN_NAME = "cute_name_unknown"
 TITLES = {UNKNOWN_NAME: "CuTe has no such name"}
-_MENTIONED = re.compile(r"\b(?:SM\d{2,3}_|G?MMA_\d|[GU]MMA::)")
+_MENTIONED = re.compile(r"\b(?:SM\d{2,3}_|G?MMA_\d|[GU]MMA\s*::|(?:cutlass|cute)\s*::\s*\w+_t\b)")
 _ATOM = re.compile(
     r"\b(?:SM\d{2,3}_[A-Z0-9][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*|G?MMA_\d+x\d+x\d+_[A-Z0-9]+(?:_[A-Z0-9]+)*)\b"
 )
 _MEMBER = re.compile(r"\b(GMMA|UMMA)\s*::\s*(\w+)(?:\s*::\s*(\w+))?")
+_TYPE = re.compile(r"\b(cutlass|cute)\s*::\s*((?!u?int\d+_t\b)\w+_t)\b")
+_LISTED = re.compile(r"Layout_(?:K|MN)_SW\d+_|float_u?e\dm\d_t")  # names of which all numbers are known
 _TEST = re.compile(r"^[ \t]*#[ \t]*(?:if|elif|ifdef|ifndef|undef)\b[^\n]*", re.M)
 _DECLARED = (
     r"\b(?:struct|class|union|enum|using|typename|concept|namespace|define|auto|bool|int|unsigned|char|void|size_t"
@@ -66,6 +69,9 @@ def find_unknown_names(text: str) -> Iterator[Pitfall]:
         if (near := find_nearest_atom(match[0])) and not _is_declared(match[0], code):
             yield Pitfall(UNKNOWN_NAME, f"CuTe has no atom '{match[0]}'. Nearest: {near}.", match.span())
     yield from _find_unknown_members(code)
+    for match in _TYPE.finditer(code):
+        if (near := _find_nearest_listed(match[2], NUMERIC_TYPES, _NEAR_ATOM)) and not _is_declared(match[2], code):
+            yield Pitfall(UNKNOWN_NAME, f"{match[1]} has no type '{match[2]}'. Nearest: {near}.", match.span())
 
 
 @lru_cache(maxsize=1024)
@@ -142,12 +148,17 @@ def _find_unknown_members(code: str) -> Iterator[Pitfall]:
 
 
 def _find_nearest_member(space: str, member: str) -> str:
-    """Return the name of a namespace that another misspells; "" if it is one, is like none, or has other digits."""
-    if member in MEMBERS[space] or member.startswith("MMA_"):
+    """Return the name of a namespace that another misspells; "" if it is one, or is like none."""
+    return "" if member.startswith("MMA_") else _find_nearest_listed(member, MEMBERS[space], _NEAR_MEMBER)
+
+
+def _find_nearest_listed(name: str, names: Collection[str], ratio: float) -> str:
+    """Return which of some names another misspells; "" if it is one, is like none, or has numbers that may be newer."""
+    near = get_close_matches(name, sorted(names), 1, ratio) if name not in names else []
+    if not near or not _has_near_words(name, near[0]):
         return ""
-    near = get_close_matches(member, sorted(MEMBERS[space]), 1, _NEAR_MEMBER)
-    differ = near and _DIGITS.sub("", near[0]) != _DIGITS.sub("", member) and _has_near_words(member, near[0])
-    return near[0] if differ else ""
+    newer = _DIGITS.sub("", near[0]) == _DIGITS.sub("", name) and not _LISTED.match(name)
+    return "" if newer else near[0]
 
 
 def _is_declared(name: str, code: str) -> bool:

@@ -104,6 +104,13 @@ MEMBERS = {  # namespace → its names
         )
     ),
 }
+NUMERIC_TYPES = frozenset(  # of namespaces cutlass and cute
+    """
+    half_t bfloat16_t tfloat32_t float_e4m3_t float_e5m2_t float_e2m1_t float_e2m3_t float_e3m2_t float_ue8m0_t
+    float_ue4m3_t int2b_t int4b_t int6b_t uint1b_t uint2b_t uint4b_t uint6b_t bin1_t mx_float4_t mx_float6_t mx_float8_t
+    nv_float4_t type_erased_dynamic_float4_t type_erased_dynamic_float6_t type_erased_dynamic_float8_t
+    """.split()
+)
 ENUMERATORS = {  # (namespace, enumeration) → its enumerators
     **{(space, "Major"): ("K", "MN") for space in MEMBERS},
     **{(space, "ScaleIn"): ("One", "Neg") for space in MEMBERS},

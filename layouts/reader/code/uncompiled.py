@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
@@ -14,8 +15,15 @@ from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
-_FALSE_IF = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(?:0|false|([A-Za-z_]\w*))\s*\)\s*\{")
-_FALSE_CONSTANT = r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+{}\s*=\s*(?:false|0)\s*;"
+_FALSE_IF = re.compile(
+    r"\bif\s*(?:constexpr\s*)?\(\s*(?:(?:0|false)(?:\s*&&[^;{}()|]*(?:\([^;{}()]*\)[^;{}()|]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#|\\\n", re.M)  # also of a macro that goes on
+_FALSE_CONSTANT = re.compile(
+    r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+([A-Za-z_]\w*)\s*=\s*(?:false|0)\s*;"
+)
+_DECLARED = re.compile(r"\b(?:bool|int|unsigned|auto|typename|class)\s+([A-Za-z_]\w*)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*if", re.M)
 
 
@@ -30,8 +38,8 @@ def blank_uncompiled_code(text: str, macros: Mapping[str, str]) -> str:
     if not (_CONDITION.search(text) or _FALSE_IF.search(text)) or is_ptx_module(text) or is_python(text):
         return text
     blanked = _blank_spans(text, find_uncompiled_parts(text, macros)) if _CONDITION.search(text) else text
-    blanked = _blank_spans(blanked, _find_false_blocks(blanked))
-    while spans := _find_unused_macros(text, blanked):
+    blanked = _blank_spans(blanked, _join_spans(_find_false_blocks(blanked, macros)))
+    while blanked != text and (spans := _find_unused_macros(text, blanked)):
         blanked = _blank_spans(blanked, spans)
     return blanked
 
@@ -45,27 +53,40 @@ def _blank_spans(text: str, spans: Iterable[Span]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def _find_false_blocks(text: str) -> Iterator[Span]:
-    """Yield the insides of `if (false) { … }`, also for a constant that is declared false."""
+def _find_false_blocks(text: str, macros: Mapping[str, str]) -> Iterator[Span]:
+    """Yield what `if (false)` guards, a block or a statement, also for a constant or macro that is defined once, as
+    false. macros: given values, which replace definitions.
+    """
+    if not _FALSE_IF.search(text):
+        return
     quiet = blank_matches(_QUIET, text)
+    false = set(_FALSE_CONSTANT.findall(quiet))
+    declared = Counter(name for name in _DECLARED.findall(quiet) if name in false)
+    definitions = [(macro[1], macro[2].strip()) for macro in MACRO.finditer(quiet) if macro[1] not in macros]
+    defined = Counter(name for name, _ in definitions)
+    declared.update(name for name, body in definitions if body in ("0", "false") and defined[name] == 1)
     for match in _FALSE_IF.finditer(quiet):
-        name = match[1]
-        declared = re.findall(rf"\b(?:bool|int|unsigned|auto|typename|class)\s+{name}\b", quiet) if name else []
-        if name and (len(declared) != 1 or not re.search(_FALSE_CONSTANT.format(name), quiet)):
+        if match[1] and declared[match[1]] != 1:
             continue
-        past = find_closing(quiet, match.end() - 1)
-        if past > match.end():
-            yield match.end(), past
+        first = match.end()
+        past = find_closing(quiet, first - 1) if match[2] else _find_statement_end(quiet, first)
+        if past > first and not _DIRECTIVE.search(quiet, first, past):
+            yield first, past
+
+
+def _find_statement_end(quiet: str, first: int) -> int:
+    """Return the place of the `;` that ends a statement; `first` if it is none of one expression."""
+    end = re.compile(r"[^;{}()]*(?:\((?:[^;{}()]|\([^;{}()]*\))*\)[^;{}()]*)*").match(quiet, first)
+    return end.end() if end and quiet[end.end() : end.end() + 1] == ";" else first
 
 
 def _find_unused_macros(text: str, blanked: str) -> list[Span]:
     """List the replacements of macros that only blanked code uses."""
-    spans = []
-    for macro in MACRO.finditer(blanked):
-        word = re.compile(rf"\b{macro[1]}\b")
-        if macro[2].strip() and len(word.findall(blanked)) == 1 < len(word.findall(text)):
-            spans.append(macro.span(2))
-    return spans
+    macros = [macro for macro in MACRO.finditer(blanked) if macro[2].strip()]
+    if not macros:
+        return []
+    before, after = Counter(_NAME.findall(text)), Counter(_NAME.findall(blanked))
+    return [macro.span(2) for macro in macros if after[macro[1]] == 1 < before[macro[1]]]
 
 
 def find_uncompiled_parts(text: str, macros: Mapping[str, str]) -> Sequence[Span]:

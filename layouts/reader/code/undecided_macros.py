@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lanescope.cxx.source_text import COMMENT, blank_matches
+from lanescope.deadline import is_late
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED, is_feature_macro
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.source import ParsedSource
 from lanescope.reader.code.source_text import blank_printed
+from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.uncompiled import find_uncompiled_parts, intersect_spans
 
 MOST_DEFINITIONS = 3  # ways to define macros that are checked
-_MOST_TRIED = 24
+_MOST_TRIED, _MOST_READ = 24, 2_000_000  # definitions that are tried, and characters that are preprocessed for them
 _MOST_NESTED = 4  # conditions in one another
 _DEFAULT = re.compile(
     r"^[ \t]*#[ \t]*(?:ifndef[ \t]+|if[ \t]+!\s*defined\s*\(?\s*)(\w+)\b[^\n]*\n"
@@ -59,6 +61,10 @@ class VariantSources:
     others: tuple[ParsedSource, ...]
     refused: bool = False  # whether an #error is reached without the macros
 
+    def has_everywhere(self, place: int) -> bool:
+        """Return whether a place of the text is code in every variant."""
+        return all(source.has_place(place) for source in (self.plain, *self.others))
+
     def needs_macros(self, place: int) -> bool:
         """Return whether a place of the text is code only where an undecided macro is defined."""
         return not self.plain.has_place(place) and any(other.has_place(place) for other in self.others)
@@ -85,9 +91,13 @@ def list_default_macros(text: str, macros: Mapping[str, str]) -> list[str]:
 
 
 def list_definitions(
-    text: str, macros: Mapping[str, str], undecided: Collection[str], defaults: Collection[str] = ()
+    text: str,
+    macros: Mapping[str, str],
+    undecided: Collection[str],
+    defaults: Collection[str] = (),
+    headers: Collection[Span] = (),
 ) -> list[dict[str, str]]:
-    r"""List definitions of macros, together enough to compile every branch that the default excludes.
+    r"""List definitions of macros, together enough to compile every branch outside headers that the default excludes.
 
     undecided: macros that are undefined otherwise; defaults: those that the text then gives a value. A macro whose
     value the code uses (`constexpr int BM = BLOCK_M;`) is left undefined, since it may have any value.
@@ -102,10 +112,15 @@ def list_definitions(
     switches = [name for name in tests if words[name] == len(re.findall(rf"\b{name}\b", tests[name]))]
     values = {name: _list_values(tests[name], ("1", "0") if name in defaults else ("1",)) for name in switches}
     undefined = dict.fromkeys(undecided, NOT_DEFINED)
-    left = find_uncompiled_parts(text, {**macros, **undefined})
+    left: Sequence[Span] = [
+        span
+        for span in find_uncompiled_parts(text, {**macros, **undefined})
+        if not any(first <= span[0] < past for first, past in headers)
+    ]
     chosen: list[dict[str, str]] = []
-    for defined in islice(_list_candidates(values), _MOST_TRIED):
-        if not any(text[slice(*span)].strip() for span in left) or len(chosen) == MOST_DEFINITIONS:
+    for defined in islice(_list_candidates(values), min(_MOST_TRIED, 1 + _MOST_READ // len(text))):
+        done = not any(text[slice(*span)].strip() for span in left) or len(chosen) == MOST_DEFINITIONS
+        if done or is_late():
             break
         rest = intersect_spans(left, find_uncompiled_parts(text, {**macros, **undefined, **defined}))
         if rest != left:
