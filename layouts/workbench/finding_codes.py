@@ -23,6 +23,7 @@ from lanescope.workbench import (
     tiled_mma_checks,
     transfers,
     unread_slices,
+    warp_coverage,
     warpgroup_rows,
 )
 
@@ -77,6 +78,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **copy_bounds.TITLES,
     **copy_coordinates.TITLES,
     **stage_distances.TITLES,
+    **warp_coverage.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,

@@ -38,6 +38,7 @@ from lanescope.workbench.thread_fragments import (
 )
 from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 from lanescope.workbench.thread_steps import Product, is_turned
+from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
 _USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
@@ -62,12 +63,14 @@ class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
     proved: (instruction, operand) pairs of which every descriptor that was read is right.
+    suspects: mistakes if a part of the tile is never read.
     """
 
     findings: list[FragmentFinding] = field(default_factory=list)
     verified: int = 0
     kernels: list[CheckedKernel] = field(default_factory=list)
     proved: frozenset[tuple[str, str]] = frozenset()
+    suspects: list[RepeatedWarps] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -83,6 +86,7 @@ class _Verdicts:
     )
     uses: dict[object, bool] = field(default_factory=dict)
     judged: set[object] = field(default_factory=set)
+    pairs: list[tuple[ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
 
 
 def check_thread_tiles(
@@ -111,7 +115,8 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
     common = [f for f in reports[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
-    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved)
+    suspects = reports[0].suspects if len(reports) == 1 else []
+    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved, suspects)
 
 
 def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
@@ -141,6 +146,10 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
+        if run.complete and not verdicts.bad and not run.runner.shared.broken:
+            repeated = list(find_repeated_warps(run.function.name, run.runner, verdicts.pairs))
+            report.findings += [one.finding for one in repeated if not one.array]
+            report.suspects += [one for one in repeated if one.array]
         report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
@@ -149,7 +158,9 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     uses = [use for run in runs for use in run.runner.descriptors]
     unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
     proved = frozenset((use.opcode, use.name) for use in uses) - unproved
-    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved)
+    return FragmentReport(
+        sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved, report.suspects
+    )
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
@@ -202,6 +213,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
+    verdicts.pairs = [(a, b) for _, a, b in waiting]
     return verdicts
 
 
