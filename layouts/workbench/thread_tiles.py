@@ -18,6 +18,7 @@ from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.address_values import find_lane_term
 from lanescope.workbench.fragment_causes import (
     JudgedProduct,
     find_cause,
@@ -26,6 +27,7 @@ from lanescope.workbench.fragment_causes import (
     find_wrong_k_step,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
+from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -86,7 +88,7 @@ class _Verdicts:
     )
     uses: dict[object, bool] = field(default_factory=dict)
     judged: set[object] = field(default_factory=set)
-    pairs: list[tuple[ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
+    pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
 
 
 def check_thread_tiles(
@@ -146,9 +148,11 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
+        report.findings += find_unset_registers(run.runner) if run.complete else ()
         if run.complete and not verdicts.bad and not run.runner.shared.broken:
-            repeated = list(find_repeated_warps(run.function.name, run.runner, verdicts.pairs))
+            repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
             report.findings += [one.finding for one in repeated if not one.array]
+            report.findings += find_repeated_slices(verdicts.pairs)
             report.suspects += [one for one in repeated if one.array]
         report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
@@ -213,7 +217,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
-    verdicts.pairs = [(a, b) for _, a, b in waiting]
+    verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     return verdicts
 
 
@@ -287,7 +291,9 @@ def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
         elif code in ("trans_missing", "trans_extra"):
             yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
         else:
-            yield FragmentFinding(code, message, load.site, reads)
+            narrow = code in ("rows_repeated", "k_repeated")
+            place = find_lane_term(text, load.site, calls, code) if narrow else load.site
+            yield FragmentFinding(code, message, place, reads)
 
 
 def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.blamed_numbers import find_given_value, list_local_values
-from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.address_values import list_values
+from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin
 
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
-_OF_WARP = re.compile(r"(?i:warp|wid\b|wm\b|wn\b)|threadIdx\s*\.\s*y")
+_OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]\b|threadIdx\s*\.\s*y|\w+Warp\w*")
 _WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
-_MOST_DEEP = 6
 Span = tuple[int, int]
 Rows = tuple[object, ...]
 
@@ -43,13 +42,13 @@ def find_repeated_warps(
     products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
     for a, b in known:
         for left, right in zip(a.warps or (), b.warps or (), strict=True):
-            rows, columns = _split_origin(left), _split_origin(right)
+            rows, columns = split_origin(left), split_origin(right)
             if rows is None or columns is None or rows[1] != columns[1]:
                 return
             products[rows[1], left.array, right.array][rows[0], columns[0]] += 1
     if not products or not all(max(count.values()) > 1 for count in products.values()):
         return
-    for operand in known[0]:
+    for n, operand in enumerate(known[0]):
         array = operand.warps[0].array if operand.warps else ""
         certain = operand.name == "b" and all(map(_lacks_pairs, products.values()))
         what = "parts of the product" if certain else "rows of A" if operand.name == "a" else "columns of B"
@@ -57,7 +56,7 @@ def find_repeated_warps(
             f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
             " warps get the same place in the tile."
         )
-        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand))
+        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, known[0][1 - n]))
         yield RepeatedWarps(kernel, "" if certain else array, finding)
 
 
@@ -68,7 +67,7 @@ def list_unread_arrays(runner: KernelRunner) -> set[str]:
     return {runner.records[int(n)].array for n in left}
 
 
-def _split_origin(origin: FragmentOrigin) -> tuple[Rows, object] | None:
+def split_origin(origin: FragmentOrigin) -> tuple[Rows, int] | None:
     """Return (the rows of a fragment, the K that it begins with); None if they cannot be told apart."""
     if not origin.separable:
         return None
@@ -85,38 +84,20 @@ def _lacks_pairs(count: Counter[tuple[Rows, Rows]]) -> bool:
     return len(count) < len(rows) * len(columns)
 
 
-def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand) -> Span:
-    """Return the value that places a warp, through the variables of the address of an ldmatrix."""
+def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand, other: ArrivedOperand) -> Span:
+    """Return the value that places a warp, through the variables of the address of an ldmatrix, but not a value that
+    places it for the other operand, too.
+    """
+    own, others = (_list_warp_terms(runner, each) for each in (operand, other))
+    return next((span for span in own if span not in others), operand.loads[0].site)
+
+
+def _list_warp_terms(runner: KernelRunner, operand: ArrivedOperand) -> list[Span]:
     load = operand.loads[0]
+    values = list_values(runner.text, load.site, load.calls)
     blank = blank_text(runner.text)
-    functions = find_functions(blank)
-    calls = [(_read_name(blank, span), span) for span in load.calls]
-    return _follow(blank, functions, load.site, calls, _MOST_DEEP) or load.site
+    return [span for span in values if _divides_warp(blank[slice(*span)])]
 
 
-def _read_name(blank: str, span: Span) -> str:
-    match = re.match(r"[\w:]+", blank[slice(*span)])
-    return match[0].rpartition("::")[2] if match else ""
-
-
-def _follow(
-    blank: str, functions: tuple[FunctionText, ...], at: Span, calls: Sequence[tuple[str, Span]], depth: int
-) -> Span | None:
-    """Return the value that divides the number of a warp, behind the most variables."""
-    text = blank[slice(*at)]
-    for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text)) if depth else ():
-        further = _find_value(blank, functions, name, at, calls)
-        found = _follow(blank, functions, further, calls, depth - 1) if further and further != at else None
-        if found is not None:
-            return found
-    divides = re.search(r"[%/]|>>|&", text) and _OF_WARP.search(text) and not _WARP_NUMBER.search(text)
-    return at if divides else None
-
-
-def _find_value(
-    blank: str, functions: tuple[FunctionText, ...], name: str, at: Span, calls: Sequence[tuple[str, Span]]
-) -> Span | None:
-    """Return the last value before a place that a variable gets, or the argument for a parameter."""
-    function = find_function_at(functions, at[0])
-    values = list_local_values(blank, function, name, at) if function is not None else []
-    return values[-1] if values else find_given_value(blank, functions, name, at, list(calls))
+def _divides_warp(text: str) -> bool:
+    return bool(re.search(r"[%/]|>>|&", text) and _OF_WARP.search(text) and not _WARP_NUMBER.search(text))

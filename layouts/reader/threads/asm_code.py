@@ -12,7 +12,7 @@ from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, co
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
-from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.values import load_place, store_place
 
 if TYPE_CHECKING:
@@ -57,6 +57,15 @@ class AsmCode:
             return self.values[n]
         immediate = parse_immediate(token)
         return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
+
+    def is_unset(self, token: str) -> bool:
+        """Return whether an operand is a variable that nothing has written."""
+        n = self.find_number(token)
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return False
+        offset = place.offset.known
+        return offset is not None and place.array.is_unset(offset, place.type.size)
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""

@@ -263,7 +263,8 @@ def _make_use(code: AsmCode, token: str) -> Any:
     value = code.get_value(token)
     if isinstance(value, LoadedRegister):
         return RegisterUse(value, value.load, value.number)
-    return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
+    known = isinstance(value, DataBytes) and value.size == 4
+    return RegisterUse(value if known else None, unset=value is None and code.is_unset(token))
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:

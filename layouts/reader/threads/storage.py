@@ -82,6 +82,7 @@ class LocalMemory:
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     initializer: Any = None  # the expression that it got last, and the scope of that
+    forgotten: bool = False  # whether anything may have been written
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
@@ -129,8 +130,15 @@ class LocalMemory:
                     self.cells[offset + size] = (value.cut_bytes(width - rest, rest), rest)
         return [s for s in hit if s >= offset]
 
+    def is_unset(self, offset: int, size: int) -> bool:
+        """Return whether nothing has written any byte of a value."""
+        if self.forgotten:
+            return False
+        return not any(start < offset + size and offset < start + width for start, (_, width) in self.cells.items())
+
     def forget_values(self) -> None:
         """Make all values unknown."""
+        self.forgotten = True
         self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
 
 
