@@ -22,6 +22,7 @@ from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.shared_order import SharedOrder
 from lanescope.reader.threads.storage import (
+    OPEN,
     SHARED_BYTES,
     DataBytes,
     LoadRecord,
@@ -264,10 +265,14 @@ class KernelRunner:
         """
         if _is_padding(self.text[slice(*statement.span)]):
             return
-        record, thread, products = self.shared.record.copy(), self.shared.thread.copy(), len(self.products)
+        outer, products = self.shared.changed, len(self.products)
+        self.shared.changed = []
         self.run(statement, scope, mask)
-        changed = (self.shared.record != record) | (self.shared.thread != thread)
-        self.shared.record[changed] = 1
+        inner, self.shared.changed = self.shared.changed, outer
+        for places in inner:
+            self.shared.record[places] = OPEN
+        if outer is not None:
+            outer += inner
         del self.products[products:]
 
     def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:

@@ -165,6 +165,7 @@ class SharedMemory:
     was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
     broken: str = ""
+    changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
 
     def allocate_array(self, size: int, align: int = 1024) -> int:
         """Return the address of a new array."""
@@ -179,6 +180,9 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
+        if self.changed is not None:
+            other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
+            self.changed.append(places[other])
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
