@@ -34,6 +34,8 @@ def find_lane_term(text: str, at: Span, calls: Sequence[Span], code: str) -> Spa
     of an address does; else the address.
     """
     blank = blank_text(text)
+    if re.search(r"[%&]|/|>>", blank[slice(*at)]):
+        return at
     form, other = (_OF_ROWS, _OF_HALVES) if code == "rows_repeated" else (_OF_HALVES, _OF_ROWS)
     values = [span for span in list_values(text, at, calls) if _LANE.search(blank[slice(*span)])]
     fits = [span for span in values if form.search(blank[slice(*span)])]

@@ -120,7 +120,7 @@ def _read_tensor_matrices(code: AsmCode, opcode: str, operands: list[str]) -> No
 def _format_known(code: AsmCode, n: int) -> str:
     value = code.values[n] if n < len(code.values) else None
     known = value.known if isinstance(value, ThreadNumber) else None
-    return f"%{n}" if known is None else str(known)
+    return (code.find_string(n) or f"%{n}") if known is None else str(known)
 
 
 def _run_arithmetic(code: AsmCode, opcode: str, operands: list[str]) -> None:

@@ -103,7 +103,8 @@ class KernelRunner:
             self.stores.append(site)
         self._find_clash(places, data, site)
         if self.order is not None:
-            self._find_second_store(places, data, step or site)
+            near = self._find_order_site(site)
+            self._find_second_store(places, data, step if step is not None and near == site else near)
             self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
