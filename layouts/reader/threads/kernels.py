@@ -30,7 +30,7 @@ from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 
 MOST_KERNELS = 24
-MOST_ORDERED = 2  # launches of one kernel whose order is followed
+MOST_ORDERED = 4  # launches of one kernel whose order is followed
 THREADS_OPEN = "the number of threads is open"
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 
