@@ -110,3 +110,43 @@ def test_an_order_that_is_not_followed_is_said() -> None:
     assert [kernel.gap for kernel in check_text(text).kernels] == [
         "with stores and barriers whose order is not followed"
     ]
+
+
+# warps ----------------------------------------------------------------------------------------------------------------
+
+TWO_BY_TWO = (
+    PADDED.replace("warp * 16 + lane % 16", "warp_m + lane % 16")
+    .replace("n < 8; n++", "n < 2; n++")
+    .replace("(n * 8 + lane % 8)", "(warp_n + n * 8 + lane % 8)")
+    .replace("float acc", "int warp_m = warp / 2 * 16, warp_n = warp % 2 * 16;\n  float acc")
+    .replace("BM = 64, BN = 64", "BM = 32, BN = 32")
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("m = warp / 2 * 16", "m = warp % 2 * 16"),
+        ("n = warp % 2 * 16", "n = warp / 2 * 16"),
+        ("n = warp % 2 * 16", "n = warp % 2 * 8"),
+    ],
+)
+def test_warps_that_multiply_the_same_fragments(old: str, new: str) -> None:
+    assert check_text(TWO_BY_TWO).findings == ()
+    text = TWO_BY_TWO.replace(old, new)
+    (finding,) = check_text(text).findings
+    assert (
+        finding.code == "warps_overlap" and "int warp_m" in text[: finding.span[0]].rpartition("\n")[2] + "int warp_m"
+    )
+    assert text.count("\n", 0, finding.span[0]) == text.count("\n", 0, text.index("int warp_m"))
+
+
+def test_a_part_of_the_tile_that_no_warp_reads() -> None:
+    """Warps 2 and 3 multiply the rows of 0 and 1 again; rows 32 to 63 are loaded for nothing."""
+    text = PADDED.replace("warp * 16 + lane % 16", "warp % 2 * 16 + lane % 16")
+    assert [finding.code for finding in check_text(text).findings] == ["warps_overlap"]
+
+
+def test_two_copies_into_the_same_bytes() -> None:
+    text = STAGED.replace("smem_addr(&Bs[stage]", "smem_addr(&As[stage]")
+    assert [code for code, _ in list_found(text)] == ["stores_overlap"]

@@ -381,3 +381,42 @@ def test_a_comma_left_out_between_the_operands_of_asm_is_read_as_nvcc_does() -> 
 def test_an_instance_that_is_only_named_needs_no_block() -> None:
     named = SWIZZLED.replace("  dim3 grid", "  cudaFuncSetAttribute(gemm<64, 64, 64, 2>, kSize, 65536);\n  dim3 grid")
     assert [kernel.gap for kernel in check_thread_tiles(named, {}).kernels] == [""]
+
+
+def test_registers_that_nothing_sets_are_named_at_the_load_that_fills_too_few() -> None:
+    helper = """
+__device__ void ldm_few(uint32_t (&r)[4], uint32_t addr) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "r"(addr));
+}
+"""
+    text = HELPERS + helper + PADDED.removeprefix(HELPERS).replace("ldm_x4(a,", "ldm_few(a,")
+    findings = check_thread_tiles(text, {}).findings
+    assert [(f.code, text[slice(*f.span)][:9]) for f in findings] == [("register_unset", "ldm_few(a")]
+
+
+def test_a_slice_that_one_operand_takes_twice() -> None:
+    """A loop over K that is unrolled by hand: B at K = 0, 16, 16, 48."""
+    loop = "for (int kk = 0; kk < BK; kk += 16) {"
+    text = PADDED.replace("BK = 32", "BK = 64").replace(loop, "auto step = [&](int kk, int kb) {")
+    text = text.replace("kk + lane / 8", "kb + lane / 8").replace("    }\n    __syncthreads();\n  }", "    };\n@  }")
+    steps = "    step(0, 0);\n    step(16, 16);\n    step(32, 32);\n    step(48, 48);\n    __syncthreads();\n"
+    assert check_thread_tiles(text.replace("@", steps), {}).findings == []
+    wrong = text.replace("@", steps.replace("step(32, 32)", "step(32, 16)"))
+    (finding,) = check_thread_tiles(wrong, {}).findings
+    assert finding.code == "k_slice_repeated" and wrong[slice(*finding.span)] == "step(32, 16)"
+
+
+def test_template_arguments_and_threads_of_launches_in_macros() -> None:
+    """The host's evaluation reaches the launch: through a macro, a template and a variable."""
+    launcher = """
+#define LAUNCH(st) { dim3 block(WARPS * 32); gemm<TILE, TILE, 64, st><<<dim3(1), block, 65536>>>(A, B, C, M, N, K); }
+template <int WARPS> void start(const half* A, const half* B, float* C, int M, int N, int K) {
+  constexpr int TILE = WARPS * 16;
+  LAUNCH(2);
+}
+void launch(const half* A, const half* B, float* C, int M, int N, int K) { start<4>(A, B, C, M, N, K); }
+"""
+    text = SWIZZLED.partition("void launch")[0] + launcher
+    report = check_text(text)
+    assert [kernel.gap for kernel in report.kernels] == [""] and report.steps == 2
+    assert {f.code for f in report.findings} == {"shared_memory_over"}  # nothing raises the limit

@@ -261,7 +261,10 @@ def _check_threads(
         return fragments, found, late
     ordered = check_thread_order(text, list_given_macros(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    return replace(fragments, kernels=kernels), list(map(_make_pitfall_finding, ordered.mistakes)), late
+    wrong = list(map(_make_pitfall_finding, ordered.mistakes))
+    repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
+    wrong += [CheckFinding(one.code, one.message, one.span) for one in repeated]
+    return replace(fragments, kernels=kernels), wrong, late
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

@@ -13,6 +13,7 @@ from lanescope.workbench import (
     cute_reads,
     filled_tiles,
     idesc_checks,
+    operand_slices,
     order,
     scale_ids,
     shared_budget,
@@ -26,6 +27,7 @@ from lanescope.workbench import (
     transfers,
     unfilled_findings,
     unread_slices,
+    warp_coverage,
     warpgroup_rows,
 )
 
@@ -41,6 +43,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
     **scale_ids.TITLES,
+    **operand_slices.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
     **cute_names.TITLES,
@@ -83,6 +86,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **copy_bounds.TITLES,
     **copy_coordinates.TITLES,
     **stage_distances.TITLES,
+    **warp_coverage.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
     **tensor_memory_order.TITLES,

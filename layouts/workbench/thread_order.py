@@ -21,6 +21,7 @@ from lanescope.reader.threads.storage import BASE
 from lanescope.workbench.blamed_numbers import list_local_values
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
 from lanescope.workbench.thread_gaps import list_kernels_by_text
+from lanescope.workbench.warp_coverage import list_unread_arrays
 
 TITLES = {
     "copy_commit_missing": "No cp.async.commit_group after the copies of a tile",
@@ -44,10 +45,13 @@ _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
 
 @dataclass(frozen=True, slots=True)
 class OrderReport:
-    """The mistakes of a text's kernels, and the names of those that use shared memory in an unknown order."""
+    """The mistakes of a text's kernels, and the names of those that use shared memory in an unknown order.
+
+    unread: (kernel, array) of which a kernel stores elements that it never reads."""
 
     mistakes: tuple[Pitfall, ...] = ()
     left: frozenset[str] = frozenset()
+    unread: frozenset[tuple[str, str]] = frozenset()
 
 
 def check_thread_order(
@@ -64,9 +68,22 @@ def check_thread_order(
         return OrderReport(left=frozenset(kernel.name for kernel in list_kernels_by_text(text)))
     found = [dict(_list_mistakes(runs)) for runs in branches]
     common = [mistake for key, mistake in found[0].items() if all(key in other for other in found)] if found else []
-    return OrderReport(
-        tuple(common), frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
-    )
+    left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
+    unread = [frozenset(_list_unread(runs)) for runs in branches]
+    return OrderReport(tuple(common), left, frozenset.intersection(*unread) if unread else frozenset())
+
+
+def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
+    for run in runs:
+        order = run.runner.order
+        if (
+            run.complete
+            and order is not None
+            and order.mistake is None
+            and not order.lost
+            and not run.runner.shared.broken
+        ):
+            yield from ((run.function.name, array) for array in list_unread_arrays(run.runner))
 
 
 def _is_left(run: KernelRun) -> bool:

@@ -18,6 +18,7 @@ from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.address_values import find_lane_term
 from lanescope.workbench.fragment_causes import (
     JudgedProduct,
     find_cause,
@@ -26,6 +27,7 @@ from lanescope.workbench.fragment_causes import (
     find_wrong_k_step,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
+from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -38,6 +40,7 @@ from lanescope.workbench.thread_fragments import (
 )
 from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 from lanescope.workbench.thread_steps import Product, is_turned
+from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
 _USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
@@ -62,12 +65,14 @@ class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
     proved: (instruction, operand) pairs of which every descriptor that was read is right.
+    suspects: mistakes if a part of the tile is never read.
     """
 
     findings: list[FragmentFinding] = field(default_factory=list)
     verified: int = 0
     kernels: list[CheckedKernel] = field(default_factory=list)
     proved: frozenset[tuple[str, str]] = frozenset()
+    suspects: list[RepeatedWarps] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -83,6 +88,7 @@ class _Verdicts:
     )
     uses: dict[object, bool] = field(default_factory=dict)
     judged: set[object] = field(default_factory=set)
+    pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
 
 
 def check_thread_tiles(
@@ -111,7 +117,8 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     found = [{(f.code, f.span) for f in report.findings} for report in reports]
     common = [f for f in reports[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
-    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved)
+    suspects = reports[0].suspects if len(reports) == 1 else []
+    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved, suspects)
 
 
 def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
@@ -141,6 +148,12 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
+        report.findings += find_unset_registers(run.runner) if run.complete else ()
+        if run.complete and not verdicts.bad and not run.runner.shared.broken:
+            repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
+            report.findings += [one.finding for one in repeated if not one.array]
+            report.findings += find_repeated_slices(verdicts.pairs)
+            report.suspects += [one for one in repeated if one.array]
         report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
@@ -149,7 +162,9 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     uses = [use for run in runs for use in run.runner.descriptors]
     unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
     proved = frozenset((use.opcode, use.name) for use in uses) - unproved
-    return FragmentReport(sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved)
+    return FragmentReport(
+        sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved, report.suspects
+    )
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
@@ -202,6 +217,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
+    verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     return verdicts
 
 
@@ -275,7 +291,9 @@ def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
         elif code in ("trans_missing", "trans_extra"):
             yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
         else:
-            yield FragmentFinding(code, message, load.site, reads)
+            narrow = code in ("rows_repeated", "k_repeated")
+            place = find_lane_term(text, load.site, calls, code) if narrow else load.site
+            yield FragmentFinding(code, message, place, reads)
 
 
 def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:

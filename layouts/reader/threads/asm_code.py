@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_number
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
-from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.storage import LocalMemory, Pointer
+from lanescope.reader.threads.types import SizedType
 from lanescope.reader.threads.values import load_place, store_place
 
 if TYPE_CHECKING:
@@ -58,6 +60,30 @@ class AsmCode:
             return self.values[n]
         immediate = parse_immediate(token)
         return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
+
+    def find_string(self, number: int) -> str:
+        """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none
+        does (CUDA's Inline PTX Assembly, "Constraints").
+        """
+        if number >= len(self.assembly.operands) or self.assembly.operands[number][0] != "C":
+            return ""
+        node = self.assembly.operands[number][1]
+        owner, templates = node.path[-2] if isinstance(node, tree.Name) and len(node.path) > 1 else ("", None)
+        kind = evaluate_template(self.run, templates[0], self.scope) if templates and len(templates) == 1 else None
+        if not isinstance(kind, SizedType):
+            return ""
+        form = rf'\b{owner}\s*<\s*(?:\w+::)*{re.escape(kind.name)}\s*>\s*\{{[^{{}}]*?"([^"]*)"'
+        found = set(re.findall(form, self.run.text))
+        return found.pop() if len(found) == 1 else ""
+
+    def is_unset(self, token: str) -> bool:
+        """Return whether an operand is a variable that nothing has written."""
+        n = self.find_number(token)
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return False
+        offset = place.offset.known
+        return offset is not None and place.array.is_unset(offset, place.type.size)
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""

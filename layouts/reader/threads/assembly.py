@@ -132,7 +132,7 @@ def _read_tensor_matrices(code: AsmCode, opcode: str, operands: list[str]) -> No
 def _format_known(code: AsmCode, n: int) -> str:
     value = code.values[n] if n < len(code.values) else None
     known = value.known if isinstance(value, ThreadNumber) else None
-    return f"%{n}" if known is None else str(known)
+    return (code.find_string(n) or f"%{n}") if known is None else str(known)
 
 
 def _run_arithmetic(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -275,7 +275,8 @@ def _make_use(code: AsmCode, token: str) -> Any:
     value = code.get_value(token)
     if isinstance(value, LoadedRegister):
         return RegisterUse(value, value.load, value.number)
-    return RegisterUse(value if isinstance(value, DataBytes) and value.size == 4 else None)
+    known = isinstance(value, DataBytes) and value.size == 4
+    return RegisterUse(value if known else None, unset=value is None and code.is_unset(token))
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:

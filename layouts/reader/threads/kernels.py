@@ -30,6 +30,7 @@ from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 
 MOST_KERNELS = 24
+MOST_ORDERED = 4  # launches of one kernel whose order is followed
 THREADS_OPEN = "the number of threads is open"
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 
@@ -89,6 +90,7 @@ def _run_program(
                 launches = list(make_launches(recorded, function.name)) or list_launches(text, body, function.name)
                 launches = launches or [KernelLaunch((), "", None)]
                 launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
+                launches = launches[:MOST_ORDERED] if ordered else launches
                 seen: set[Any] = set()
                 for launch in launches:
                     result = _run_launch(text, scope, function, launch, seen, block, ordered=ordered)

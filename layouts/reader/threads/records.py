@@ -32,11 +32,15 @@ class MatrixLoad:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegisterUse:
-    """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it."""
+    """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it.
+
+    unset: whether nothing has written it.
+    """
 
     data: DataBytes | None
     load: MatrixLoad | None = None
     number: int = 0
+    unset: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
 from lanescope.reader.threads.shared_order import SharedOrder
 from lanescope.reader.threads.storage import (
+    OPEN,
     SHARED_BYTES,
     DataBytes,
     LoadRecord,
@@ -103,7 +104,8 @@ class KernelRunner:
             self.stores.append(site)
         self._find_clash(places, data, site)
         if self.order is not None:
-            self._find_second_store(places, data, step or site)
+            near = self._find_order_site(site)
+            self._find_second_store(places, data, step if step is not None and near == site else near)
             self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
@@ -269,12 +271,16 @@ class KernelRunner:
 
     def run_otherwise(self, execute: Callable[[], object]) -> None:
         """Execute what may be executed instead of something else: the bytes that it stores become unknown."""
-        record, thread, products = self.shared.record.copy(), self.shared.thread.copy(), len(self.products)
+        outer, products = self.shared.changed, len(self.products)
+        self.shared.changed = []
         self.assumed += 1
         execute()
         self.assumed -= 1
-        changed = (self.shared.record != record) | (self.shared.thread != thread)
-        self.shared.record[changed] = 1
+        inner, self.shared.changed = self.shared.changed, outer
+        for places in inner:
+            self.shared.record[places] = OPEN
+        if outer is not None:
+            outer += inner
         del self.products[products:]
 
     def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:

@@ -143,7 +143,8 @@ class SharedOrder:
 
     def find_unread(self, places: Ints) -> Mask:
         """Return which bytes were stored after the last barrier and are not read since."""
-        return self.unread[places] & (self.stored[places] == self.barriers) & (self.writer[places] != _NOBODY)
+        found: Mask = self.unread[places] & (self.stored[places] == self.barriers) & (self.writer[places] != _NOBODY)
+        return found
 
     def report_second_store(self, site: Span) -> None:
         """End the run at a store over other elements that nothing has read."""

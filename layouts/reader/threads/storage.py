@@ -82,6 +82,7 @@ class LocalMemory:
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     initializer: Any = None  # the expression that it got last, and the scope of that
+    forgotten: bool = False  # whether anything may have been written
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
@@ -129,8 +130,15 @@ class LocalMemory:
                     self.cells[offset + size] = (value.cut_bytes(width - rest, rest), rest)
         return [s for s in hit if s >= offset]
 
+    def is_unset(self, offset: int, size: int) -> bool:
+        """Return whether nothing has written any byte of a value."""
+        if self.forgotten:
+            return False
+        return not any(start < offset + size and offset < start + width for start, (_, width) in self.cells.items())
+
     def forget_values(self) -> None:
         """Make all values unknown."""
+        self.forgotten = True
         self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
 
 
@@ -157,6 +165,7 @@ class SharedMemory:
     was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
     broken: str = ""
+    changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
 
     def allocate_array(self, size: int, align: int = 1024) -> int:
         """Return the address of a new array."""
@@ -171,6 +180,9 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
+        if self.changed is not None:
+            other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
+            self.changed.append(places[other])
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
