@@ -8,6 +8,7 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread
 from tests.cases import for_each
+from tests.sample import take_sample
 from tests.transfer_kernels import HELPERS
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
@@ -133,7 +134,7 @@ WRONG = [
 ]
 
 
-@for_each(("text", "old", "new", "line"), WRONG)
+@for_each(("text", "old", "new", "line"), take_sample(WRONG, 7))
 def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
     text = change(text, old, new)
     found = check(text)

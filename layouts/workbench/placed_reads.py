@@ -47,6 +47,10 @@ class PlacedRead:
         return self.operand, argument.span, argument.around
 
     @property
+    def instruction(self) -> str:
+        return self.use.mention.instruction.ptx if self.use.mention is not None else ""
+
+    @property
     def group_step(self) -> int:
         """Bytes from the start of the first warpgroup to that of the next."""
         first, second = (evaluate_terms(self.address, group, self.block) for group in (0, 1))

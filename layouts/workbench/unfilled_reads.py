@@ -85,12 +85,13 @@ def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
     for operand in bench.operands:
         tensor_map = find_operand_map(bench, operand, text.maps)
         maps.update({(operand.name, step.span, step.around): tensor_map for step in operand.steps})
+    wrong = {(operand.name, operand.instruction) for operand in bench.operands if operand.wrong}  # reported already
     found: dict[ReadPlace, UnfilledRead] = {}
     for run in text.runs:
-        for unfilled in _RunJudge(text, run, maps).find_unfilled():
-            key = unfilled.place
-            if key not in found or unfilled.certain > found[key].certain:
-                found[key] = unfilled
+        for read, unfilled in _RunJudge(text, run, maps).find_unfilled():
+            before = found.get(read.place)
+            if (read.operand, read.instruction) not in wrong and (before is None or unfilled.certain > before.certain):
+                found[read.place] = unfilled
     return sorted(found.values(), key=lambda unfilled: not unfilled.certain)
 
 
@@ -107,7 +108,7 @@ class _RunJudge:
     def copied(self) -> CopiedBytes:
         return collect_copied_bytes(self.text, self.run)
 
-    def find_unfilled(self) -> Iterator[UnfilledRead]:
+    def find_unfilled(self) -> Iterator[tuple[PlacedRead, UnfilledRead]]:
         products = [event for event in self.run.events if event.kind in PRODUCTS]
         if not products or not self.copied.fills:
             return
@@ -115,7 +116,7 @@ class _RunJudge:
         for read in list_placed_reads(self.text, products[:MOST_READS], self.block):
             key = read.event.arms, read.operand, read.address, read.use.arguments[read.operand].span
             if key not in seen and (unfilled := self._judge(read)) is not None:
-                yield unfilled
+                yield read, unfilled
             seen.add(key)
 
     # one read ---------------------------------------------------------------------------------------------------------
