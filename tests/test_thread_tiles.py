@@ -10,9 +10,11 @@ from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.check import check_text
+from lanescope.workbench.thread_gaps import UNREAD_PARTS
 from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.sample import take_sample
+from tests.transfer_kernels import plant
 
 HELPERS = r"""#include <cuda_fp16.h>
 #include <cstdint>
@@ -367,3 +369,15 @@ def test_a_comma_left_out_between_the_operands_of_asm_is_read_as_nvcc_does() -> 
 def test_an_instance_that_is_only_named_needs_no_block() -> None:
     named = SWIZZLED.replace("  dim3 grid", "  cudaFuncSetAttribute(gemm<64, 64, 64, 2>, kSize, 65536);\n  dim3 grid")
     assert [kernel.gap for kernel in check_thread_tiles(named, {}).kernels] == [""]
+
+
+@for_each(
+    ("text", "launched"),
+    [(PADDED, "__launch_bounds__(128)"), (SWIZZLED, "<<<grid, 128, ")],
+)
+def test_a_kernel_with_too_few_warps_is_not_verified(text: str, launched: str) -> None:
+    """Two warps fill the tile of four, and multiply half of its rows."""
+    few = plant((launched, launched.replace("128", "64")), text=text).replace("i += 128", "i += 64")
+    gaps = {kernel.gap for source in (text, few) for kernel in check_thread_tiles(source, {}).kernels}
+    assert gaps == {"", UNREAD_PARTS}
+    assert not check_thread_tiles(few, {}).findings

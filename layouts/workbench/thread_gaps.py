@@ -59,7 +59,7 @@ _SENTENCES = {
     NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
     OTHER_FORM: "its form of mma is not followed: sparse, scaled, elements of less than a byte, or not one of PTX",
-    UNREAD_PARTS: "threads store parts of a tile that no thread reads, between others that are read",
+    UNREAD_PARTS: "threads store parts of a tile that no thread reads",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
@@ -97,9 +97,10 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:
-    """Return whether bytes of a tile that ldmatrix loads are stored and never read, between others that are read.
+    """Return whether bytes of a tile that ldmatrix loads are stored and never read: before others that are read, or
+    although they are stored again.
 
-    The stages after the last one that is read are left out: the loop over K may end before them.
+    Other bytes may be of a stage that the loop over K fills and does not reach.
     """
     shared, registers = runner.shared, (register for use in runner.products for register in (*use.a, *use.b))
     loads = (register.load for register in registers)
@@ -109,8 +110,10 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
         stored = np.flatnonzero(shared.writer == writer)
         origins = arrays[shared.record[stored]]
         for array in set(origins):  # a helper may store several tiles
-            was_read = shared.was_read[stored[origins == array]]
-            if was_read.any() and not was_read[: int(np.flatnonzero(was_read)[-1])].all():
+            places = stored[origins == array]
+            was_read = shared.was_read[places]
+            last = int(np.flatnonzero(was_read)[-1]) if was_read.any() else -1
+            if last >= 0 and ((~was_read)[:last].any() or (shared.stored_again[places] & ~was_read).any()):
                 return True
     return False
 
