@@ -172,7 +172,8 @@ class _RunJudge:
         right = len(measured) - len(bad)
         if not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1):
             return None  # the others need not run it
-        group, reason = next(iter(bad.items()))
+        group = next((group for group in bad if group > first), next(iter(bad)))
+        reason = bad[group]
         return self._make_unfilled(read, False, group, own, measured[group], reason)
 
     def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
