@@ -43,7 +43,7 @@ def _explain(read: UnfilledRead) -> str:
     if read.reason != UNFILLED:
         how = {
             UNAWAITED: "whose copy it has not waited for",
-            FOREIGN: "that are filled from another tensor map than the first warpgroup's",
+            FOREIGN: "that are filled from another tensor map",
         }
         return f"{who[0].upper()}{who[1:]} reads {name} from bytes of {read.buffer} {how[read.reason]}."
     lost = 16 * (read.filled.total - read.filled.filled)

@@ -138,7 +138,22 @@ class _RunJudge:
             if of_group is None:
                 return None
             measured[group] = of_group
-        return self._compare_groups(read, fills, states, measured)
+        unfilled = self._compare_groups(read, fills, states, measured)
+        return self._compare_maps(read, fills, measured) if unfilled is None else unfilled
+
+    def _compare_maps(
+        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
+    ) -> UnfilledRead | None:
+        """Return the read as unfilled if its bytes are only filled from another map than it was verified against."""
+        own = [fill for fill in fills if not _is_of_other_map(fill, self.maps.get(read.place))]
+        for group, stages in measured.items():
+            whole = [stage for stage, filled in stages.items() if filled.whole]
+            if whole and len(own) < len(fills):
+                again = self._measure(read, own, group) or {}
+                if not any(again[stage].whole for stage in whole if stage in again):
+                    return self._make_unfilled(read, False, group, own, again, FOREIGN)
+                break
+        return None
 
     def _compare_groups(
         self,
@@ -294,6 +309,14 @@ def _list_stored_names(event: KernelEvent) -> set[str]:
         return {name for name, _ in run.to.terms}
     values = (value for _, value, _ in run.inputs if value is not None) if isinstance(run, AsmRun) else ()
     return {name for value in values for piece in value.pieces for name, _ in piece.source.terms}
+
+
+def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:
+    """Return whether a copy certainly does not take a tensor map, by their names."""
+    if tensor_map is None or fill.map is None or fill.map is tensor_map:
+        return False
+    own, other = ({name.lstrip("&") for name in one.names} for one in (tensor_map, fill.map))
+    return bool(own) and not own & fill.copy.maps and bool((other - own) & fill.copy.maps)
 
 
 def _are_separate(buffer: str, other: str, blank: str) -> bool:
