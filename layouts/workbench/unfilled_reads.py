@@ -26,6 +26,7 @@ from lanescope.workbench.copied_bytes import (
 )
 from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
+from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
@@ -315,6 +316,9 @@ def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:
     """Return whether a copy certainly does not take a tensor map, by their names."""
     if tensor_map is None or fill.map is None or fill.map is tensor_map:
         return False
+    letters = find_operand_letter(*tensor_map.names), find_operand_letter(*fill.copy.maps)
+    if None not in letters:
+        return letters[0] != letters[1]
     own, other = ({name.lstrip("&") for name in one.names} for one in (tensor_map, fill.map))
     return bool(own) and not own & fill.copy.maps and bool((other - own) & fill.copy.maps)
 
