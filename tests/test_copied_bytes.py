@@ -8,7 +8,8 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread
 from tests.cases import for_each
-from tests.transfer_kernels import HELPERS
+from tests.sample import take_sample
+from tests.transfer_kernels import HELPERS, TMA, plant
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
 HEAD = """struct Storage {
@@ -133,7 +134,7 @@ WRONG = [
 ]
 
 
-@for_each(("text", "old", "new", "line"), WRONG)
+@for_each(("text", "old", "new", "line"), take_sample(WRONG, 7))
 def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
     text = change(text, old, new)
     found = check(text)
@@ -158,6 +159,13 @@ def test_a_mistake_that_other_code_may_repair_leaves_the_operand_open(old: str, 
     found = check(text)
     assert not found.findings and found.steps == 12
     assert [reads.count for reads in found.unverified] == [12]
+
+
+def test_bytes_that_come_from_the_other_map_are_not_verified() -> None:
+    """In one buffer the stages of A, as far as the text says how many there are, reach the tiles of B."""
+    text = plant(("tma_load(sB + slot * BN * BK, &tb, &full[slot], t * BK, col);", ";"))
+    verified = check(TMA).steps
+    assert (check(text).steps, [reads.count for reads in check(text).unverified]) == (verified / 2, [verified / 2])
 
 
 def test_a_copy_of_code_that_is_not_known_may_fill_the_tile() -> None:

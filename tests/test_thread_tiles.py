@@ -10,9 +10,11 @@ from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.check import check_text
+from lanescope.workbench.thread_gaps import UNREAD_PARTS
 from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.sample import take_sample
+from tests.transfer_kernels import plant
 
 HELPERS = r"""#include <cuda_fp16.h>
 #include <cstdint>
@@ -420,3 +422,15 @@ void launch(const half* A, const half* B, float* C, int M, int N, int K) { start
     report = check_text(text)
     assert [kernel.gap for kernel in report.kernels] == [""] and report.steps == 2
     assert {f.code for f in report.findings} == {"shared_memory_over"}  # nothing raises the limit
+
+
+@for_each(
+    ("text", "launched"),
+    [(PADDED, "__launch_bounds__(128)"), (SWIZZLED, "<<<grid, 128, ")],
+)
+def test_a_kernel_with_too_few_warps_is_not_verified(text: str, launched: str) -> None:
+    """Two warps fill the tile of four, and multiply half of its rows."""
+    few = plant((launched, launched.replace("128", "64")), text=text).replace("i += 128", "i += 64")
+    gaps = {kernel.gap for source in (text, few) for kernel in check_thread_tiles(source, {}).kernels}
+    assert gaps == {"", UNREAD_PARTS}
+    assert not check_thread_tiles(few, {}).findings

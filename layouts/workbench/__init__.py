@@ -27,6 +27,10 @@ The stages of the analysis, module by module:
 `check.py` checks a complete source file. It runs `build_bench` again with other choices for each assumption
 (`guesses.py`), and reports only mismatches that every choice has.
 
+It also follows every read to the bytes that the kernel's TMA copies fill (`unfilled_reads.py`): `copied_bytes.py` has
+these bytes, `placed_reads.py` the bytes that a warpgroup reads in a stage, `running_groups.py` the warpgroups that run
+an instruction.
+
 To see why a descriptor is wrong, look at `build_bench(text).operands`: `steps` have the address that is read and the
 expected one; `causes` the reason (layouts/descriptor/verify.py; `verification.py` puts C pitfalls first); `stored_why`
 and `why` the reasons for the storage and the operand (5 and 3); `assumed` the assumptions (2 and 6).

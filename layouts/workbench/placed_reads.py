@@ -47,6 +47,10 @@ class PlacedRead:
         return self.operand, argument.span, argument.around
 
     @property
+    def instruction(self) -> str:
+        return self.use.mention.instruction.ptx if self.use.mention is not None else ""
+
+    @property
     def group_step(self) -> int:
         """Bytes from the start of the first warpgroup to that of the next."""
         first, second = (evaluate_terms(self.address, group, self.block) for group in (0, 1))
@@ -96,13 +100,13 @@ def list_placed_reads(
 ) -> Iterator[PlacedRead]:
     """Yield the reads of products whose start is in one buffer. block: the threads that run them."""
     sources = ArgumentSources(text.code)
-    for event in products:
-        run = event.run
-        for use in (*find_asm_uses([run], ()), *find_tcgen05_uses([run])) if isinstance(run, AsmRun) else ():
-            placed = replace(use, arguments=sources.find_arguments(use.arguments))
-            for operand, argument in placed.arguments.items():
-                address = argument.address
-                buffer = find_buffer(address) if address is not None else ""
-                if address is not None and buffer and use.mention is not None:
-                    view = make_view(use.mention.instruction, operand, use.majors.get(operand, "K"))
-                    yield PlacedRead(event, placed, operand, address, view, buffer, block)
+    events = {event.order: event for event in products if isinstance(event.run, AsmRun)}
+    runs = [event.run for event in events.values() if isinstance(event.run, AsmRun)]
+    for use in sorted((*find_asm_uses(runs, ()), *find_tcgen05_uses(runs)), key=lambda use: use.order):
+        placed = replace(use, arguments=sources.find_arguments(use.arguments))
+        for operand, argument in placed.arguments.items():
+            address = argument.address
+            buffer = find_buffer(address) if address is not None else ""
+            if address is not None and buffer and use.mention is not None:
+                view = make_view(use.mention.instruction, operand, use.majors.get(operand, "K"))
+                yield PlacedRead(events[use.order], placed, operand, address, view, buffer, block)

@@ -6,7 +6,7 @@ The conditions of branches are evaluated for threads of every warpgroup. What de
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -23,6 +23,7 @@ from lanescope.workbench.shared_budget import compute_number
 GROUP_THREADS = 128
 MOST_GROUPS = 8  # of a block of 1,024 threads
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
+_CONFIGURED = re.compile(r"\bblockDim\s*=(?!=)\s*([^;]+);")  # of a cudaLaunchConfig_t
 _DIM3 = re.compile(r"\s*dim3\s*[({](.*)[)}]\s*", re.S)
 _THREAD = re.compile(r"\bthreadIdx\.([xyz])\b")
 _NAME = re.compile(r"(?<![\w.%])[%A-Za-z_][\w.']*")
@@ -69,22 +70,28 @@ class WarpgroupRuns:
         return tuple(fork for fork in self.text.code.forks if fork.left)
 
     def find_block(self, kernel: str) -> BlockShape | None:
-        """Return the threads of a block that a kernel is launched with, the fewest of several; None if that is open."""
-        blank, functions = self.text.blank, self.text.functions
-        kernels = [function for function in functions if function.kernel]
-        launched = [
-            self._read_shape(arguments[1])
-            for name, arguments in list_launches(blank)
-            if len(arguments) > 1 and (name == kernel or len(kernels) == 1)
+        """Return the threads of a block that a kernel is launched with, the fewest of several; else of its bounds; None
+        if both are open.
+        """
+        return self._find_launched(kernel) or self._find_bounds(kernel)
+
+    def _find_launched(self, kernel: str) -> BlockShape | None:
+        """Return the fewest threads of the launches of a kernel; None if they are open."""
+        blank = self.text.blank
+        alone = sum(function.kernel for function in self.text.functions) == 1
+        places = [
+            arguments[1] for name, arguments in list_launches(blank) if len(arguments) > 1 and (name == kernel or alone)
         ]
-        places = [place for f in kernels if f.name == kernel for place in self._list_bounds(f)]
-        counts = [compute_number(blank, functions, place) for place in places]
-        bounds = [BlockShape(count) if count else None for count in counts]
-        for shapes in (launched, bounds):
-            known = [shape for shape in shapes if shape is not None]
-            if known and len(known) == len(shapes):
-                return min(known, key=lambda shape: shape.threads)
-        return None
+        if alone and not places:
+            places = [match.span(1) for match in _CONFIGURED.finditer(blank)]
+        return _find_fewest([self._read_shape(place) for place in places])
+
+    def _find_bounds(self, kernel: str) -> BlockShape | None:
+        """Return the threads that the launch bounds of a kernel give."""
+        blank, functions = self.text.blank, self.text.functions
+        own = [function for function in functions if function.kernel and function.name == kernel]
+        counts = (compute_number(blank, functions, place) for f in own for place in self._list_bounds(f))
+        return _find_fewest([BlockShape(count) if count else None for count in counts])
 
     def _read_shape(self, place: Span) -> BlockShape | None:
         """Return the shape that an argument of a launch gives: a number, dim3(x, y) or a variable of that type."""
@@ -108,13 +115,14 @@ class WarpgroupRuns:
         yield from (match.span(1) for match in _BOUNDS.finditer(self.text.blank, before, function.body[0]))
 
     def list_states(self, kernel: str, event: KernelEvent) -> dict[int, bool | None]:
-        """Map each warpgroup to whether it runs an event, None if that is open. Without a number of warpgroups, all
-        that are possible are open.
+        """Map each warpgroup to whether it runs an event, None if that is open. Without a launch, those that may run it
+        are open.
         """
         block = self.find_block(kernel)
         count = MOST_GROUPS if block is None else min(block.threads // GROUP_THREADS, MOST_GROUPS)
         states = {group: self._decide(event, group, block or OPEN_BLOCK) for group in range(count)}
-        return {group: None if state and block is None else state for group, state in states.items()}
+        launched = self._find_launched(kernel) is not None  # launch bounds are an upper limit
+        return {group: state if launched or not state else None for group, state in states.items()}
 
     def _decide(self, event: KernelEvent, group: int, block: BlockShape) -> bool | None:
         forks = [(self.forks.get(number), arm) for number, arm in event.arms]
@@ -124,6 +132,12 @@ class WarpgroupRuns:
         same = frozenset(name for f in self.text.functions if f.name in kernels for name in f.parameters)
         answers = [_is_condition(condition, group, block, same, wanted) for condition, wanted in taken]
         return False if False in answers else None if None in answers else True
+
+
+def _find_fewest(shapes: Sequence[BlockShape | None]) -> BlockShape | None:
+    """Return the shape with the fewest threads; None if there is none, or if one is open."""
+    known = [shape for shape in shapes if shape is not None]
+    return min(known, key=lambda shape: shape.threads) if known and len(known) == len(shapes) else None
 
 
 def _is_after(event: KernelEvent, fork: Fork) -> bool:

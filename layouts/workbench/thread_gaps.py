@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 
 Span = tuple[int, int]
@@ -17,6 +20,7 @@ NO_KERNEL = "in functions that no kernel of the file calls"
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
+UNREAD_PARTS = "with parts of a tile that nothing reads"
 LOADS_ALONE = "without an mma that takes what it loads"
 ORDER_OPEN = "with stores and barriers whose order is not followed"
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
@@ -56,6 +60,7 @@ _SENTENCES = {
     NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
     OTHER_FORM: "its form of mma is not followed: sparse, scaled, elements of less than a byte, or not one of PTX",
+    UNREAD_PARTS: "threads store parts of a tile that no thread reads",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
@@ -76,7 +81,7 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
     """
     forms = tuple(left)
     if reached and not forms:
-        return "", ()
+        return UNREAD_PARTS if _leaves_parts_unread(run.runner) else "", ()
     if run.why == THREADS_OPEN:
         return NO_THREADS, (BLOCK_NAME,)
     if run.why:
@@ -91,6 +96,28 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
         return NOT_REACHED, ()
     broken = run.runner.shared.broken
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def _leaves_parts_unread(runner: KernelRunner) -> bool:
+    """Return whether bytes of a tile that ldmatrix loads are stored and never read: before others that are read, or
+    although they are stored again.
+
+    Other bytes may be of a stage that the loop over K fills and does not reach.
+    """
+    shared, registers = runner.shared, (register for use in runner.products for register in (*use.a, *use.b))
+    loads = (register.load for register in registers)
+    tiles = {writer for load in loads if load is not None for writer in load.writers if writer}
+    arrays = np.array([record.array for record in runner.records], dtype=object)
+    for writer in tiles:
+        stored = np.flatnonzero(shared.writer == writer)
+        origins = arrays[shared.record[stored]]
+        for array in set(origins):  # a helper may store several tiles
+            places = stored[origins == array]
+            was_read = shared.was_read[places]
+            last = int(np.flatnonzero(was_read)[-1]) if was_read.any() else -1
+            if last >= 0 and ((~was_read)[:last].any() or (shared.stored_again[places] & ~was_read).any()):
+                return True
+    return False
 
 
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:

@@ -257,12 +257,15 @@ def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[
     named = find_inner_dimension(tensor_map, request.operand) or (
         None if seen.form.allows_elements(seen.bits, "MN") else "K"
     )
-    if named is not None and key not in choices:
+    agrees = named == seen.major or _are_both_named(tensor_map, request.operand)
+    if named is not None and key not in choices and (agrees or not seen.form.allows_elements(seen.bits, "MN")):
         return named, []
-    chosen = choices.get(key, "").upper() or seen.major
+    chosen = choices.get(key, "").upper() or named or seen.major
     if chosen not in ("K", "MN"):
         raise LayoutError("bad_major", f"{key} is '{choices[key]}'.", "Allowed: K, MN.", key)
     why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
+    if named is not None:  # the n of an attention kernel is the length of its sequence
+        why = f"one of the map’s dimensions is named so, but {request.name} is read {seen.major}-major"
     why = "as given" if key in choices else why
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
 
@@ -326,6 +329,12 @@ def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     if _list_only_in(second, first, "k") or _list_only_in(first, second, mn):
         return "MN"
     return None
+
+
+def _are_both_named(tensor_map: TensorMap, operand: str) -> bool:
+    """Return whether the names of a tensor's dimensions have K and M, or K and N."""
+    names = {name.lower() for n in range(2) for name in split_name(tensor_map.symbols.get(f"dims[{n}]", ""))}
+    return {"k", {"a": "m", "b": "n"}[operand]} <= names
 
 
 def _list_only_in(names: Collection[str], others: Collection[str], name: str) -> bool:

@@ -37,15 +37,15 @@ def _leave_operand_open(operand: VerifiedOperand, reasons: Mapping[ReadPlace, st
 def _explain(read: UnfilledRead) -> str:
     """Explain which bytes no copy fills, as a sentence."""
     name, reader = read.operand.upper(), f"warpgroup {read.group}"
-    if not read.fills:
-        return f"No TMA copy of the kernel fills {read.buffer}, which is read as {name}."
     who = "the instruction" if read.group == EVERY_GROUP else reader
     if read.reason != UNFILLED:
         how = {
             UNAWAITED: "whose copy it has not waited for",
-            FOREIGN: "that are filled from another tensor map than the first warpgroup's",
+            FOREIGN: "that are filled from another tensor map",
         }
         return f"{who[0].upper()}{who[1:]} reads {name} from bytes of {read.buffer} {how[read.reason]}."
+    if not read.fills:
+        return f"No TMA copy of the kernel fills {read.buffer}, which is read as {name}."
     lost = 16 * (read.filled.total - read.filled.filled)
     return (
         f"No TMA copy fills {lost:,} of the {16 * read.filled.total:,} bytes of {read.buffer} that {who} reads as"

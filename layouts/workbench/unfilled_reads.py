@@ -26,6 +26,7 @@ from lanescope.workbench.copied_bytes import (
 )
 from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
+from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
@@ -85,12 +86,13 @@ def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
     for operand in bench.operands:
         tensor_map = find_operand_map(bench, operand, text.maps)
         maps.update({(operand.name, step.span, step.around): tensor_map for step in operand.steps})
+    wrong = {(operand.name, operand.instruction) for operand in bench.operands if operand.wrong}  # reported already
     found: dict[ReadPlace, UnfilledRead] = {}
     for run in text.runs:
-        for unfilled in _RunJudge(text, run, maps).find_unfilled():
-            key = unfilled.place
-            if key not in found or unfilled.certain > found[key].certain:
-                found[key] = unfilled
+        for read, unfilled in _RunJudge(text, run, maps).find_unfilled():
+            before = found.get(read.place)
+            if (read.operand, read.instruction) not in wrong and (before is None or unfilled.certain > before.certain):
+                found[read.place] = unfilled
     return sorted(found.values(), key=lambda unfilled: not unfilled.certain)
 
 
@@ -107,7 +109,7 @@ class _RunJudge:
     def copied(self) -> CopiedBytes:
         return collect_copied_bytes(self.text, self.run)
 
-    def find_unfilled(self) -> Iterator[UnfilledRead]:
+    def find_unfilled(self) -> Iterator[tuple[PlacedRead, UnfilledRead]]:
         products = [event for event in self.run.events if event.kind in PRODUCTS]
         if not products or not self.copied.fills:
             return
@@ -115,7 +117,7 @@ class _RunJudge:
         for read in list_placed_reads(self.text, products[:MOST_READS], self.block):
             key = read.event.arms, read.operand, read.address, read.use.arguments[read.operand].span
             if key not in seen and (unfilled := self._judge(read)) is not None:
-                yield unfilled
+                yield read, unfilled
             seen.add(key)
 
     # one read ---------------------------------------------------------------------------------------------------------
@@ -137,7 +139,22 @@ class _RunJudge:
             if of_group is None:
                 return None
             measured[group] = of_group
-        return self._compare_groups(read, fills, states, measured)
+        unfilled = self._compare_groups(read, fills, states, measured)
+        return self._compare_maps(read, fills, measured) if unfilled is None else unfilled
+
+    def _compare_maps(
+        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
+    ) -> UnfilledRead | None:
+        """Return the read as unfilled if its bytes are only filled from another map than it was verified against."""
+        own = [fill for fill in fills if not _is_of_other_map(fill, self.maps.get(read.place))]
+        for group, stages in measured.items():
+            whole = [stage for stage, filled in stages.items() if filled.whole]
+            if whole and len(own) < len(fills):
+                again = self._measure(read, own, group) or {}
+                if not any(again[stage].whole for stage in whole if stage in again):
+                    return self._make_unfilled(read, False, group, own, again, FOREIGN)
+                break
+        return None
 
     def _compare_groups(
         self,
@@ -171,7 +188,8 @@ class _RunJudge:
         right = len(measured) - len(bad)
         if not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1):
             return None  # the others need not run it
-        group, reason = next(iter(bad.items()))
+        group = next((group for group in bad if group > first), next(iter(bad)))
+        reason = bad[group]
         return self._make_unfilled(read, False, group, own, measured[group], reason)
 
     def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
@@ -292,6 +310,17 @@ def _list_stored_names(event: KernelEvent) -> set[str]:
         return {name for name, _ in run.to.terms}
     values = (value for _, value, _ in run.inputs if value is not None) if isinstance(run, AsmRun) else ()
     return {name for value in values for piece in value.pieces for name, _ in piece.source.terms}
+
+
+def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:
+    """Return whether a copy certainly does not take a tensor map, by their names."""
+    if tensor_map is None or fill.map is None or fill.map is tensor_map:
+        return False
+    letters = find_operand_letter(*tensor_map.names), find_operand_letter(*fill.copy.maps)
+    if None not in letters:
+        return letters[0] != letters[1]
+    own, other = ({name.lstrip("&") for name in one.names} for one in (tensor_map, fill.map))
+    return bool(own) and not own & fill.copy.maps and bool((other - own) & fill.copy.maps)
 
 
 def _are_separate(buffer: str, other: str, blank: str) -> bool:

@@ -161,6 +161,15 @@ def _divide_up(call: _Call) -> Any:
     return SymbolicInt(-(-dividend // divisor), left.type)
 
 
+@_register_rule(_EVERYWHERE, "canonical_warp_group_idx", "canonical_warp_idx", "canonical_warp_idx_sync")
+def _number_warps(call: _Call) -> Any:
+    """Return CUTLASS's number of the warp, or of the warpgroup, of a block with one dimension."""
+    if call.values or call.ev.python:
+        return MISSING
+    name, bits = ("threadIdx.x/128", 3) if "group" in call.name else ("threadIdx.x/32", 5)
+    return int_from_linear(make_symbol(name), INT, bits)
+
+
 @_register_rule(_EVERYWHERE, *_TUPLES)
 def _make_tuple(call: _Call) -> Any:
     """Make a tuple of the arguments, except for C++'s tie and forward_as_tuple, which refer to them."""

@@ -156,13 +156,17 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
 
 @dataclass(slots=True, eq=False)
 class SharedMemory:
-    """Shared memory of the block: the origin of each byte. broken: why its contents may be incomplete."""
+    """Shared memory of the block: the origin of each byte.
+
+    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete.
+    """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     writer: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
     was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+    stored_again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
     broken: str = ""
     changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
@@ -188,6 +192,7 @@ class SharedMemory:
             data.thread[mask],
             data.byte[mask],
         )
+        self.stored_again[places] |= self.writer[places] == writer
         self.writer[places] = writer
 
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
