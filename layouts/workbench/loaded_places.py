@@ -26,6 +26,7 @@ from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
 
 MOST_BOXES = 16  # of one tile
 MOST_FURTHER = 4  # stages
+MOST_GUESSED = 64  # tiles of one buffer
 _Slice = tuple[int, int]  # (tile of M or N, K step)
 
 
@@ -78,7 +79,11 @@ def list_loaded_places(
     Later turns of a loop whose bounds are unknown may never run: those that read no slice are left out.
     """
     tiles = [*tiles, *_list_further_tiles(tiles)]
-    found = {operand.name: _find_starts(uses, operand.name, tiles) for operand in operands}
+    found = {
+        operand.name: _find_starts(uses, operand.name, tiles) or _find_starts(uses, operand.name, guessed)
+        for operand in operands
+        if (guessed := list(_guess_tiles(uses, operand, tiles))) or tiles
+    }
     starts = {name: known for name, known in found.items() if known is not None}
     stages = _number_stages(list(starts.values())) if len(starts) == len(operands) > 0 else None
     if stages is None:
@@ -94,6 +99,23 @@ def list_loaded_places(
         kept = [(place, use) for place, use in zip(places, uses, strict=True) if place is not None]
         if kept and _is_covered([place for place, _ in kept], 0 if shared_k else chosen[0].k_steps):
             yield sorted(kept, key=_order_placed)
+
+
+def _guess_tiles(
+    uses: Sequence[DescriptorUse], operand: LoadedOperand, tiles: Sequence[LoadedTile]
+) -> Iterator[LoadedTile]:
+    """Yield tiles of one box, one after the other from the lowest start on, for buffers whose loads are not known."""
+    lines = [
+        drop_threads(line)
+        for use in uses
+        if operand.name in use.arguments and (line := use.arguments[operand.name].address)
+    ]
+    size = prod(_list_sizes(operand)) * operand.view.bits // 8
+    known = {tile.begin.terms for tile in tiles}
+    for terms in dict.fromkeys(line.terms for line in lines if size and line.terms not in known):
+        places = [line.const for line in lines if line.terms == terms]
+        for begin in range(min(places), max(places) + 1, size)[:MOST_GUESSED]:
+            yield LoadedTile(LinearExpression(begin, terms), frozenset((0,)), frozenset())
 
 
 def _list_further_tiles(tiles: Sequence[LoadedTile]) -> Iterator[LoadedTile]:
@@ -213,11 +235,13 @@ def _map_slices(operand: LoadedOperand, rows: int, depth: int, boxes: frozenset[
         if not isinstance(tile, StoredTile):
             return {}
         mn, k = np.arange(0, rows, view.rows)[:, None], np.arange(0, depth, view.k)[None, :]
-        offsets = np.broadcast_to(np.asarray(tile.make_storage(0, view).address(mn, k)), (mn.size, k.size))
+        stored = tile.make_storage(0, view)
+        offsets = np.broadcast_to(np.asarray(stored.address(mn, k)), (mn.size, k.size))
+        every = np.asarray(stored.address(np.arange(0, rows, 8)[:, None], np.arange(0, depth, 8)[None, :]))
     except LayoutError:
         return {}
     box_bytes = prod(_list_sizes(operand)) * view.bits // 8
-    inside = {max((box for box in boxes if box <= at < box + box_bytes), default=None) for at in offsets.flat}
+    inside = {max((box for box in boxes if box <= at < box + box_bytes), default=None) for at in every.flat}
     if inside != boxes:
         return {}
     return {int(offset): (int(at[0]), int(at[1])) for at, offset in np.ndenumerate(offsets)}
