@@ -135,3 +135,15 @@ def test_a_ring_may_advance_by_two_stages() -> None:
     text = TMA[:start] + buffers + TMA[TMA.index("  int row =") : TMA.index("  float d[64]")] + RING
     text += TMA[TMA.index("void make_map") :]
     assert [finding.code for finding in check_text(text).findings if finding.code == "copy_past_array"] == []
+
+
+# steps that do not meet the slices ------------------------------------------------------------------------------------
+
+
+def test_a_short_k_step_is_blamed_on_the_loop() -> None:
+    """Steps of 8 elements are half a slice: eight of them would take two boxes, but the box is right."""
+    loop = (LOOP, f"    for (int kk = 0; kk < BK; kk += 8)\n      {PRODUCT.format('kk')}")
+    text = plant(loop, text=TMA)
+    (finding,) = check_text(text).findings
+    assert (finding.code, text[slice(*finding.span)]) == ("other_slice", "kk += 8")
+    assert "moves 16 bytes" in finding.message

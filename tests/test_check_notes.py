@@ -134,3 +134,8 @@ def test_the_parameters_of_an_open_tiled_mma_are_named() -> None:
     report = check_text(TILED)
     assert [one.gap for one in report.checked] == ["depends on T, M, N"]
     assert "depends on T, M, N" in report.open[0].message
+
+
+def test_an_array_has_an_address_that_nobody_can_give() -> None:
+    assert _join_names(["As"], "__shared__ half As[64 * 64];") == "the address of the array As"
+    assert _join_names(["As + BK"], "half* As = smem;") == "As, BK"

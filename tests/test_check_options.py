@@ -65,7 +65,7 @@ def test_a_value_is_used_where_an_assembled_file_spells_it_otherwise(name: str, 
 def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(RIGHT)
     run = CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache"])
-    assert "note: -D NOBODY changes nothing: no file uses NOBODY.\n" in run.stderr and run.exit_code == 0
+    assert "note: -D NOBODY changes nothing: no file leaves NOBODY open.\n" in run.stderr and run.exit_code == 0
     report = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
     assert report["unused"] == ["NOBODY"]
 

@@ -106,3 +106,17 @@ def test_the_kind_and_the_types_say_how_wide_elements_are(kind: str, types: int,
     text = text.replace("(1u << 4) | (1u << 7) | (1u << 10)", f"{accumulator | types}u")
     made = check_text(text)
     assert (made.steps, made.findings) == (8, ()), [one.message for one in made.open]
+
+
+HALVES = """  for (int half = 0; half < 2; ++half)
+    for (int k = 0; k < 2; ++k)
+      mma(taddr, make_desc(sA + half * {0} + k * 32), make_desc(sB + half * {0} + k * 32), idesc, k + half);
+"""
+
+
+@pytest.mark.parametrize(("distance", "right"), [(64, True), (32, False), (96, False)])
+def test_k_may_be_multiplied_in_nested_loops(distance: int, right: bool) -> None:
+    """Each half has two slices of 32 bytes; at another distance one is multiplied twice, or the tile ends before it."""
+    loop = KERNEL[KERNEL.index("  for (int k") : KERNEL.rindex("}")]
+    made = check_text(plant(loop, HALVES.format(distance)))
+    assert (made.steps, not made.findings) == (8, True) if right else made.findings

@@ -1,4 +1,4 @@
-"""Values of -D options: parsed, passed to the engine, and reported if no file uses them."""
+"""Values of -D options: parsed, passed to the engine, and reported if no file leaves them open."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class CheckReport:
     ]
     sources: list[CheckedSource]
     suppressed: list[SuppressedFinding]
-    unused: Annotated[list[str], Description("Names with a value that no file uses.")]
+    unused: Annotated[list[str], Description("Names with a value that no file leaves open.")]
 
 
 def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:

@@ -289,7 +289,7 @@ def describe_unverified(reason: str, count: int) -> str:
 
 def describe_unused(name: str) -> str:
     """Return a sentence that a value of -D changes nothing."""
-    return f"-D {name} changes nothing: no file uses {name}."
+    return f"-D {name} changes nothing: no file leaves {name} open."
 
 
 def describe_gap(gap: str, count: int) -> str:

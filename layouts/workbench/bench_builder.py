@@ -23,7 +23,7 @@ from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.contents import TextContents
+from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
@@ -40,7 +40,6 @@ from lanescope.workbench.tiles import is_filled_in_part
 LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified
 MOST_PLACEMENTS = 4  # of one group by its loads
-_State = tuple[dict[str, Assumption], list[str], set[int], dict[str, int], list[TextPiece]]
 
 
 @refuse_deep_recursion()
@@ -83,7 +82,6 @@ class _BenchBuilder(TextContents):
         super().__init__(text, source, choices, patience)
         self.why = why
         self.patience = patience
-        self.used: set[int] = set()  # stores of the tiles so far
         self.loads = TextLoads(self.code)
 
     def build(self) -> Bench:
@@ -193,7 +191,7 @@ class _BenchBuilder(TextContents):
             return []
         group = self._name_operands(group)
         where = find_places(group, self.code.unbounded_variables if self.code else frozenset(), self.text)
-        before = self._save_state()
+        before = self.save_state()
         verified = self._verify_places(instruction, group, where)
         if any(operand.verdict == "mismatch" or is_filled_in_part(operand) for operand in verified):
             verified = self._verify_loaded_places(instruction, group, verified, before) or verified
@@ -204,7 +202,11 @@ class _BenchBuilder(TextContents):
         )
 
     def _verify_loaded_places(
-        self, instruction: Instruction, group: list[DescriptorUse], verified: list[VerifiedOperand], before: _State
+        self,
+        instruction: Instruction,
+        group: list[DescriptorUse],
+        verified: list[VerifiedOperand],
+        before: ContentsState,
     ) -> list[VerifiedOperand] | None:
         """Return the operands if they are right in the slices where loads put them, else None.
 
@@ -214,13 +216,13 @@ class _BenchBuilder(TextContents):
         operands = list_loaded_operands(verified, self.stores, self.choices)
         if len(operands) < len(names) or not group[0].computed:
             return None
-        after = self._save_state()
-        self._restore_state(before)
+        after = self.save_state()
+        self.restore_state(before)
         found: list[VerifiedOperand] = []
         for part in split_by_counters(group):
             right = self._verify_loaded_part(instruction, part, operands)
             if not right:
-                self._restore_state(after)
+                self.restore_state(after)
                 return None
             found += right
         return found
@@ -229,21 +231,14 @@ class _BenchBuilder(TextContents):
         self, instruction: Instruction, part: list[DescriptorUse], operands: list[LoadedOperand]
     ) -> list[VerifiedOperand]:
         """Return the operands of uses in the same stages if a placement by loads makes them right, else []."""
-        before = self._save_state()
-        for placed in islice(list_loaded_places(part, operands, self.loads.list_tiles()), MOST_PLACEMENTS):
+        before = self.save_state()
+        places = (placed for tiles in self.loads.list_tilings() for placed in list_loaded_places(part, operands, tiles))
+        for placed in islice(places, MOST_PLACEMENTS):
             right = self._verify_places(instruction, [use for _, use in placed], [place for place, _ in placed])
             if len(right) == len(operands) and all(operand.verdict == "match" for operand in right):
                 return right
-            self._restore_state(before)
+            self.restore_state(before)
         return []
-
-    def _save_state(self) -> _State:
-        return dict(self.assumed), list(self.missing), set(self.used), dict(self.symbols), list(self.pieces)
-
-    def _restore_state(self, state: _State) -> None:
-        assumed, missing, used, symbols, pieces = state
-        self.assumed, self.missing, self.used = dict(assumed), list(missing), set(used)
-        self.symbols, self.pieces = dict(symbols), list(pieces)
 
     def _verify_places(
         self, instruction: Instruction, group: list[DescriptorUse], where: list[SlicePlace]

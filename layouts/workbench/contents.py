@@ -86,6 +86,9 @@ def _evaluate(
     return evaluate_text(source, patience, *more)
 
 
+ContentsState = tuple[dict[str, Assumption], list[str], set[int], dict[str, int], list[TextPiece]]
+
+
 class TextContents:
     """One text whose code was evaluated with the choices: pieces, storages, assumptions, missing information.
 
@@ -100,6 +103,7 @@ class TextContents:
         self.stores: list[TileStore] = []
         self.assumed: dict[str, Assumption] = {}
         self.missing: list[str] = []
+        self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}  # assumed values of names in the code
         self.built: list[tuple[int, DescriptorBuilder]] = []  # builder → its piece
         self.starts: dict[int, tuple[set[str], frozenset[str]]] = {}  # id of a builder → its starts, their terms
@@ -293,6 +297,16 @@ class TextContents:
             self.missing.append(
                 "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
             )
+
+    def save_state(self) -> ContentsState:
+        """Return what verifying a group of uses changes, for `restore_state`."""
+        return dict(self.assumed), list(self.missing), set(self.used), dict(self.symbols), list(self.pieces)
+
+    def restore_state(self, state: ContentsState) -> None:
+        """Undo what was recorded since `save_state`."""
+        assumed, missing, used, symbols, pieces = state
+        self.assumed, self.missing, self.used = dict(assumed), list(missing), set(used)
+        self.symbols, self.pieces = dict(symbols), list(pieces)
 
     def find_piece(self, turns: list[verification.OperandTurn]) -> int:
         """Return the piece of the descriptor that a turn uses."""

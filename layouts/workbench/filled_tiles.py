@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
@@ -15,6 +16,7 @@ from lanescope.workbench.accumulators import find_accumulator
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
+from lanescope.workbench.function_texts import find_loop_step
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
@@ -136,6 +138,9 @@ class _FillFinder:
             tensor_map = maps[operand.name]
             if lost is None or tensor_map is None:
                 continue
+            if lost.key.startswith("panel.") and (moved := find_k_advance(operand)) is not None:
+                yield self._make_step_pitfall(operand, moved)
+                continue
             copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
             if any(copy.to is None for copy in copies):
                 continue  # another CTA may give it another part
@@ -152,6 +157,18 @@ class _FillFinder:
                 name = operand.name.upper()
                 message = f"The copies do not fill {name}'s tile: {lost.why}. The rest keeps its previous contents."
                 yield Pitfall("tma_tile_part", message, at)
+
+    def _make_step_pitfall(self, operand: VerifiedOperand, moved: int) -> Pitfall:
+        """Make the mistake that the K steps of an operand are too short or too long, so that their number is wrong."""
+        assert operand.seen is not None
+        step, slice_bytes = operand.steps[0], operand.seen.k * operand.seen.bits // 8
+        message = (
+            f"The start of {operand.name.upper()} moves {moved} bytes from one K step to the next, and a slice of"
+            f" {operand.seen.k} elements has {slice_bytes}: the steps do not meet the slices, and go beyond the tile."
+        )
+        variable = list(step.loops)[-1] if step.loops else ""
+        place = step.around[-1] if step.around else step.span
+        return Pitfall("other_slice", message, find_loop_step(self.blank, variable, place[0]) or step.span)
 
     def _find_lost(self, operand: VerifiedOperand) -> Assumption | None:
         keys = (f"boxes.{operand.name}", f"panel.{operand.name}")
@@ -233,6 +250,17 @@ def find_box_argument(text: KernelText, tensor_map: TensorMap, alike: bool, item
     if at is None or "ncode" not in tensor_map.source:
         return tensor_map.span
     return follow_number(text.blank, text.functions, at, () if alike else tensor_map.calls, item)
+
+
+def find_k_advance(operand: VerifiedOperand) -> int | None:
+    """Return the bytes by which a K-major operand's start moves with each K step, if they are not those of a slice."""
+    if operand.seen is None or operand.seen.major != "K":
+        return None
+    starts = {step.k: step.read for step in reversed(operand.steps) if step.stage == 0 and step.mn == 0}
+    ordered = [starts[k] for k in sorted(starts)]
+    moves = {later - earlier for earlier, later in pairwise(ordered)}
+    moved = moves.pop() if len(moves) == 1 else 0
+    return moved if 0 < moved < 128 and moved != operand.seen.k * operand.seen.bits // 8 else None
 
 
 def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:

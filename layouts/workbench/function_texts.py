@@ -77,6 +77,17 @@ def list_loop_conditions(blank: str, variable: str, past: int | None = None) -> 
     return [match.span(1) for match in found]
 
 
+def find_loop_step(blank: str, variable: str, past: int) -> Span | None:
+    """Find how the last `for` loop over a variable before `past` steps.
+
+    >>> find_loop_step("for (int k = 0; k < n; k += 8) f(k);", "k", 36)
+    (23, 29)
+    """
+    form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;[^;{{}}]*;\s*([^;{{}}()]+?)\s*\)")
+    found = list(form.finditer(blank, 0, past)) if variable else []
+    return found[-1].span(1) if found else None
+
+
 def _list_functions(blank: str) -> Iterator[FunctionText]:
     for match in _HEAD.finditer(blank):
         if match[1] in _NO_NAME:

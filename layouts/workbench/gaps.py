@@ -107,7 +107,7 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
     open_ = [a for a in bench.assumed if a.missing]
     symbols = [a.label for a in open_ if a.key.removeprefix("at.") in operand.symbols]
     if symbols:
-        return "depends on " + _join_names(symbols)
+        return "depends on " + _join_names(symbols, guesses.text)
     if operand.stored is None:
         others = (
             [a for a in open_ if not a.key.startswith(("at.", "builder.", "macro."))]
@@ -116,7 +116,13 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
         )
         own_assumptions = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
         named = [open_name for a in own_assumptions if (open_name := find_open_name(a))]
-        return "depends on " + _join_names(named) if named else f"open: {others[0].label}" if others else NO_STORAGE
+        return (
+            "depends on " + _join_names(named, guesses.text)
+            if named
+            else f"open: {others[0].label}"
+            if others
+            else NO_STORAGE
+        )
     return UNSAID
 
 
@@ -135,6 +141,13 @@ def _find_condition(operand: VerifiedOperand, guesses: Guesses) -> str:
     return "with a guessed storage" if guesses.find_guessed_storage(operand) else ""
 
 
+def _describe_name(name: str, term: str, text: str) -> str:
+    if re.search(rf"(?<![\w.]){re.escape(name)}\[", term):
+        return f"an item of the array {name}"
+    declared = rf"[\w>*&]\s+{re.escape(name)}\s*(?:\[[^\[\];]*\]\s*)+[;=,]"
+    return f"the address of the array {name}" if re.search(declared, text) else name
+
+
 def _find_piece_gap(piece: TextPiece, machine: str) -> str:
     """Return why a descriptor without an operand is not verified."""
     if match := _NO_CODE.match(piece.title):
@@ -142,11 +155,7 @@ def _find_piece_gap(piece: TextPiece, machine: str) -> str:
     return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
 
 
-def _join_names(terms: Iterable[str]) -> str:
-    """Join the names that terms are made of: BM and BK of (BM / 64)·BK."""
-    names = dict.fromkeys(
-        f"an item of the array {name}" if re.search(rf"(?<![\w.]){re.escape(name)}\[", term) else name
-        for term in terms
-        for name in list_names(term)
-    )
+def _join_names(terms: Iterable[str], text: str = "") -> str:
+    """Join the names that terms are made of: BM and BK of (BM / 64)·BK. An array has no value that -D could give."""
+    names = dict.fromkeys(_describe_name(name, term, text) for term in terms for name in list_names(term))
     return ", ".join(names or ["a value that has no name"])

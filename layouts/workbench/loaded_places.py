@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 from math import prod
 
 import numpy as np
@@ -25,6 +25,8 @@ from lanescope.workbench.stores import TileStore
 from lanescope.workbench.tiles import StoredTile, TileRequest, lay_tile
 
 MOST_BOXES = 16  # of one tile
+MOST_FURTHER = 4  # stages
+MOST_GUESSED = 64  # tiles of one buffer
 _Slice = tuple[int, int]  # (tile of M or N, K step)
 
 
@@ -76,7 +78,12 @@ def list_loaded_places(
 
     Later turns of a loop whose bounds are unknown may never run: those that read no slice are left out.
     """
-    found = {operand.name: _find_starts(uses, operand.name, tiles) for operand in operands}
+    tiles = [*tiles, *_list_further_tiles(tiles)]
+    found = {
+        operand.name: _find_starts(uses, operand.name, tiles) or _find_starts(uses, operand.name, guessed)
+        for operand in operands
+        if (guessed := list(_guess_tiles(uses, operand, tiles))) or tiles
+    }
     starts = {name: known for name, known in found.items() if known is not None}
     stages = _number_stages(list(starts.values())) if len(starts) == len(operands) > 0 else None
     if stages is None:
@@ -94,40 +101,83 @@ def list_loaded_places(
             yield sorted(kept, key=_order_placed)
 
 
+def _guess_tiles(
+    uses: Sequence[DescriptorUse], operand: LoadedOperand, tiles: Sequence[LoadedTile]
+) -> Iterator[LoadedTile]:
+    """Yield tiles of one box, one after the other from the lowest start on, for buffers whose loads are not known."""
+    lines = [
+        drop_threads(line)
+        for use in uses
+        if operand.name in use.arguments and (line := use.arguments[operand.name].address)
+    ]
+    size = prod(_list_sizes(operand)) * operand.view.bits // 8
+    known = {tile.begin.terms for tile in tiles}
+    for terms in dict.fromkeys(line.terms for line in lines if size and line.terms not in known):
+        places = [line.const for line in lines if line.terms == terms]
+        for begin in range(min(places), max(places) + 1, size)[:MOST_GUESSED]:
+            yield LoadedTile(LinearExpression(begin, terms), frozenset((0,)), frozenset())
+
+
+def _list_further_tiles(tiles: Sequence[LoadedTile]) -> Iterator[LoadedTile]:
+    """Yield the stages after the known ones: of a loop whose end is unknown, only the first turns are followed."""
+    rings: dict[object, list[LoadedTile]] = defaultdict(list)
+    for tile in tiles:
+        rings[tile.begin.terms, tile.boxes, tile.maps].append(tile)
+    for ring in rings.values():
+        begins = sorted({tile.begin.const for tile in ring})
+        distances = {later - earlier for earlier, later in pairwise(begins)}
+        if len(begins) > 1 and len(distances) == 1:
+            step = distances.pop()
+            for n in range(1, MOST_FURTHER + 1):
+                yield replace(ring[0], begin=LinearExpression(begins[-1] + n * step, ring[0].begin.terms))
+
+
 def _order_placed(placed: tuple[SlicePlace, DescriptorUse]) -> tuple[int, int, int, int]:
     return placed[0].stage, placed[0].m, placed[0].n, placed[0].k
 
 
 def _find_starts(uses: Sequence[DescriptorUse], name: str, tiles: Sequence[LoadedTile]) -> list[_LoadedStart] | None:
     """Return the start of an operand in every use; None if one is not in a loaded tile."""
-    starts: list[_LoadedStart] = []
-    for use in uses:
-        line = use.arguments[name].address if name in use.arguments else None
-        start = None if line is None else _find_start(line, tiles)
-        if start is None:
-            return None
-        starts.append(start)
-    return starts
+    lines = [use.arguments[name].address if name in use.arguments else None for use in uses]
+    known = [line for line in lines if line is not None]
+    first = _count_skipped_bytes(known, tiles)
+    starts = [start for line in known if (start := _find_start(line, first, tiles)) is not None]
+    return starts if len(starts) == len(lines) else None
 
 
-def _find_start(line: LinearExpression, tiles: Sequence[LoadedTile]) -> _LoadedStart | None:
+def _count_skipped_bytes(lines: Sequence[LinearExpression], tiles: Sequence[LoadedTile]) -> int:
+    """Count the bytes from thread 0's start, which may be before the tile, to that of the first one that multiplies."""
+    begins = [tile.begin.const for tile in tiles if lines and tile.begin.terms == drop_threads(lines[0]).terms]
+    factors = {factor for line in lines for term, factor in line.terms if "threadIdx" in term}
+    before = min(begins, default=0) - min((line.const for line in lines), default=0)
+    return -(-before // step) * step if len(factors) == 1 and before > 0 and (step := factors.pop()) > 0 else 0
+
+
+def _find_start(line: LinearExpression, skipped: int, tiles: Sequence[LoadedTile]) -> _LoadedStart | None:
+    """Return the start in a loaded tile of the first thread that multiplies; None if it is in none."""
     at = drop_threads(line)
-    before = [tile for tile in tiles if tile.begin.terms == at.terms and tile.begin.const <= at.const]
-    begin = max((tile.begin.const for tile in before), default=None)
-    boxes = {tile.boxes for tile in before if tile.begin.const == begin}
+    const = at.const + skipped
+    same = [tile for tile in tiles if tile.begin.terms == at.terms]
+    begin = max((tile.begin.const for tile in same if tile.begin.const <= const), default=None)
+    boxes = {tile.boxes for tile in same if tile.begin.const == begin}
     if begin is None or len(boxes) != 1 or len(some := boxes.pop()) > MOST_BOXES:
         return None
     threads = tuple(term for term in line.terms if "threadIdx" in term[0])
     others = tuple(term for term in line.terms if term not in threads)
-    return _LoadedStart((others, begin), at.const - begin, some, bool(threads))
+    stage = () if len({tile.begin for tile in same}) == 1 else (others, begin)
+    return _LoadedStart(stage, const - begin, some, bool(threads))
 
 
 def _number_stages(starts: Sequence[Sequence[_LoadedStart]]) -> list[int] | None:
-    """Number the stages of the uses; None if operands do not go from stage to stage together."""
+    """Number the stages of the uses; None if operands do not go from stage to stage together.
+
+    A tile that is loaded once, such as Q of an attention, is there in all stages: its stage is ().
+    """
     stages = list(zip(*([start.stage for start in of_operand] for of_operand in starts), strict=True))
     numbers = {stage: n for n, stage in enumerate(dict.fromkeys(stages))}
-    alone = [len(set(of_operand)) for of_operand in zip(*numbers, strict=True)]
-    return [numbers[stage] for stage in stages] if set(alone) == {len(numbers)} else None
+    alone = [set(of_operand) for of_operand in zip(*numbers, strict=True)]
+    together = all(len(of_operand) == len(numbers) or of_operand == {()} for of_operand in alone)
+    return [numbers[stage] for stage in stages] if together else None
 
 
 def list_later_turns(uses: Sequence[DescriptorUse]) -> set[int]:
@@ -185,11 +235,13 @@ def _map_slices(operand: LoadedOperand, rows: int, depth: int, boxes: frozenset[
         if not isinstance(tile, StoredTile):
             return {}
         mn, k = np.arange(0, rows, view.rows)[:, None], np.arange(0, depth, view.k)[None, :]
-        offsets = np.broadcast_to(np.asarray(tile.make_storage(0, view).address(mn, k)), (mn.size, k.size))
+        stored = tile.make_storage(0, view)
+        offsets = np.broadcast_to(np.asarray(stored.address(mn, k)), (mn.size, k.size))
+        every = np.asarray(stored.address(np.arange(0, rows, 8)[:, None], np.arange(0, depth, 8)[None, :]))
     except LayoutError:
         return {}
     box_bytes = prod(_list_sizes(operand)) * view.bits // 8
-    inside = {max((box for box in boxes if box <= at < box + box_bytes), default=None) for at in offsets.flat}
+    inside = {max((box for box in boxes if box <= at < box + box_bytes), default=None) for at in every.flat}
     if inside != boxes:
         return {}
     return {int(offset): (int(at[0]), int(at[1])) for at, offset in np.ndenumerate(offsets)}

@@ -28,6 +28,8 @@ _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coord
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
 _MOST_GROUPS = 4  # that may come before the first one that multiplies
 _MODULAR = re.compile(r" % | & ")
+_RANK = re.compile(r"cluster_ctarank|block_rank|cluster_ctaid")
+_CLUSTERS = (2, 4)  # CTAs
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -131,18 +133,29 @@ class TextLoads:
         groups = range(_MOST_GROUPS if any("threadIdx" in name for name, _ in start.terms) else 1)
         return next((group for group in groups if drop_threads(start, group) in starts), 0)
 
-    def list_tiles(self) -> list[LoadedTile]:
-        """List the tiles that loads fill: what one turn copies through one map, announced by the same barriers."""
+    def list_tilings(self) -> Iterator[list[LoadedTile]]:
+        """Yield the tiles that loads may fill: what one turn copies through one map, announced by the same barriers; or
+        what one call copies. If each CTA of a cluster loads a part, of clusters of several sizes.
+        """
+        ranked = any(_RANK.search(name) for load in self.all for name, _ in load.to.terms)
+        for count in _CLUSTERS if ranked else (1,):
+            yield list(self._list_tiles(count, by_call=False))
+            yield list(self._list_tiles(count, by_call=True))
+
+    def _list_tiles(self, count: int, by_call: bool) -> Iterator[LoadedTile]:
+        """Yield the tiles of clusters of `count` CTAs."""
         groups: dict[object, list[BoxLoad]] = {}
         for load in self.all:
             if not any("threadIdx" in name for name, _ in load.to.terms):
-                groups.setdefault((load.to.terms, load.maps, load.turn, load.barriers), []).append(load)
-        tiles = []
+                call = load.span if by_call else None
+                groups.setdefault((load.to.terms, load.maps, load.turn, load.barriers, call), []).append(load)
         for of_tile in groups.values():
-            begin = drop_threads(min((load.to for load in of_tile), key=lambda to: to.const))
-            boxes = frozenset(load.to.const - begin.const for load in of_tile)
-            tiles.append(LoadedTile(begin, boxes, of_tile[0].maps))
-        return list(dict.fromkeys(tiles))
+            ranks = [factor for name, factor in of_tile[0].to.terms if _RANK.search(name)]
+            parts = [factor * n for factor in ranks[:1] for n in range(count)] or [0]
+            terms = tuple(term for term in of_tile[0].to.terms if not _RANK.search(term[0]))
+            first = min(load.to.const for load in of_tile)
+            boxes = frozenset(load.to.const - first + part for load in of_tile for part in parts)
+            yield LoadedTile(drop_threads(LinearExpression(first, terms)), boxes, of_tile[0].maps)
 
     def describe_unmoved(self, start: LinearExpression) -> str:
         """Describe a term of a descriptor's start that no load into the same buffer has; "" if there is none.
