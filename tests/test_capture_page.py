@@ -13,7 +13,7 @@ import pytest
 
 from lanescope import capture
 from lanescope.app.hardware import capture_verdicts, captures
-from lanescope.app.hardware.captures import EXAMPLES
+from lanescope.app.hardware.capture_examples import EXAMPLES
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
 from tests import h200_captures

@@ -10,7 +10,7 @@ import pytest
 
 from lanescope import capture, find
 from lanescope.app.hardware import capture_verdicts, captures
-from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES
+from lanescope.app.hardware.capture_examples import BY_NAME, EXAMPLES, MISTAKES
 from lanescope.capture import fills
 from lanescope.capture.file_format import Record
 from lanescope.capture.report import Verified

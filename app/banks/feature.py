@@ -10,7 +10,8 @@ import typer
 
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks, list_turns
-from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
+from lanescope.app.banks.facts import BankCost, Solved
+from lanescope.app.banks.questions import AccessBody, AccessQuestion, BanksQuestion, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool

@@ -18,7 +18,7 @@ import numpy as np
 
 from lanescope import capture
 from lanescope.app.hardware import captures
-from lanescope.app.hardware.captures import MISTAKES, ExampleProgram
+from lanescope.app.hardware.capture_examples import MISTAKES, ExampleProgram
 from lanescope.app.hardware.device import Array, RunDevice
 from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError

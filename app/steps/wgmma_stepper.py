@@ -21,8 +21,9 @@ from lanescope.app.steps import wgmma
 from lanescope.app.steps.captions import StepperPhase
 from lanescope.app.steps.described import DescribedOperand
 from lanescope.app.steps.fragments import find_dense_columns
-from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
+from lanescope.app.steps.wgmma_captions import build_timeline
 from lanescope.app.steps.wgmma_plan import count_per_cell, pack_cells, plan_product, view_cells
+from lanescope.app.steps.wgmma_product import DescribedProduct, WgmmaMove, WgmmaStep
 from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
