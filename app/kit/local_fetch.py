@@ -3,49 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-
-def fetch_address(app: Any, address: str) -> bytes:
-    """Send a GET to the application without a socket; RuntimeError if the status is not 200.
-
-    The request runs in a thread of its own, because the caller may be inside a running event loop (a notebook).
-    """
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(_send_get(app, address))).result()
+from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope
 
 
-async def _send_get(app: Any, address: str) -> bytes:
+@dataclass(slots=True)
+class LocalAnswer:
+    """The answer that an application sends; status 0 before it begins."""
+
+    status: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], list(message["headers"])
+        else:
+            self.body.extend(message.get("body", b""))
+
+
+def make_receive(body: bytes) -> Receive:
+    """Return the receiver of a request with this body, after which the client is gone."""
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return parts.pop() if parts else {"type": "http.disconnect"}
+
+    return receive
+
+
+def build_scope(method: str, address: str, headers: Sequence[tuple[bytes, bytes]], **more: Any) -> Scope:
+    """Return the ASGI scope of a request. more: keys that replace those of a local client."""
     path, _, query = address.partition("?")
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": "GET",
+        "method": method,
         "scheme": "http",
         "path": unquote(path),
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(b"host", b"127.0.0.1")],
-        "client": ("127.0.0.1", 0),
+        "headers": list(headers),
+        "client": ("127.0.0.1", 50000),
         "server": ("127.0.0.1", 80),
-    }
-    status, body = 0, bytearray()
+    } | more
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
 
-    async def send(message: dict[str, Any]) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        else:
-            body.extend(message.get("body", b""))
+def fetch_address(app: ASGIApp, address: str) -> bytes:
+    """Send a GET to the application; RuntimeError if the status is not 200.
 
-    await app(scope, receive, send)
-    if status != 200:
-        raise RuntimeError(f"{address} answered {status}")
-    return bytes(body)
+    The request runs in a thread of its own, because the caller may be inside a running event loop (a notebook).
+    """
+    scope, answer = build_scope("GET", address, [(b"host", b"127.0.0.1")]), LocalAnswer()
+
+    async def run() -> None:
+        await app(scope, make_receive(b""), answer.send)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(run())).result()
+    if answer.status != 200:
+        raise RuntimeError(f"{address} answered {answer.status}")
+    return bytes(answer.body)
