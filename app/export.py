@@ -5,14 +5,12 @@ It works from file:// and on any host.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import html
 import json
 import re
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.assets import STATIC, render_bundle, render_style_sheet
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.local_fetch import fetch_address
 from lanescope.app.kit.page import FORMS, SHARED, render_palette_css, templates
 from lanescope.app.kit.plotly import plotly_url
 from lanescope.app.kit.settings import LOCAL_SITE, Settings
@@ -353,49 +352,6 @@ def _render_needs_server(text: str) -> str:
         f" computed: <code>make run</code>, then {LOCAL_SITE}.</p></main>"
     )
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
-
-
-def fetch_address(app: Any, address: str) -> bytes:
-    """Send a GET to the application without a socket; RuntimeError if the status is not 200.
-
-    The request runs in a thread of its own, because the caller may be inside a running event loop (a notebook).
-    """
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(_send_get(app, address))).result()
-
-
-async def _send_get(app: Any, address: str) -> bytes:
-    path, _, query = address.partition("?")
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": unquote(path),
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [(b"host", b"127.0.0.1")],
-        "client": ("127.0.0.1", 0),
-        "server": ("127.0.0.1", 80),
-    }
-    status, body = 0, bytearray()
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        else:
-            body.extend(message.get("body", b""))
-
-    await app(scope, receive, send)
-    if status != 200:
-        raise RuntimeError(f"{address} answered {status}")
-    return bytes(body)
 
 
 def export_site(folder: str, families: list[str], bar: bool) -> dict[str, Any]:

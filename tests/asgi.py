@@ -7,7 +7,8 @@ import json
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import unquote
+
+from lanescope.app.kit.local_fetch import LocalAnswer, build_scope, make_receive
 
 Made = TypeVar("Made")
 # An address of each sort that a server answers: facts, a page, a picture, data that is computed, a file.
@@ -40,7 +41,6 @@ async def send_request(
     """One request and its answer. A body that is not bytes is sent as JSON; `receive` instead gives its parts as ASGI
     messages.
     """
-    path, _, query = address.partition("?")
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {
         "host": "127.0.0.1",
@@ -49,36 +49,11 @@ async def send_request(
         **({} if isinstance(body, bytes) else {"content-type": "application/json"}),
         **(headers or {}),
     }
-    scope: dict[str, Any] = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": unquote(path),
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
-        "client": (client, 50000),
-        "server": ("127.0.0.1", 80),
-    }
-    parts = [{"type": "http.request", "body": raw, "more_body": False}]
-    out = AsgiAnswer(0, {}, b"", "")
-
-    async def whole() -> dict[str, Any]:
-        return parts.pop() if parts else {"type": "http.disconnect"}
-
-    async def send(message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            out.status = message["status"]
-            out.headers = {name.decode().lower(): value.decode("latin-1") for name, value in message["headers"]}
-        else:
-            out.body += message.get("body", b"")
-
-    await app(scope, receive or whole, send)
-    out.route = getattr(scope.get("route"), "path", "")
-    return out
+    sent = [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()]
+    scope, answer = build_scope(method, address, sent, client=(client, 50000)), LocalAnswer()
+    await app(scope, receive or make_receive(raw), answer.send)
+    received = {name.decode().lower(): value.decode("latin-1") for name, value in answer.headers}
+    return AsgiAnswer(answer.status, received, bytes(answer.body), getattr(scope.get("route"), "path", ""))
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, Made]) -> Made:

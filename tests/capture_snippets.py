@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.hardware import captures
+from lanescope.app.hardware import capture_examples, captures
 from lanescope.app.hardware.device import CudaDevice
 from lanescope.render.capture_snippets import TESTS
 
-EXAMPLE = captures.BY_NAME["wgmma_tma_k_major"]  # bf16, B as (n, k): what the texts fill
+EXAMPLE = capture_examples.BY_NAME["wgmma_tma_k_major"]  # bf16, B as (n, k): what the texts fill
 
 
 def run_snippet(title: str, text: str, mistake: int) -> str:
@@ -56,7 +56,7 @@ def run_snippet(title: str, text: str, mistake: int) -> str:
 def main() -> int:
     good = True
     for title, text in TESTS:
-        for mistake in range(captures.MISTAKES + 1):
+        for mistake in range(capture_examples.MISTAKES + 1):
             told = run_snippet(title, text, mistake)
             code = EXAMPLE.mistakes[mistake - 1][1] if mistake else "passes"
             good &= code in told

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2 as httpx
 from starlette.testclient import TestClient
 
+from lanescope.app.kit.local_fetch import LocalAnswer, build_scope, make_receive
 from tests import asgi
 
 
@@ -20,44 +21,22 @@ class DirectTransport(httpx.BaseTransport):
         self.app, self.raises = app, raises
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        started: dict[str, Any] = {}
-        parts: list[bytes] = []
-        asked = [{"type": "http.request", "body": request.read(), "more_body": False}]
-
-        async def receive() -> dict[str, Any]:
-            return asked.pop() if asked else {"type": "http.disconnect"}
-
-        async def send(message: dict[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                started.update(message)
-            else:
-                parts.append(message.get("body", b""))
-
-        url = request.url
-        path, _, query = url.raw_path.partition(b"?")
-        headers = [(name.lower(), value) for name, value in request.headers.raw]
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": request.method,
-            "scheme": url.scheme,
-            "path": url.path,
-            "raw_path": path,
-            "query_string": query,
-            "root_path": "",
-            "headers": headers,
-            "client": ("testclient", 50000),
-            "server": (url.host, url.port or 80),
-        }
+        url, answer = request.url, LocalAnswer()
+        scope = build_scope(
+            request.method,
+            url.raw_path.decode(),
+            [(name.lower(), value) for name, value in request.headers.raw],
+            scheme=url.scheme,
+            client=("testclient", 50000),
+            server=(url.host, url.port or 80),
+        )
         try:
-            asgi.run_coroutine(self.app(scope, receive, send))
+            asgi.run_coroutine(self.app(scope, make_receive(request.read()), answer.send))
         except Exception:
-            if self.raises or not started:
+            if self.raises or not answer.status:
                 raise
-        body = b"" if request.method == "HEAD" else b"".join(parts)
-        stream = httpx.ByteStream(body)
-        return httpx.Response(started["status"], headers=started["headers"], stream=stream, request=request)
+        stream = httpx.ByteStream(b"" if request.method == "HEAD" else bytes(answer.body))
+        return httpx.Response(answer.status, headers=answer.headers, stream=stream, request=request)
 
 
 class Client(TestClient):

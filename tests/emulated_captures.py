@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope import capture
-from lanescope.app.hardware import captures
+from lanescope.app.hardware import capture_examples
 from lanescope.capture import file_format, fills
 from lanescope.capture.file_format import Record
 from lanescope.emulate.kernel import Placement, prepare_kernel
@@ -59,8 +59,10 @@ def read_module(name: str) -> Module:
 
 def prepare_example(name: str, mistake: int, kind: str, schedule: Schedule = Schedule()) -> Placement:
     """Place one of the five examples, with a fill ("fill1") or with random matrices ("real")."""
-    example = captures.BY_NAME[name]
-    data = captures.make_random(example) if kind == "real" else captures.make_fills(example, int(kind[-1]))
+    example = capture_examples.BY_NAME[name]
+    data = (
+        capture_examples.make_random(example) if kind == "real" else capture_examples.make_fills(example, int(kind[-1]))
+    )
     arrays = {"A": data.a, "B": data.b, "capture": file_format.empty(BUFFER)}
     arguments, maps = ["D"], {}
     for letter, matrix, box in (("A", data.a, example.box_a), ("B", data.b, example.box_b)):
@@ -193,7 +195,7 @@ def list_runs() -> Iterator[tuple[str, str]]:
 def compare(name: str, kind: str, schedule: Schedule = Schedule()) -> list[str]:
     """Run one kernel and return where its capture differs from the H200's."""
     example, _, mistake = name.rpartition("-")
-    if example in captures.BY_NAME:
+    if example in capture_examples.BY_NAME:
         placement, archive = prepare_example(example, int(mistake), kind, schedule), "captures.tar.xz"
     else:
         placement, archive = prepare_other(name, kind, schedule), "others.tar.xz"

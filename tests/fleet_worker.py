@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from lanescope.app.hardware.connection import TlsFiles
-from lanescope.app.hardware.device import get_compile_target
+from lanescope.app.hardware.device_targets import get_compile_target
 from lanescope.app.hardware.fleet_processes import serve_workers
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py"))]

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from lanescope.app.hardware import capture_verdicts
-from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES, TIMED
+from lanescope.app.hardware.capture_examples import BY_NAME, EXAMPLES, MISTAKES
+from lanescope.app.hardware.captures import TIMED
 from lanescope.capture.report import Verified
 from lanescope.descriptor import causes
 

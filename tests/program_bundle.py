@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lanescope.app.hardware import script_runs
-from lanescope.app.hardware.device import explain_unsupported
+from lanescope.app.hardware.device_targets import explain_unsupported
 from lanescope.app.hardware.numpy_device import NumpyDevice
 from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
+from lanescope.app.agents.places import parse_place
 from lanescope.app.agents.schemas import build_input_schema
 from lanescope.app.agents.tools import ROWS
-from lanescope.app.agents.where import parse_place
 from lanescope.app.guide import page_markdown
 from lanescope.app.guide.integrations import find_code
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown

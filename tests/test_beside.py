@@ -35,6 +35,13 @@ SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
         ("/gpu/run?kind=quux", "kind", "quux"),
         (f"/metadata/{SPARSE}?selector=9", "selector", "9"),
         (f"/metadata/{SPARSE}?words=zz", "words", "zz"),
+        (f"/steps/{MMA}?load_b=foo", "load_b", "foo"),
+        (f"/steps/{MMA}?row=99", "row", "99"),
+        (f"/steps/{WGMMA}?b_descriptor=hello", "b_descriptor", "hello"),
+        (f"/kernel/{WGMMA}?a=swizzle=96B", "a.swizzle", "96B"),
+        ("/emulate?example=ring&copies=foo", "copies", "foo"),
+        ("/descriptor/wgmma?lbo_bytes=foo", "lbo_bytes", "foo"),
+        ("/descriptor/wgmma/0x4000004000010100?slice_k=foo", "slice_k", "foo"),
     ],
 )
 def test_a_wrong_field_is_described_by_its_message(client: Client, address: str, name: str, typed: str) -> None:

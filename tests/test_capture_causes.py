@@ -11,7 +11,7 @@ import pytest
 from lanescope import capture
 from lanescope.app.capture.forms import build_answer
 from lanescope.app.cli import build_cli
-from lanescope.app.hardware.captures import EXAMPLES, MISTAKES
+from lanescope.app.hardware.capture_examples import EXAMPLES, MISTAKES
 from lanescope.capture.causes import find_causes
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified, render_report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.hardware.captures import EXAMPLES, MISTAKES, ExampleProgram, find_examples, render_program
+from lanescope.app.hardware.capture_examples import EXAMPLES, MISTAKES, ExampleProgram, find_examples, render_program
 from lanescope.capture.fills import EIGHT_BIT, compute_codes
 from lanescope.render.capture_header import render_header
 from tests.cases import for_each

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from lanescope import capture
-from lanescope.app.hardware import capture_verdicts, captures
-from lanescope.app.hardware.captures import EXAMPLES
+from lanescope.app.hardware import capture_examples, capture_verdicts, captures
+from lanescope.app.hardware.capture_examples import EXAMPLES
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
 from tests import h200_captures
@@ -131,7 +131,7 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     two: tests/test_capture_verify.py judges all.
     """
     examples = EXAMPLES[: choose_count(len(EXAMPLES), 2)]
-    monkeypatch.setattr(captures, "EXAMPLES", examples)
+    monkeypatch.setattr(capture_examples, "EXAMPLES", examples)
     device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
     rows = json.loads((h200_captures.FOLDER / "captures.json").read_text())["runs"]
     monkeypatch.setattr(captures, "record_all", lambda to, examples, last: rows)
@@ -139,7 +139,7 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     monkeypatch.setattr(capture_verdicts, "read_archive", lambda folder: recorded)
 
     def verify_files(
-        files: capture_verdicts.Files, example: captures.ExampleProgram, mistake: int, real: bool
+        files: capture_verdicts.Files, example: capture_examples.ExampleProgram, mistake: int, real: bool
     ) -> Verified:
         """Files that were not exchanged are judged once."""
         own = [name for name in files if name.startswith(f"{example.name}-{mistake}-")]

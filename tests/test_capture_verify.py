@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from lanescope import capture, find
-from lanescope.app.hardware import capture_verdicts, captures
-from lanescope.app.hardware.captures import BY_NAME, EXAMPLES, MISTAKES
+from lanescope.app.hardware import capture_examples, capture_verdicts
+from lanescope.app.hardware.capture_examples import BY_NAME, EXAMPLES, MISTAKES
 from lanescope.capture import fills
 from lanescope.capture.file_format import Record
 from lanescope.capture.report import Verified
@@ -342,7 +342,7 @@ def test_two_passes_must_be_of_one_kernel() -> None:
 
 
 @for_each("example", EXAMPLES, ids=lambda one: one.name)
-def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.ExampleProgram) -> None:
+def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: capture_examples.ExampleProgram) -> None:
     """A kernel that is right, on random numbers that nobody gave: no verdict, and what to give."""
     raw = h200_captures.read_files()[f"{example.name}-0-real.lscap"]
     made = capture.verify([raw] * fills.count_passes(example.element))

@@ -426,6 +426,7 @@ def test_a_word_has_64_bits(word: Any) -> None:
     with pytest.raises(LayoutError, match=r"^word is .* An integer from 0 to 2") as refused:
         Descriptor(word)
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
+    assert ("parse_word" in refused.value.hint) == isinstance(word, str)
 
 
 def test_reads_end_where_shared_memory_ends() -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import pytest
 
 from lanescope import find
-from lanescope.app.hardware import bank_runs, captures, chain_runs, descriptor_runs, fragment_runs, mma_runs
+from lanescope.app.hardware import bank_runs, capture_examples, chain_runs, descriptor_runs, fragment_runs, mma_runs
 from lanescope.app.hardware.device import CudaDevice, list_devices
 from lanescope.descriptor.matrix import encode_wgmma
 from lanescope.errors import LayoutError
@@ -66,8 +66,8 @@ def test_banks_and_chains() -> None:
 
 @pytest.mark.parametrize("title", dict(TESTS))
 def test_the_tests_that_the_capture_page_shows(title: str) -> None:
-    if open_device().supports(captures.find_newest_instruction()):
-        pytest.skip(open_device().supports(captures.find_newest_instruction()))
+    if open_device().supports(capture_examples.find_newest_instruction()):
+        pytest.skip(open_device().supports(capture_examples.find_newest_instruction()))
     if "torch" in dict(TESTS)[title]:
         pytest.importorskip("torch")
     assert capture_snippets.run_snippet(title, dict(TESTS)[title], 0) == "passes"

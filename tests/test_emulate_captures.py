@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope import capture
-from lanescope.app.hardware import captures
+from lanescope.app.hardware import capture_examples, captures
 from lanescope.emulate.capture import CaptureRecorder
 from lanescope.emulate.machine import Schedule
 from tests import emulated_captures
@@ -39,7 +39,7 @@ def test_in_other_orders(schedule: Schedule) -> None:
 def record(name: str, mistake: int) -> list[bytes]:
     """Captures of an example without its macros' help: by the emulator's recorder, of every fill."""
     files = []
-    for part in range(captures.fills.count_passes(captures.BY_NAME[name].element)):
+    for part in range(captures.fills.count_passes(capture_examples.BY_NAME[name].element)):
         placement = emulated_captures.prepare_example(name, mistake, f"fill{part + 1}")
         recorder = CaptureRecorder(placement.machine)
         placement.machine.run()
@@ -55,7 +55,7 @@ def test_the_recorder_needs_no_macros(name: str, mistake: int) -> None:
     if not mistake:
         assert made.ok and all(one.verdict == "match" for one in made.accumulators)
         return
-    expected = captures.BY_NAME[name].mistakes[mistake - 1][1]
+    expected = capture_examples.BY_NAME[name].mistakes[mistake - 1][1]
     assert made.verdict == "mismatch" and expected in {cause.code for step in made.steps for cause in step.causes}
 
 

@@ -9,9 +9,10 @@ import pytest
 from lanescope import find
 from lanescope.app.instruction import headline, lanes, state
 from lanescope.app.instruction.find import find_pins
-from lanescope.app.kit.find import SoughtPlace, parse_places
+from lanescope.app.kit.find import parse_places
 from lanescope.app.kit.rings import draw_ring
 from lanescope.app.kit.sheets import SheetGrid
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog

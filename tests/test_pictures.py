@@ -289,6 +289,14 @@ def test_the_builder_gives_what_it_promises(client: Client) -> None:
     assert client.get(address[1].replace("&amp;", "&")).status_code == 200
     wrong = client.get("/diagram", params={"operand": "a", "rows": "9-99", "title": "kept"})
     assert wrong.status_code == 422 and 'value="9-99"' in wrong.text and 'value="kept"' in wrong.text
+    (drawn,) = re.findall(r'<div class="figure paper card">(.*?)</div>', wrong.text, re.S)
+    assert (
+        ">kept<" in drawn
+        and drawn
+        == re.findall(
+            r'<div class="figure paper card">(.*?)</div>', client.get("/diagram?operand=a&title=kept").text, re.S
+        )[0]
+    )
 
 
 def test_the_gallery_shows_every_picture(client: Client) -> None:

@@ -16,7 +16,8 @@ from pydantic import TypeAdapter
 
 from lanescope.app.kit.question import labels_of
 from lanescope.app.steps.facts import Steps
-from lanescope.app.steps.forms import WarpTables
+from lanescope.app.steps.forms import ElementForm
+from lanescope.app.steps.stepper import StepperQuestion
 from lanescope.app.steps.wgmma import WgmmaSteps
 from tests.cases import for_each
 from tests.client import Client
@@ -24,7 +25,7 @@ from tests.command import run_lanescope
 from tests.test_labels import read_alert
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
-LABELS = labels_of(WarpTables)
+LABELS = labels_of(ElementForm) | labels_of(StepperQuestion)
 OWN = {"a": "i", "b": "-(i + 1)"}
 A = np.arange(128).reshape(8, 16)
 B = -(np.arange(128).reshape(8, 16).T + 1)  # (k, n); memory has it column by column

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.hardware import evidence, tensor_memory, tensor_moves, tensor_probes, verification
-from lanescope.app.hardware.device import get_compile_target
+from lanescope.app.hardware.device_targets import get_compile_target
 from lanescope.app.hardware.tensor_memory import MmaOperation, MoveOperation, TensorJob
 from lanescope.app.hardware.tensor_operands import encode_idesc
 from lanescope.blackwell.tmem import operands

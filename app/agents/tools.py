@@ -7,7 +7,8 @@ from typing import Any
 
 from lanescope.app.agents import instructions, kernels, where, words
 from lanescope.app.agents.tool import AgentTool, refuse_call, require_utf8
-from lanescope.app.banks.facts import AccessBody, SolveMany, build_bank_cost, solve_swizzle
+from lanescope.app.banks.facts import build_bank_cost, solve_swizzle
+from lanescope.app.banks.questions import AccessBody, SolveMany
 from lanescope.app.check.answer import CheckBody, answer_check
 from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import EmulateBody

@@ -5,12 +5,13 @@ scale factors, metadata, and layouts of Triton and CuTe. The answers are those o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.fact import Json, fact
+from lanescope.app.agents.places import Located, Place, check_inside, locate, parse_place, require_found, require_letter
+from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps.bench import BANK_BYTES, BANKS
 from lanescope.app.kit.question import (
     declare_question,
@@ -38,9 +39,6 @@ from lanescope.shared.storage import storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 MOST_STORED = 2048  # rows and columns of a storage
-ELEMENT = re.compile(r"([A-Za-z]*)\s*[\[(]?\s*(\d{1,9})\s*(?:\]\s*\[|,)\s*(\d{1,9})\s*[\])]?")
-NUMBER = re.compile(r"([a-z]+?)\s*(0x[0-9a-f]{1,9}|\d{1,9})(?=[\s,]|$)[\s,]*", re.IGNORECASE)
-HOLDER = re.compile(rf"(?>{NUMBER.pattern})+", re.IGNORECASE)  # atomic: there is only one way to match
 
 
 @declare_question
@@ -101,50 +99,6 @@ class WhereQuestion:
     tiled_mma: TiledUmmaBody | None = _declare_part(TiledUmmaBody, "TiledMMA", "make_tiled_mma over a tile.")
 
 
-@fact
-class Located:
-    """The elements at a place, or the places of an element; count: of all results."""
-
-    place: str
-    of: str
-    count: int
-    found: list[Json]
-    notes: list[str]
-    also: list[str]
-
-
-class Place(NamedTuple):
-    """A place: an element's coordinates with the letter of its matrix, or named numbers."""
-
-    letter: str
-    coords: tuple[int, int] | None
-    numbers: dict[str, int]
-
-    def require(self, example: str, *names: str) -> tuple[int, ...]:
-        """Return the numbers of these names; LayoutError if the place has others."""
-        if set(self.numbers) != set(names):
-            text = " ".join(f"{name} {number}" for name, number in self.numbers.items())
-            raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-        return tuple(self.numbers[name] for name in names)
-
-
-def parse_place(text: str, example: str) -> Place:
-    """Parse `[5][9]`, `C[5][9]`, `lane 5 column 3`; LayoutError for other texts.
-
-    >>> parse_place("lane 5 column 0x10", "")
-    Place(letter='', coords=None, numbers={'lane': 5, 'column': 16})
-    """
-    plain = text.strip()
-    if match := ELEMENT.fullmatch(plain):
-        return Place(match[1].lower(), (int(match[2]), int(match[3])), {})
-    if HOLDER.fullmatch(plain):
-        found = NUMBER.findall(plain)
-        numbers = {name.lower(): int(number, 16 if "x" in number.lower() else 10) for name, number in found}
-        if len(numbers) == len(found):  # no number has two names
-            return Place("", None, numbers)
-    raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-
-
 def find_place(question: WhereQuestion) -> Located:
     """Return the places of an element, or the elements of a holder."""
     names = [name for name in options_of(WhereQuestion) if name != "place"]
@@ -187,31 +141,6 @@ def _find_in_instruction(place: str, name: str) -> Located:
     )
 
 
-def _locate(place: str, of: str, found: Iterable[Json], *notes: str) -> Located:
-    listed = list(found)
-    return Located(place=place, of=of, count=len(listed), found=listed, notes=list(notes), also=[])
-
-
-def _check(at: tuple[int, int], rows: int, cols: int, of: str) -> tuple[int, int]:
-    if at[0] >= rows or at[1] >= cols:
-        hint = f"Rows 0 to {rows - 1}, columns 0 to {cols - 1}."
-        raise LayoutError("bad_find", f"{of} has no element [{at[0]}][{at[1]}].", hint, "place")
-    return at
-
-
-def _require_letter(place: Place, letter: str) -> None:
-    """Raise LayoutError for a place in another matrix than the requested one."""
-    if place.letter not in ("", letter):
-        message = f"place is in {place.letter.upper()}, the question about {letter.upper()}."
-        raise LayoutError("bad_find", message, "Ask about that one, or leave its name out.", "place")
-
-
-def _require_found(located: Located, what: str) -> Located:
-    if not located.found:
-        raise LayoutError("bad_find", f"{located.of} has nothing at {located.place}.", what, "place")
-    return located
-
-
 def _find_in_tile(text: str, question: TileQuestion) -> Located:
     tile, _ = read_tile(question)
     example = "[5][9] or byte 0x2c2"
@@ -221,13 +150,13 @@ def _find_in_tile(text: str, question: TileQuestion) -> Located:
         raise LayoutError("bad_find", "Elements of less than a byte are not found here.", "", "place")
     of = f"{tile.mn} × {tile.k} elements of {tile.element_bits} bits, {question.major}-major, {tile.mode.name}"
     if place.coords:
-        cells = [_check(place.coords, tile.mn, tile.k, "The tile")]
+        cells = [check_inside(place.coords, tile.mn, tile.k, "The tile")]
     else:
         (byte,) = place.require(example, "byte")
         offsets = bits // 8 + tile.base
         cells = [(mn, k) for mn, k in np.argwhere((offsets <= byte) & (byte < offsets + bytes_)).tolist()]
     found = (_describe_byte(int(tile.address(mn, k)), tile.base, mn, k) for mn, k in cells)
-    return _require_found(_locate(text, of, found), f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.")
+    return require_found(locate(text, of, found), f"It has bytes {tile.base} to {tile.base + tile.bytes - 1}.")
 
 
 def _describe_byte(byte: int, base: int, mn: int, k: int) -> Json:
@@ -243,13 +172,13 @@ def _find_in_storage(text: str, question: StoredQuestion) -> Located:
     place, size = parse_place(text, example), bits // 8
     rows, cols = min(question.mn, stored.mn or question.mn), min(question.k, stored.k or question.k)
     if place.coords:
-        cells = [_check(place.coords, rows, cols, "The storage")]
+        cells = [check_inside(place.coords, rows, cols, "The storage")]
     else:
         (byte,) = place.require(example, "byte")
         bytes_ = np.asarray(stored.address(np.arange(rows)[:, None], np.arange(cols)[None, :]))
         cells = [(mn, k) for mn, k in np.argwhere((bytes_ <= byte) & (byte < bytes_ + size)).tolist()]
     found = (_describe_byte(int(stored.address(mn, k)), stored.base, mn, k) for mn, k in cells)
-    return _require_found(_locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
+    return require_found(locate(text, stored.text, found), f"It has {rows} × {cols} elements.")
 
 
 def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
@@ -257,9 +186,9 @@ def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
     example = "[70][3] or lane 5 column 3"
     place, rows, cols = parse_place(text, example), np.asarray(answer.row), np.asarray(answer.col)
     size = answer.unit_bits
-    _require_letter(place, question.operand)
+    require_letter(place, question.operand)
     if place.coords:
-        at = _check(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, question.operand)
+        at = check_inside(place.coords, int(rows.max()) + 1, int(cols.max()) + 1, question.operand)
         cells = np.argwhere((rows == at[0]) & (cols == at[1]))
     else:
         lane, column = place.require(example, "lane", "column")
@@ -280,8 +209,8 @@ def _find_in_tensor_memory(text: str, question: LayoutQuestion) -> Located:
     of = f"{question.operand.upper()} in tensor memory, layout {answer.id or answer.pattern}, of one CTA"
     note = f"Columns count from the operand's first; rows are those of the CTA ({answer.rows_of_cta})."
     evidence = f"Evidence: {answer.evidence}."
-    return _require_found(
-        _locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {answer.columns} columns."
+    return require_found(
+        locate(text, of, found, note, evidence), f"It has lanes 0 to 127 and {answer.columns} columns."
     )
 
 
@@ -289,10 +218,10 @@ def _find_factor(text: str, question: ScaleQuestion) -> Located:
     tile, example = parse_tile(question), "[37][5], row and factor, or lane 5 column 257 byte 1"
     place, selected = parse_place(text, example), tile.selected
     of = f"scale factors of {question.side.upper()}"
-    _require_letter(place, f"sf{question.side}")
+    require_letter(place, f"sf{question.side}")
     if place.coords:
-        _check(place.coords, selected.rows, selected.k // selected.block, "The tile of factors")
-        return _locate(text, of, [_describe_factor(selected, *place.coords)])
+        check_inside(place.coords, selected.rows, selected.k // selected.block, "The tile of factors")
+        return locate(text, of, [_describe_factor(selected, *place.coords)])
     lane, column, byte = place.require(example, "lane", "column", "byte")
     firsts = ((factor, selected.locate_factor(0, factor)) for factor in range(selected.k // selected.block))
     factors = [n for n, at in firsts if at.byte == byte and 0 <= column - at.column < selected.group_columns]
@@ -301,7 +230,7 @@ def _find_factor(text: str, question: ScaleQuestion) -> Located:
         factor_place for factor_place in described if factor_place["column"] == column and lane in factor_place["lanes"]
     )
     columns = f"columns {selected.column} to {selected.column + selected.columns - 1}"
-    return _require_found(_locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
+    return require_found(locate(text, of, found), f"They take lanes 0 to 127 of {columns}, 4 bytes each.")
 
 
 def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
@@ -314,9 +243,9 @@ def _describe_factor(looked: ScaleOperand, row: int, factor: int) -> Json:
 def _find_index(text: str, question: OrderQuestion) -> Located:
     order, example = make_order(question), "[3][5], row and group, or word 3 bit 8"
     place = parse_place(text, example)
-    _require_letter(place, "e")
+    require_letter(place, "e")
     if place.coords:
-        row, group = _check(place.coords, order.rows, order.groups, "The metadata")
+        row, group = check_inside(place.coords, order.rows, order.groups, "The metadata")
         word, bit = order.locate_index(row, group)
     else:
         word, bit = place.require(example, "word", "bit")
@@ -326,13 +255,13 @@ def _find_index(text: str, question: OrderQuestion) -> Located:
             raise LayoutError("bad_find", f"There is no bit {bit} of word {word}.", hint, "place")
         row, group = (int(axis[word, bit // 4]) for axis in (rows, groups))
     described = {"row": row, "group": group, "word": word, "bit": bit - bit % 4, "bits": 4}
-    return _locate(text, f"metadata of {order.order.opcode}", iter([described]), f"Evidence: {order.evidence}.")
+    return locate(text, f"metadata of {order.order.opcode}", iter([described]), f"Evidence: {order.evidence}.")
 
 
 def _find_in_map(place: Place, of: str, holder_map: Any, size: tuple[int, int], word: str = "value") -> Iterator[Json]:
     """Find an element of a map [thread][value], or the elements of a thread. word: name of its values."""
     if place.coords:
-        pairs = holder_map.owner(*_check(place.coords, *size, of))
+        pairs = holder_map.owner(*check_inside(place.coords, *size, of))
     else:
         names = ("thread", word) if word in place.numbers else ("thread",)
         thread, *rest = place.require(f"[5][9], thread 37, or thread 37 {word} 2", *names)
@@ -351,7 +280,7 @@ def _find_in_map(place: Place, of: str, holder_map: Any, size: tuple[int, int], 
 def _find_in_tv(text: str, question: TvBody) -> Located:
     layout = question.layout
     place = parse_place(text, "[5][9], thread 37, or thread 37 value 2")
-    return _locate(
+    return locate(
         text, str(layout.layout), _find_in_map(place, "The tile", layout, (layout.row_count, layout.col_count))
     )
 
@@ -367,7 +296,7 @@ def _find_in_tiled_mma(text: str, question: TiledUmmaBody) -> Located:
     if operand.shared:
         raise LayoutError("bad_find", f"{title}, is in shared memory.", "A descriptor reads it.", "place")
     place = parse_place(text[match.end() :], example)
-    return _locate(text, title, _find_in_map(place, title, operand, (operand.row_count, operand.col_count)))
+    return locate(text, title, _find_in_map(place, title, operand, (operand.row_count, operand.col_count)))
 
 
 def _find_in_triton(text: str, question: TritonBody) -> Located:
@@ -378,27 +307,27 @@ def _find_in_triton(text: str, question: TritonBody) -> Located:
     example = "[5][9]"
     if layout.of_threads:
         place = parse_place(text, f"{example}, thread 37, or thread 37 register 2")
-        return _locate(text, layout.text, _find_in_map(place, layout.kind, layout, layout.shape, "register"))
+        return locate(text, layout.text, _find_in_map(place, layout.kind, layout, layout.shape, "register"))
     example += " or offset 12" * layout.shared
     place = parse_place(text, example)
     if layout.shared:
         offsets = np.asarray(layout.offset)
         if place.coords:
-            cells = [_check(place.coords, *layout.shape, layout.kind)]
+            cells = [check_inside(place.coords, *layout.shape, layout.kind)]
         else:
             (offset,) = place.require(example, "offset")
             cells = [(row, col) for row, col in np.argwhere(offsets == offset).tolist()]
         found = ({"row": row, "col": col, "offset": int(offsets[row, col])} for row, col in cells)
-        return _require_found(_locate(text, layout.text, found), f"Offsets are 0 to {int(offsets.max())}, in elements.")
+        return require_found(locate(text, layout.text, found), f"Offsets are 0 to {int(offsets.max())}, in elements.")
     if place.coords is None:
         raise LayoutError("bad_find", f"place is {quote_value(text)}.", f"Write {example}.", "place")
-    row, col = _check(place.coords, *layout.shape, layout.kind)
+    row, col = check_inside(place.coords, *layout.shape, layout.kind)
     bits = layout.element_bits
     found = (
         {"row": row, "col": col, "lane": lane, "column": at * bits // 32, "bit": at * bits % 32}
         for lane, at in layout.owner(row, col)
     )
-    return _locate(text, layout.text, found)
+    return locate(text, layout.text, found)
 
 
 _SUBJECTS: dict[str, Callable[[str, Any], Located]] = {

@@ -3,148 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from lanescope.app.kit.enumerations import Number
+from lanescope.app.banks.questions import (
+    ACCESS_TEXT,
+    MOST_ACCESSES,
+    ROW_FIELDS,
+    AccessBody,
+    AccessFields,
+    AccessQuestion,
+    OneAccess,
+    RowFields,
+    UseFields,
+)
 from lanescope.app.kit.fact import Description, Json, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
-    declare_question,
-    list_field,
-    number_field,
     options_of,
-    raw_field,
-    text_field,
-    word_field,
 )
 from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
-from lanescope.inputs import LONGEST_KEY, check_keys
-from lanescope.ptx.architectures import ARCHITECTURES
+from lanescope.inputs import check_keys
 from lanescope.shared import bank_counters, banks, freeing
 from lanescope.shared.swizzle import MODES, Swizzle
-
-ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
-MOST_ACCESSES = 16
-MOST_PITCH = 1 << 16  # pitch in bytes
-Address = Annotated[
-    list[Number | None],
-    Description("One byte address per lane; null for an inactive lane.", limits={"maxItems": banks.LANES}),
-]
-SwizzleText = Annotated[str, Description("", ("none", "128B", "3,4,3"), {"maxLength": LONGEST_KEY})]
-
-
-@declare_question
-class _Access:
-    access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True, type=AccessName)
-    pattern: str = word_field(
-        banks.REACHES, "Lane addresses", "How the lanes reach rows of the tile", "ldmatrix", type=AccessPattern
-    )
-
-
-@declare_question
-class _Rows:
-    row_bytes: int = number_field(
-        128, "Bytes per row", "With a pattern: bytes from row to row.", least=1, most=MOST_PITCH, size=6
-    )
-    pad: int = number_field(
-        0, "Padding per row, bytes", "With a pattern: bytes between two rows.", most=MOST_PITCH, size=4
-    )
-
-
-@declare_question
-class _Use(_Rows, _Access):
-    architecture: str = word_field(
-        tuple(row.name for row in ARCHITECTURES),
-        "Architecture",
-        "Whose Nsight Compute counters are predicted; they are measured on sm_90.",
-        "sm_90",
-    )
-    swizzle: str = text_field(
-        "none",
-        "Swizzle",
-        "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.",
-        type=SwizzleText,
-        size=8,
-        suggest="modes",
-        placeholder="128B or B,M,S",
-    )
-
-
-def _declare_lanes() -> Any:
-    return raw_field(
-        "Lane addresses",
-        "One byte address per lane, instead of a pattern; null for an inactive lane.",
-        None,
-        type=Address | None,
-    )
-
-
-@declare_question
-class OneAccess(_Access):
-    """An access at addresses, or at rows by a pattern."""
-
-    address: list[int | None] | None = _declare_lanes()
-
-
-@declare_question
-class AccessBody(_Use):
-    """One access at the addresses of its lanes, or at rows by a pattern."""
-
-    address: list[int | None] | None = _declare_lanes()
-
-
-@declare_question
-class SolveMany(_Rows):
-    """Accesses for which one swizzle should remove the conflicts."""
-
-    accesses: tuple[OneAccess, ...] = list_field(OneAccess, "Accesses", "", least=1, most=MOST_ACCESSES, required=True)
-
-
-@declare_question
-class SolveOne(_Rows, OneAccess):
-    """An access for which a swizzle should remove the conflicts."""
-
-    access: str = text_field("ldmatrix.x4", "Access", "", required=True, type=AccessName)
-
-
-ROW_FIELDS = ("pattern", *options_of(_Rows))
-
-
-@declare_question
-class AccessQuestion(_Use):
-    """One access at the addresses of its lanes, or at rows by a pattern."""
-
-    address: str = text_field(
-        "",
-        "Or one byte address per lane",
-        "Instead of rows: one byte address per lane, with commas; - for an inactive lane.",
-        wide=True,
-        placeholder="0, 128, 256, … ; - for an inactive lane",
-    )
-
-    @property
-    def body(self) -> Json:
-        """Return the access as POST /banks/solve has it."""
-        lanes = {"address": banks.parse_addresses(self.address)} if self.address else {"pattern": self.pattern}
-        return {"access": self.access, **lanes}
-
-    @property
-    def rows(self) -> Json:
-        return {"row_bytes": self.row_bytes, "pad": self.pad}
-
-
-@declare_question
-class BanksQuestion(AccessQuestion):
-    """An access, and others for which the same swizzle should remove the conflicts."""
-
-    accesses: str = text_field(
-        "",
-        "Other accesses to the same tile (access:pattern or access:addresses)",
-        "Other accesses to the same tile: access:pattern or access:addresses.",
-        wide=True,
-        placeholder="ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …",
-    )
 
 
 @fact
@@ -248,7 +129,7 @@ def parse_question(question: AccessQuestion) -> tuple[banks.AccessUse, Swizzle]:
 
 def parse_pitch(body: Json) -> int:
     """Return the pitch of rows in bytes, with padding."""
-    return sum(option.parse(body.get(name, option.default), name) for name, option in options_of(_Rows).items())
+    return sum(option.parse(body.get(name, option.default), name) for name, option in options_of(RowFields).items())
 
 
 def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
@@ -279,7 +160,7 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
     kind = banks.get_access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.make_address_use(kind, item["address"])
-    pattern = options_of(_Access)["pattern"]
+    pattern = options_of(AccessFields)["pattern"]
     return banks.make_rows_use(
         kind, pattern.parse(item.get("pattern", pattern.default), "pattern"), parse_pitch(shared)
     )
@@ -287,7 +168,7 @@ def _parse_access(item: Json, shared: Json) -> banks.AccessUse:
 
 def parse_architecture(body: Json) -> str:
     """Return the architecture whose counters are requested."""
-    option = options_of(_Use)["architecture"]
+    option = options_of(UseFields)["architecture"]
     architecture: str = option.parse(body.get("architecture", option.default), "architecture")
     return architecture
 

@@ -10,12 +10,13 @@ import typer
 
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks, list_turns
-from lanescope.app.banks.facts import AccessBody, AccessQuestion, BankCost, BanksQuestion, Solved, SolveMany, SolveOne
+from lanescope.app.banks.facts import BankCost, Solved
+from lanescope.app.banks.questions import AccessBody, AccessQuestion, BanksQuestion, SolveMany, SolveOne
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
 from lanescope.app.kit.terminal import print_answer, read_json
-from lanescope.app.tiles import main_loop_facts
+from lanescope.app.tiles import main_loop_facts, main_loop_text
 from lanescope.app.tiles.questions import LoopBody
 from lanescope.errors import LayoutError
 from lanescope.shared import banks
@@ -67,7 +68,7 @@ def run_banks(
     """Print the cost of an access, or the smallest swizzle without conflicts. Exit status 1 if there are conflicts."""
     if loop:
         paid = main_loop_facts.build_loop_banks(read_json(loop))
-        return print_answer(paid, main_loop_facts.format_banks, as_json, paid.free)
+        return print_answer(paid, main_loop_text.format_banks, as_json, paid.free)
     access: dict[str, Any] = {name: words[name] for name in ("access", "pattern") if name in words}
     if "address" in words:
         access["address"] = parse_addresses(words["address"])

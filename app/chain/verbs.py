@@ -63,7 +63,7 @@ def chain(
 
 
 def _print_loop(file: str, as_json: bool) -> None:
-    from lanescope.app.tiles import main_loop_facts
+    from lanescope.app.tiles import main_loop_facts, main_loop_text
 
     found = main_loop_facts.build_loop(read_json(file))
-    print_answer(found, main_loop_facts.format_loop, as_json, found.verdict == "match")
+    print_answer(found, main_loop_text.format_loop, as_json, found.verdict == "match")

@@ -56,7 +56,7 @@ def builder_page(request: Request) -> Response:
     except LayoutError as error:
         context["error"] = error
         if plain:
-            context["svg"] = _draw_without(plain, fields | {"target": query.get("target", "")}, error)
+            context["svg"] = _draw_without(plain, {**fields, "target": query.get("target", "")}, error)
     context["fields"] = _build_form(context["found"] or plain, fields, context["error"])
     return render_page(request, "diagram/page.html", context, keep=False)
 
@@ -66,7 +66,7 @@ def _build_figure(
 ) -> dict[str, Any]:
     """Return the picture, its address and the snippets. LayoutError names the wrong field."""
     operand = instruction.operand(fields["operand"]) if fields["operand"] else None
-    options = _collect_options(fields | {"target": query.get("target", "")})
+    options = _collect_options({**fields, "target": query.get("target", "")})
     picture, _ = pictures.render_instruction("svg", instruction, operand, options)
     form = parse_choice(fields["form"], "form", FORMS, "bad_option")
     path = link_instruction(instruction, operand, form, options)
@@ -87,18 +87,16 @@ def _collect_options(fields: Mapping[str, str]) -> dict[str, str]:
 
 def _draw_without(instruction: Instruction, fields: Mapping[str, str], error: LayoutError) -> str:
     """Return the figure without the option that is wrong, and without others that are."""
-    refused: LayoutError | None = error
     kept = dict(fields)
-    while refused and kept.get(refused.field, "") not in ("", USUAL.get(refused.field)):
-        kept[refused.field] = USUAL.get(refused.field, "")
+    while kept.get(error.field, "") not in ("", USUAL.get(error.field)):
+        kept[error.field] = USUAL.get(error.field, "")
         try:
             operand = instruction.operand(kept["operand"]) if kept["operand"] else None
-            return pictures.render_instruction(
-                "svg", bind_descriptor(instruction, kept), operand, _collect_options(kept)
-            )[0].decode()
+            bound = bind_descriptor(instruction, kept)
+            return str(pictures.render_instruction("svg", bound, operand, _collect_options(kept))[0], "utf-8")
         except LayoutError as other:
-            refused = other
-    return pictures.render_instruction("svg", instruction, None, {})[0].decode()
+            error = other
+    return str(pictures.render_instruction("svg", instruction, None, {})[0], "utf-8")
 
 
 def _build_form(

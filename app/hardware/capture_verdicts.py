@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from lanescope import capture
-from lanescope.app.hardware import captures
-from lanescope.app.hardware.captures import MISTAKES, ExampleProgram
+from lanescope.app.hardware import capture_examples, captures
+from lanescope.app.hardware.capture_examples import MISTAKES, ExampleProgram
 from lanescope.app.hardware.device import Array, RunDevice
 from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
@@ -70,10 +70,10 @@ def run_verdicts(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, An
 
     per_kind: how many examples, and mistakes of each; 0: all.
     """
-    unsupported = device.supports(captures.find_newest_instruction())
+    unsupported = device.supports(capture_examples.find_newest_instruction())
     if unsupported:
         return {}
-    examples, last = captures.EXAMPLES[: per_kind or None], per_kind or MISTAKES
+    examples, last = capture_examples.EXAMPLES[: per_kind or None], per_kind or MISTAKES
     with tempfile.TemporaryDirectory() as folder:
         runs = captures.record_all(Path(folder), examples, last)
         rows = {(row["example"], row["mistake"]): row for row in runs}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.app.hardware.device import get_compile_target
+from lanescope.app.hardware.device_targets import get_compile_target
 from lanescope.app.hardware.pool import START_SECONDS, BrokenWorkerError, WorkerProcess, build_worker_command
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.hardware import kernel_source
+from lanescope.app.hardware.device_targets import explain_unsupported, get_compile_target
 from lanescope.app.hardware.whole_product import StagedProduct, allocate_d
 from lanescope.descriptor.matrix import SHARED_BEGIN
 from lanescope.errors import LayoutError
 from lanescope.product.plan import ProductPlan
 from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.targets import format_targets, get_widest, strip_suffix
 from lanescope.render import kernel_device
 from lanescope.render.kernel_host import DEFAULT_SHARED
 from lanescope.shared.banks import LANES, BankAccess
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
-OLDEST = 75
+OLDEST = 75  # compute capability of the catalogue's oldest instructions
 INACTIVE = 0xFFFFFFFF  # the offset of an inactive lane
 
 
@@ -352,9 +352,7 @@ def list_devices() -> list[dict[str, str]]:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise LayoutError(
-            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
-        ) from None
+        raise _make_silence(error) from None
     if not count:
         raise LayoutError("no_device", "There is no CUDA device.", "Run this on a machine with an NVIDIA GPU.")
     return [read_device_info(number) for number in range(count)]
@@ -371,9 +369,7 @@ def read_device_info(number: int = 0) -> dict[str, str]:
     try:
         properties = cupy.cuda.runtime.getDeviceProperties(number)
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise LayoutError(
-            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
-        ) from None
+        raise _make_silence(error) from None
     if properties["major"] * 10 + properties["minor"] < OLDEST:
         name = f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}"
         raise LayoutError("no_device", f"{name}: unsupported.", "The catalogue begins at 7.5 (sm_75).")
@@ -384,6 +380,11 @@ def read_device_info(number: int = 0) -> dict[str, str]:
         "cuda": _format_version(cupy.cuda.runtime.driverGetVersion()),
         "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
     }
+
+
+def _make_silence(error: Exception) -> LayoutError:
+    message = f"The CUDA driver does not answer: {error}."
+    return LayoutError("no_device", message, "Is the NVIDIA driver loaded?")
 
 
 def _format_version(version: int) -> str:
@@ -397,23 +398,3 @@ def _read_driver_version() -> str:
         return str(re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0])
     except (OSError, IndexError):
         return ""
-
-
-def get_compile_target(info: Mapping[str, str]) -> str:
-    """Return the architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
-    return get_widest(format_architecture(info))
-
-
-def format_architecture(info: Mapping[str, str]) -> str:
-    """Format a device's architecture as a fleet announces it: sm_90, without the letter."""
-    return "sm_" + info["compute_capability"].replace(".", "")
-
-
-def explain_unsupported(target: str, instruction: Instruction) -> str:
-    """Return why a target lacks an instruction, "" if it has it."""
-    from lanescope.ptx import catalog
-
-    targets = catalog.get_target_support(instruction).targets
-    if {target, strip_suffix(target)} & set(targets):
-        return ""
-    return f"{instruction.ptx} does not assemble for this device's {target}; it needs {format_targets(targets)}."

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import threading
 import time
 import uuid
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from lanescope.app.hardware import jobs, pickle_guard
@@ -29,48 +27,13 @@ from lanescope.app.hardware.members import (
     select_members,
 )
 from lanescope.app.hardware.pool import RunLedger
+from lanescope.app.hardware.waiting_run import BACK_SECONDS, WaitingRun, WorkerLostError, parse_answer
 from lanescope.errors import LayoutError
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
 CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
-LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 20.0
-
-
-class WorkerLostError(Exception):
-    """The worker went away before it answered."""
-
-
-@dataclass(slots=True, eq=False)
-class WaitingRun:
-    """A run that waits for a worker: its request, the workers that died while running it, and the allowed workers."""
-
-    params: Json
-    lost: list[FleetMember]
-    is_allowed: MemberFilter
-    place: asyncio.Future[FleetMember]
-    known: bool = False
-    until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
-
-    def note_worker(self) -> None:
-        """Record that a suitable worker is present."""
-        self.known, self.until = True, time.monotonic() + BACK_SECONDS
-
-    def is_hopeless(self) -> bool:
-        """Return whether waiting is pointless: at once if there never was a suitable worker, else after a nanny had
-        time to restart the one that died.
-        """
-        return not (self.lost or self.known) or time.monotonic() > self.until
-
-    def fail(self, error: LayoutError) -> None:
-        if self.lost and error.code == "no_worker":
-            error = LayoutError(
-                "worker_ended",
-                f"{self.lost[0].name} went away during the run, and no other worker can run it.",
-                error.hint,
-            )
-        if not self.place.done():
-            self.place.set_exception(error)
+LOOK_SECONDS, GONE_SECONDS = 0.25, 2.0
 
 
 class Fleet:
@@ -179,7 +142,7 @@ class Fleet:
             ) from None
         finally:
             self.waiting -= 1
-        return _parse_answer(answer_text, member, lost)
+        return parse_answer(answer_text, member, lost)
 
     async def _take_member(self, params: Json, lost: list[FleetMember], is_allowed: MemberFilter) -> FleetMember:
         """Take a suitable member that is idle; requests are served in order."""
@@ -395,22 +358,3 @@ async def _close_client(client: Any) -> None:
 
 async def _get_result(future: Any) -> Any:
     return await future
-
-
-def _parse_answer(text: str, member: FleetMember, lost: list[FleetMember]) -> Json:
-    """Parse a worker's answer and return its result, with the worker; raise LayoutError if the answer is an error."""
-    try:
-        answer = json.loads(text)
-        error = answer.get("error")
-        if error is None:
-            ran_by = {"worker": member.name, "host": member.host, "program": member.program}
-            if lost:
-                ran_by["after"] = lost[0].name
-            result: Json = answer["result"] | {"ran_by": ran_by}
-            return result
-        refusal = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise LayoutError(
-            "worker_garbage", f"{member.name} answered something else than a run.", "See the worker's log."
-        ) from None
-    raise LayoutError(refusal["code"], refusal["message"], refusal["hint"], refusal["field"])

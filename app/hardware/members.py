@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from lanescope.app.hardware.device import explain_unsupported, format_architecture
+from lanescope.app.hardware.device_targets import explain_unsupported, format_architecture
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from lanescope.app.hardware import code_runs, evidence, script_runs, verification
-from lanescope.app.hardware.device import CudaDevice, RunDevice, explain_unsupported
+from lanescope.app.hardware.device import CudaDevice, RunDevice
+from lanescope.app.hardware.device_targets import explain_unsupported
 from lanescope.app.hardware.jobs import VERIFY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer

@@ -33,7 +33,8 @@ from lanescope.app.hardware import (
     tensor_probes,
     tma_boxes,
 )
-from lanescope.app.hardware.device import CudaDevice, RunDevice, compile_text, explain_unsupported
+from lanescope.app.hardware.device import CudaDevice, RunDevice, compile_text
+from lanescope.app.hardware.device_targets import explain_unsupported
 from lanescope.app.hardware.evidence import PARTS, build_meta, check_part
 from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.descriptor import matrix as desc

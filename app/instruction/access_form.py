@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from lanescope.app.instruction.wmma import WmmaMemory, build_memory, check_pointer
-from lanescope.app.kit.fact import extend_fact, fact
+from lanescope.app.instruction.wmma import build_memory, check_pointer
 from lanescope.app.kit.question import declare_question, raw_field
-from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.kit.question_form import form_of
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
 
@@ -21,31 +21,15 @@ class AccessForm:
     ldm: str = raw_field("ldm, elements", "The stride of a row or column.", size=8)
 
 
-@fact
-class CheckedMemory(WmmaMemory):
-    """The requirements with a typed pointer and ldm, and their rules."""
-
-    registers: int
-    register_type: str
-    form: dict[str, Control]
-
-
-def check_memory(instruction: Instruction, query: Mapping[str, str]) -> CheckedMemory | None:
-    """Return the facts of `memory` with the rules checked for the pointer and ldm of a query."""
+def build_access_form(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the template's variables of what a load or store needs: the rules, checked for a query, and the form."""
     facts = build_memory(instruction)
     if facts is None:
-        return None
-    (op,) = instruction.operands.values()
+        return {}
     usual = {"pointer": "0x0", "ldm": str(facts.default_stride)}
     typed, error = {name: query.get(name, "").strip() or text for name, text in usual.items()}, None
     try:
         check = check_pointer(instruction, **typed)
     except LayoutError as wrong:
         error, check = wrong, check_pointer(instruction, **usual)
-    return extend_fact(
-        replace(facts, check=check),
-        CheckedMemory,
-        registers=op.registers,
-        register_type=op.element.register_type,
-        form=form_of(AccessForm, typed, error=error),
-    )
+    return {"wmma": replace(facts, check=check), "access_form": form_of(AccessForm, typed, error=error)}

@@ -10,7 +10,7 @@ from lanescope.app.catalogue import topics
 from lanescope.app.hardware import fragment_runs
 from lanescope.app.instruction import facts as about
 from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms
-from lanescope.app.instruction.access_form import check_memory
+from lanescope.app.instruction.access_form import build_access_form
 from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.instruction.matrices import build_matrices, build_supply_matrix, list_views
@@ -129,7 +129,7 @@ def build_context(
         "following": head.list_next_pages(instruction, page_state, figures[-1]),
         "code": build_code_parts(instruction),
         "program": is_plannable(instruction),
-        "wmma": check_memory(instruction, query),
+        **build_access_form(instruction, query),
         "scales": build_scale_tables(instruction, page_state),
         "majors": {name: list_majors(instruction, page_state, name) for name in state.MAJORS},
         "run": run,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lanescope.app.instruction import lanes, state
 from lanescope.app.kit.answer import format_runs
-from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.ptx.role import ExecutionScope

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from math import ceil, floor
 from typing import TypeVar
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import fact
+from lanescope.app.kit.look import parse_list, read_values, require_right
 from lanescope.app.kit.maps import bench
 from lanescope.blackwell.bound import BoundMma, bind
 from lanescope.errors import LayoutError
@@ -100,27 +102,16 @@ def parse_state(
 
     default: replaces missing and illegal values; that of the page if omitted.
     """
-    default, refused = default or make_default_state(instruction), []
-    chosen: dict[str, str | int] = {}
-    for name, value in query.items():
-        if name not in SPEC:
-            continue
-        try:
-            chosen[name] = _parse_option(instruction, name, value)
-        except LayoutError as error:
-            refused.append(error.move_to_field(name))
+    default = default or make_default_state(instruction)
+    chosen, refused = read_values(query, SPEC, partial(_parse_option, instruction))
     return PageState(**{**asdict(default), **chosen}), refused
 
 
 def parse_legal_state(instruction: Instruction, query: Mapping[str, str]) -> PageState:
     """Parse the state that a picture's query asks for; LayoutError for the first value that is not legal here."""
-    chosen: dict[str, str | int] = {}
-    for name, value in query.items():
-        try:
-            chosen[name] = _parse_option(instruction, name, value)
-        except LayoutError as error:
-            raise LayoutError("bad_option", error.message, error.hint, name) from None
-    return PageState(**{**asdict(PageState()), **chosen})
+    page_state, refused = parse_state(instruction, query, PageState())
+    require_right(refused)
+    return page_state
 
 
 def bind_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
@@ -201,8 +192,7 @@ def _parse_idesc(instruction: Instruction, text: str) -> str:
 
 
 def _parse_lanes(instruction: Instruction, text: str) -> str:
-    spans = parse_ranges(text, "lanes", instruction.threads)
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+    return parse_list(text, "lanes", instruction.threads)
 
 
 def _parse_product(instruction: Instruction, text: str) -> int:

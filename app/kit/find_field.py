@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.app.kit.find import SoughtPlace, check_element, parse_places
+from lanescope.app.kit.find import parse_places
 from lanescope.app.kit.maps.bench import HOLDER_PIN, PIN
+from lanescope.app.kit.sought_place import SoughtPlace, check_element
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP
 

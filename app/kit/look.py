@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from lanescope.app.kit.question import Field, declare_question, options_of, raw_field
 from lanescope.app.kit.question_form import Control, build_controls
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_ranges
 
+Value = TypeVar("Value")
 FOUND = ("find", "pin", "pin2")  # wrong values that the find field shows
 
 
@@ -23,6 +26,32 @@ class Look:
 
 
 _OPTIONS = options_of(Look)
+
+
+def read_values(
+    query: Mapping[str, str], names: Iterable[str], parse: Callable[[str, str], Value]
+) -> tuple[dict[str, Value], list[LayoutError]]:
+    """Return the values of an address by name, as (name, text) is parsed, and the errors of those that are wrong."""
+    values, refused = {}, []
+    for name in names:
+        try:
+            if text := query.get(name, "").strip():
+                values[name] = parse(name, text)
+        except LayoutError as error:
+            refused.append(error.move_to_field(name))
+    return values, refused
+
+
+def require_right(refused: Sequence[LayoutError]) -> None:
+    """Raise the first error of a picture's address."""
+    if refused:
+        raise refused[0].move_to_field(refused[0].field, "bad_option")
+
+
+def parse_list(text: str, name: str, count: int) -> str:
+    """Return a list of lanes or warps below `count` in decimal: 0-3,8."""
+    spans = parse_ranges(text, name, count)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def build_look(

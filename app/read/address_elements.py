@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace
+from lanescope.app.kit.find import MOST_TOGETHER
 from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand

@@ -7,7 +7,7 @@ from typing import Any
 
 from lanescope.app.instruction import lanes, wording
 from lanescope.app.instruction.answers import HeldValue
-from lanescope.app.kit.find import SoughtPlace
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read import place_readings
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace

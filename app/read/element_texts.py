@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lanescope.app.kit.find import SoughtPlace, parse_places, search_places
+from lanescope.app.kit.find import parse_places, search_places
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
 
 LONGEST = 400  # characters of a question

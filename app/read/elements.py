@@ -15,8 +15,9 @@ from lanescope.app.instruction.find import pin_places
 from lanescope.app.instruction.state import bind_descriptor
 from lanescope.app.kit import links
 from lanescope.app.kit.answer import format_runs
-from lanescope.app.kit.find import MOST_TOGETHER, SoughtPlace, check_whole
+from lanescope.app.kit.find import MOST_TOGETHER
 from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.sought_place import SoughtPlace, check_whole
 from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
 from lanescope.app.read.element_holders import describe_holder, find_panel, format_holders, is_tensor, list_places

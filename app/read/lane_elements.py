@@ -9,8 +9,8 @@ from lanescope.app.instruction import answers, lanes
 from lanescope.app.instruction.find import list_warp
 from lanescope.app.instruction.state import SEPARATE
 from lanescope.app.kit.answer import format_runs
-from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from lanescope.app.instruction import lanes, shared_operands
-from lanescope.app.kit.find import SoughtPlace, list_orders
+from lanescope.app.kit.sought_place import SoughtPlace, list_orders
 from lanescope.app.read.element_texts import SCALES
 from lanescope.app.read.facts import Meaning
 from lanescope.errors import LayoutError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import extend_fact
-from lanescope.app.kit.find import check_whole
+from lanescope.app.kit.sought_place import check_whole
 from lanescope.app.read import (
     element_forms,
     element_texts,

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from lanescope.app.instruction import wording
-from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form

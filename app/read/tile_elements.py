@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import reader
-from lanescope.app.kit.find import SoughtPlace, check_whole
+from lanescope.app.kit.sought_place import SoughtPlace, check_whole
 from lanescope.app.read.element_holders import format_holders
 from lanescope.app.read.element_texts import ElementQuestion, parse_question, parse_question_of_code
 from lanescope.app.read.facts import Meaning

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.app.hardware.connection import TlsFiles
-from lanescope.app.hardware.device import format_architecture
+from lanescope.app.hardware.device_targets import format_architecture
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.kit.run_results import Device

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from lanescope.app.banks.facts import Address
+from lanescope.app.banks.questions import Address
 from lanescope.app.hardware.product_inputs import SEED
 from lanescope.app.kit.memory_words import AccessName, Major
 from lanescope.app.kit.run_results import Backend

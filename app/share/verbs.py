@@ -24,7 +24,7 @@ def share(
 
     require_extra("web")
 
-    from lanescope.app.export import fetch_address
+    from lanescope.app.kit.local_fetch import fetch_address
     from lanescope.app.kit.settings import LOCAL_SITE, Settings
     from lanescope.app.kit.share import build_share, read_card
     from lanescope.app.main import create_app

@@ -12,7 +12,7 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.question import options_of
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
-from lanescope.app.steps.forms import ElementForm, build_tables_form
+from lanescope.app.steps.forms import TEXTS, ElementForm, build_tables_form
 from lanescope.app.steps.stage import MOST_QUERY
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_integer
@@ -20,8 +20,7 @@ from lanescope.names import lookup
 from lanescope.product.planning import SIDES, is_plannable
 from lanescope.ptx.instruction import Instruction
 
-OPTIONS = {name: option.default for name, option in options_of(ElementForm).items()} | {"backend": "numpy"}
-TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # fields of storage and matrices
+OPTIONS = {name: option.default for name, option in options_of(ElementForm).items()} | {"seed": "1", "backend": "numpy"}
 
 
 def find_instruction(body: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:

@@ -49,17 +49,20 @@ MOST_K_STEPS = 32  # steps of the multiplication; longer products take several k
 ALIGNMENT = 1024  # base of the second operand's tile
 
 
+def declare_matrix(label: str, help: str, example: str) -> Any:
+    """Declare the user's numbers for a matrix."""
+    return text_field("", label, help, most=user_matrices.LONGEST, rows=1, size=30, placeholder=example)
+
+
 @declare_question
 class StepperQuestion:
     """A product of one warp, and how its operands are stored and loaded."""
 
     instruction: str = text_field("", "Instruction", "An mma or wmma.mma of one warp.", type=PtxText, required=True)
-    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0)
-    a: str = text_field("", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
-    b: str = text_field("", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST)
-    c: str = text_field(
-        "", "C", "A formula or rows of numbers; zero if A or B is specified.", most=user_matrices.LONGEST
-    )
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0, size=9)
+    a: str = declare_matrix("A", "A formula or rows of numbers in place of random ones.", "i")
+    b: str = declare_matrix("B", "A formula or rows of numbers in place of random ones.", "-(i + 1)")
+    c: str = declare_matrix("C", "A formula or rows of numbers; zero if A or B is specified.", "0")
     k_step: int = number_field(0, "K step", "Which step of the tile's K the product takes.", least=0, most=3)
     major_a: str | None = word_field(
         DEFAULT_ORDER,

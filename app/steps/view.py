@@ -9,6 +9,7 @@ from lanescope.app.kit.question import labels_of, options_of, read_question
 from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.memory import storage
 from lanescope.app.memory.storage import KINDS, parse_storage
+from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.second import list_seconds
 from lanescope.app.steps.stage import STATE, blank_usual, build_stage, collect_storage
 from lanescope.app.steps.stepper import Stepper, StepperQuestion, build_stepper, can_step, find_majors
@@ -56,20 +57,18 @@ def _build_form(
 ) -> dict[str, Control]:
     """Return the controls of what can be chosen here. The usual choices are blank, so that addresses leave them out."""
     operands = {"a": (stepper.a, "M"), "b": (stepper.b, "N")}
-    majors = find_majors(instruction)
     seconds = [second.ptx for second in list_seconds(instruction)]
     typed = {**typed, "then": stepper.then.ptx} if stepper.then else typed
-    usual = {"k_step": "0", "no_xor": "0", "operand": "ab"} | {f"major_{name}": majors[name] for name in operands}
+    usual = {"k_step": "0", "no_xor": "0", "operand": "ab"} | {
+        f"major_{name}": major for name, major in find_majors(instruction).items()
+    }
     choices = {
         "k_step": {str(n): str(n) for n in range(stepper.k_steps)},
         **{f"major_{name}": {"K": "K-major", "MN": f"{mn}-major"} for name, (_, mn) in operands.items()},
         "then": {"": "nothing: one product"} | {ptx: ptx.replace(".sync.aligned", "") for ptx in seconds},
         **{
             f"load_{name}": {"": f"Best: {'chosen by the storage' if typed[f'load_{name}'] else one.load}"}
-            | {
-                load: load.replace(".sync.aligned.m8n8", "").replace(".shared.b16", "")
-                for load in (*one.loads, "ld.shared")
-            }
+            | {load: format_load(load) for load in (*one.loads, "ld.shared")}
             for name, (one, _) in operands.items()
         },
         "no_xor": {"0": "with the XOR", "1": "without the XOR"},
@@ -82,9 +81,5 @@ def _build_form(
         but=("inner",),
         error=error,
     )
-    unused = {
-        *(("k_step",) if stepper.k_steps == 1 else ()),
-        *(("then",) if not seconds else ()),
-        *(("operand",) if not typed["s_kind"] else ()),
-    }
-    return {name: form[name] for name in choices if name not in unused or form[name].error} | stored
+    used = {"k_step": stepper.k_steps > 1, "then": seconds, "operand": typed["s_kind"]}
+    return {name: form[name] for name in choices if used.get(name, True) or form[name].error} | stored

@@ -21,8 +21,10 @@ from lanescope.app.steps import wgmma
 from lanescope.app.steps.captions import StepperPhase
 from lanescope.app.steps.described import DescribedOperand
 from lanescope.app.steps.fragments import find_dense_columns
-from lanescope.app.steps.wgmma_captions import DescribedProduct, WgmmaMove, WgmmaStep, build_timeline
+from lanescope.app.steps.stepper import declare_matrix
+from lanescope.app.steps.wgmma_captions import build_timeline
 from lanescope.app.steps.wgmma_plan import count_per_cell, pack_cells, plan_product, view_cells
+from lanescope.app.steps.wgmma_product import DescribedProduct, WgmmaMove, WgmmaStep
 from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
 from lanescope.descriptor.matrix import find_inert_fields
 from lanescope.descriptor.repair import list_changes
@@ -41,21 +43,25 @@ class WgmmaStepperQuestion:
     """A wgmma, where A and B are stored, and their descriptors."""
 
     instruction: str = text_field("", "Instruction", "A wgmma.", type=PtxText, required=True)
-    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0)
+    seed: int = number_field(1, "Random seed", "Of the matrices that are not specified.", least=0, size=9)
     a: str = text_field(
-        "", "A stored", "How A is stored and its descriptor, e.g. swizzle=64B,major=MN; or from=registers."
+        "",
+        "A stored",
+        "How A is stored and its descriptor, e.g. swizzle=64B,major=MN; or from=registers.",
+        size=26,
+        placeholder="major=MN,swizzle=64B",
     )
-    b: str = text_field("", "B stored", "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.")
-    d: str = text_field("", "D options", "scale=0 begins D with zeros.")
-    data_a: str = text_field(
-        "", "A", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
+    b: str = text_field(
+        "",
+        "B stored",
+        "How B is stored and its descriptor, e.g. descriptor=0x4000004000010000.",
+        size=26,
+        placeholder="major=MN,swizzle=64B",
     )
-    data_b: str = text_field(
-        "", "B", "A formula or rows of numbers in place of random ones.", most=user_matrices.LONGEST
-    )
-    c: str = text_field(
-        "", "C", "A formula or rows of numbers; zero if A or B is specified.", most=user_matrices.LONGEST
-    )
+    d: str = text_field("", "D options", "scale=0 begins D with zeros.", size=10, placeholder="scale=0")
+    data_a: str = declare_matrix("A", "A formula or rows of numbers in place of random ones.", "i")
+    data_b: str = declare_matrix("B", "A formula or rows of numbers in place of random ones.", "-(i + 1)")
+    c: str = declare_matrix("C", "A formula or rows of numbers; zero if A or B is specified.", "0")
     n: int = number_field(0, "Columns", f"The first of the {COLUMNS} columns that are shown.", least=0)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.app.kit.find import SoughtPlace
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.tiles.state import DIMS, get_extents
 from lanescope.ptx.instruction import WARP
 from lanescope.tiles import shades

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from urllib.parse import urlencode
 
+from lanescope.app.kit.look import parse_list, read_values, require_right
 from lanescope.app.kit.maps.bench import split_pin
 from lanescope.app.kit.maps.stage import parse_place
 from lanescope.errors import LayoutError
@@ -87,15 +89,9 @@ def parse_state(
     tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]
 ) -> tuple[BenchState, list[LayoutError]]:
     """Return the state of a query over the fields of `base`, and the error of each illegal value."""
-    chosen, refused = asdict(base), []
-    for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view"):
-        text = query.get(name, "").strip()
-        if not text:
-            continue
-        try:
-            chosen[name] = _parse_option(tiled_mma, name, text)
-        except LayoutError as error:
-            refused.append(error.move_to_field(name))
+    names = ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view")
+    read, refused = read_values(query, names, partial(_parse_option, tiled_mma))
+    chosen = asdict(base) | read
     if chosen["pin2"] and not chosen["pin"]:
         chosen["pin"], chosen["pin2"] = chosen["pin2"], ""
     return BenchState(**chosen), refused
@@ -104,8 +100,7 @@ def parse_state(
 def require_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str]) -> BenchState:
     """Return the state of a query over the fields of `base`. LayoutError for the first illegal value."""
     chosen, refused = parse_state(tiled_mma, base, query)
-    if refused:
-        raise refused[0].move_to_field(refused[0].field, "bad_option")
+    require_right(refused)
     return chosen
 
 
@@ -115,8 +110,7 @@ def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:
     if name == "label":
         return parse_choice(text, name, list(LABELS))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(text, name, count_warps(tiled_mma) if name == "warps" else 32)
-        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+        return parse_list(text, name, count_warps(tiled_mma) if name == "warps" else 32)
     if name in "mnk":
         return ALL if text == str(ALL) else parse_integer(text, name, 0, tiled_mma.rests["mnk".index(name)] - 1)
     if name == "view":

@@ -203,7 +203,7 @@ def loop(
     """Check a whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks
     conflict.
     """
-    from lanescope.app.tiles import main_loop_facts
+    from lanescope.app.tiles import main_loop_facts, main_loop_text
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
@@ -217,5 +217,5 @@ def loop(
     body = {"tiled_mma": _build_mma_body(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
     found = main_loop_facts.build_loop(body | dict.fromkeys([operand] if operand else "ab", side))
     print_answer(
-        found, main_loop_facts.format_loop, as_json, found.verdict == "match" and found.wavefronts <= found.ideal
+        found, main_loop_text.format_loop, as_json, found.verdict == "match" and found.wavefronts <= found.ideal
     )

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.kit.find import SoughtPlace, parse_places
+from lanescope.app.kit.find import parse_places
 from lanescope.app.kit.maps.bench import PIN, Longs
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.tmem import draw, placement
 from lanescope.app.tmem.placement import Placement, PlacementQuestion
 from lanescope.blackwell import tmem

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from lanescope.emulate.types import TYPES, RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.opcodes import is_instruction_word, list_alike
+from lanescope.ptx.opcodes import FIRST_WORDS
 
 if TYPE_CHECKING:
     from lanescope.emulate.linking import Program
@@ -57,8 +58,8 @@ class UnknownInstructionError(Exception):
     def describe(self) -> str:
         """Return whether the instruction exists, with the nearest that do, or else why it is not emulated."""
         opcode, word = self.statement.opcode, self.statement.words[0]
-        if not is_instruction_word(word):
-            alike = join_words(list(list_alike(word)), "or")
+        if word not in FIRST_WORDS and not word.startswith("_"):  # which ptxas keeps for itself
+            alike = join_words(get_close_matches(word, sorted(FIRST_WORDS)), "or")
             return f"PTX has no instruction {opcode}" + f". Nearest: {alike}" * bool(alike)
         if any(opcode.startswith(f"{known}.") for known in catalog.OPCODES):
             try:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from difflib import get_close_matches
-
 # PTX ISA 9.1, chapter 9, and the words that ptxas 13.5 knows besides.
 FIRST_WORDS = frozenset(
     """
@@ -18,13 +15,3 @@ FIRST_WORDS = frozenset(
     vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor
     """.split()
 )
-
-
-def is_instruction_word(word: str) -> bool:
-    """Return whether PTX may have an instruction with this first word; names with an underscore are internal."""
-    return word in FIRST_WORDS or word.startswith("_")
-
-
-def list_alike(word: str) -> Iterator[str]:
-    """Yield up to three first words that are spelled like this one."""
-    yield from get_close_matches(word, sorted(FIRST_WORDS), 3, 0.6)

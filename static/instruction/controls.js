@@ -8,11 +8,13 @@ import { data, query, remember, spans, state, view } from "./state.js";
 import { readTheme } from "./theme.js";
 
 /** Why a choice of lanes or warps cannot be shown, in the server's words; "" where it can. */
-function problem({ name, value }) {
+function problem(control) {
+  const { name, value } = control;
   const count = { lanes: data.threads, warps: data.warps }[name];
   if (!count || !value.trim()) return "";
   const right = spans(value)?.every((span) => span[0] <= span.at(-1) && span.at(-1) < count);
-  const label = name[0].toUpperCase() + name.slice(1), hint = `Write numbers from 0 to ${count - 1} and ranges`;
+  const label = control.closest("label").firstChild.data.trim();
+  const hint = `Write numbers from 0 to ${count - 1} and ranges`;
   return right ? "" : `${label} is '${value}'. ${hint}, as in 0-3,8.`;
 }
 
@@ -20,7 +22,7 @@ function choose({ target: control }) {
   const wrong = problem(control);
   markWrong(control, wrong);
   if (wrong) return;
-  state[control.name] = control.value;
+  state[control.name] = control.value.trim();
   if ("opens" in control.dataset) return open();
   remember();
   if ("reload" in control.dataset) location.reload();

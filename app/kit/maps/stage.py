@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.fact import Json
-from lanescope.app.kit.look import build_look, split_refused
+from lanescope.app.kit.look import build_look, parse_list, read_values, require_right, split_refused
 from lanescope.app.kit.maps.answer import build_answer
 from lanescope.app.kit.maps.bench import PIN, CellHolders, HolderMap, MapBench, split_pin
 from lanescope.app.kit.maps.find import find_pins, format_example
@@ -32,14 +33,8 @@ def parse_look(
     bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]
 ) -> tuple[dict[str, str], list[LayoutError]]:
     """Return the view that a query requests, starting from `usual`, and the error of each illegal value."""
-    look, refused = dict(usual), []
-    for name in LOOK:
-        if not (text := query.get(name, "").strip()):
-            continue
-        try:
-            look[name] = _parse_option(bench, name, text)
-        except LayoutError as error:
-            refused.append(error.move_to_field(name))
+    chosen, refused = read_values(query, LOOK, partial(_parse_option, bench))
+    look = {**usual, **chosen}
     thread = query.get("thread", "").strip()
     if thread and not look["pin"]:
         look["pin"] = _find_pin(bench, thread)
@@ -74,8 +69,7 @@ def build_view(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
 def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
     """Return the view that a query requests, starting from `usual`. LayoutError for the first illegal value."""
     look, refused = parse_look(bench, query, usual)
-    if refused:
-        raise refused[0].move_to_field(refused[0].field, "bad_option")
+    require_right(refused)
     return look
 
 
@@ -83,8 +77,7 @@ def _parse_option(bench: MapBench, name: str, text: str) -> str:
     if name in ("colour", "label"):
         return parse_choice(text, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
-        spans = parse_ranges(text, name, bench.warps or 1 if name == "warps" else bench.lanes)
-        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+        return parse_list(text, name, bench.warps or 1 if name == "warps" else bench.lanes)
     if name == "view":
         return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, bench.extents))
     sizes = {holder_map.name: (holder_map.rows, holder_map.cols) for holder_map in bench.maps}
