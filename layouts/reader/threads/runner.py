@@ -222,10 +222,9 @@ class KernelRunner:
         """
         if _is_padding(self.text[slice(*statement.span)]):
             return
-        record, thread, products = self.shared.record.copy(), self.shared.thread.copy(), len(self.products)
-        self.run(statement, scope, mask)
-        changed = (self.shared.record != record) | (self.shared.thread != thread)
-        self.shared.record[changed] = 1
+        products = len(self.products)
+        with self.shared.open_changes():
+            self.run(statement, scope, mask)
         del self.products[products:]
 
     def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:

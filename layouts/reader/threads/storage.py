@@ -7,6 +7,7 @@ shared memory is (record, thread, byte), so that a value keeps its origin throug
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,6 +158,7 @@ class SharedMemory:
     was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
     broken: str = ""
+    replaced: list[tuple[Ints, Ints, Ints]] | None = None  # places with their record and thread before each store
 
     def allocate_array(self, size: int, align: int = 1024) -> int:
         """Return the address of a new array."""
@@ -171,12 +173,29 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
+        if self.replaced is not None:
+            self.replaced.append((places, self.record[places], self.thread[places]))
         self.record[places], self.thread[places], self.byte[places] = (
             data.record[mask],
             data.thread[mask],
             data.byte[mask],
         )
         self.writer[places] = writer
+
+    @contextmanager
+    def open_changes(self) -> Iterator[None]:
+        """Make unknown the bytes that stores inside the context change."""
+        outer, self.replaced = self.replaced, []
+        yield
+        stores, self.replaced = self.replaced, outer
+        if not stores:
+            return
+        if outer is not None:
+            outer += stores
+        places, record, thread = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*stores, strict=True))
+        places, first = np.unique(places, return_index=True)
+        changed = (self.record[places] != record[first]) | (self.thread[places] != thread[first])
+        self.record[places[changed]] = OPEN
 
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
