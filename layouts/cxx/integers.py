@@ -214,10 +214,12 @@ def find_common_type(left: IntegerType, right: IntegerType) -> IntegerType:
     >>> find_common_type(INT, UINT).name, find_common_type(LONG, UINT).name, find_common_type(LLONG, ULONG).name
     ('unsigned int', 'long', 'unsigned long long')
     """
-    left, right = promote(left), promote(right)
+    same = left is right
+    left = promote(left)
+    right = left if same else promote(right)
     if not left.bits or not right.bits:
         return PYTHON
-    if left == right:
+    if same or left == right:
         return left
     if left.signed == right.signed:
         return left if left.rank >= right.rank else right

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.cxx.source_text import (
     blank_matches,
@@ -72,9 +73,15 @@ def list_loop_conditions(blank: str, variable: str, past: int | None = None) -> 
     >>> list_loop_conditions("for (int k = 0; k < n; ++k) f(k);", "k")
     [(16, 21)]
     """
+    found = _find_loop_heads(blank, variable) if variable else ()
+    return [condition for condition, end in found if past is None or end <= past]
+
+
+@lru_cache(maxsize=64)
+def _find_loop_heads(blank: str, variable: str) -> tuple[tuple[Span, int], ...]:
+    """Return (condition, place past its semicolon) of each `for` loop over a variable."""
     form = re.compile(rf"\bfor\s*\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;\s*([^;{{}}]+?)\s*;")
-    found = form.finditer(blank, 0, len(blank) if past is None else past) if variable else ()
-    return [match.span(1) for match in found]
+    return tuple((match.span(1), match.end()) for match in form.finditer(blank))
 
 
 def find_loop_step(blank: str, variable: str, past: int) -> Span | None:

@@ -97,10 +97,9 @@ def evaluate_argument(ev: Evaluator, expression: Any, scope: NameScope) -> CallA
         kind = ev.find_declared_type(place, value)
         return CallArgument(value, kind, True, is_const_place(ev, place, scope, expression), where=place)
     argument: CallArgument = ev.make_argument(place)
-    text = ev.format_expression(expression) if isinstance(expression, tree.NumberLiteral) else ""
-    return replace(
-        argument, zero=isinstance(expression, tree.NumberLiteral) and expression.value == 0, null=text == "nullptr"
-    )
+    if not isinstance(expression, tree.NumberLiteral):
+        return argument
+    return replace(argument, zero=expression.value == 0, null=ev.format_expression(expression) == "nullptr")
 
 
 def _evaluate_forward(ev: Evaluator, expression: tree.Expression, scope: NameScope) -> CallArgument | None:

@@ -35,8 +35,12 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
     A using directive makes the names of its namespace visible in the innermost namespace that encloses both:
     [namespace.udir].
     """
-    used_namespaces: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
     inner: NameScope | None = scope
+    while inner is not None and name not in inner.names and not inner.using and not isinstance(inner.owner, RecordType):
+        inner = inner.parent  # most scopes have only a few names of their own
+    if inner is None:
+        return None, scope
+    used_namespaces: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
     below: Any = None  # an enclosing class with a base that is not in the text
     while inner is not None:
         chosen: tuple[Any, NameScope] | None = None

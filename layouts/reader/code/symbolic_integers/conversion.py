@@ -28,7 +28,7 @@ ROUNDED = range(4, 14)  # powers of two that addresses are rounded to
 def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
     """Convert a value to another type: truncated, or sign-extended."""
     old = value.type
-    if kind == old:
+    if kind is old or kind == old:
         return value
     if kind.bits == 1:
         return convert_to_bool(value)
