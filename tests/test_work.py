@@ -139,6 +139,7 @@ REFUSED = (
 )
 # What may run on the event loop: the server's own plumbing, waiting for the device's worker, and errors.
 PLUMBING = {
+    "app/kit/local_fetch.py",  # of the client here
     "app/main.py",
     "app/kit/errors.py",
     "app/kit/fact.py",
