@@ -15,6 +15,7 @@ from lanescope.deadline import is_late
 from lanescope.inputs import join_words
 from lanescope.reader.code.predefined import NOT_DEFINED
 from lanescope.reader.code.undecided_macros import VariantSources, list_undecided_macros, parse_variants
+from lanescope.workbench import thread_order
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import parse_headers
 from lanescope.workbench.gaps import CheckedDescriptor
@@ -97,9 +98,12 @@ def _list_places(finding: CheckFinding) -> list[Span]:
 
 
 def _list_common(findings: Iterable[CheckFinding], others: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """List the findings that are also among others, by code and place."""
-    known = {(finding.code, finding.span) for finding in others}
-    return [finding for finding in findings if (finding.code, finding.span) in known]
+    """List the findings that are also among others, by code and place; of the order of threads only the first mistake
+    of a kernel is known, which may be another one.
+    """
+    known: set[object] = {(finding.code, finding.span) for finding in others}
+    ordered = any(finding.code in thread_order.TITLES for finding in others)
+    return [f for f in findings if (f.code, f.span) in known or (ordered and f.code in thread_order.TITLES)]
 
 
 def _list_others(findings: Iterable[CheckFinding], known: Iterable[CheckFinding]) -> list[CheckFinding]:
