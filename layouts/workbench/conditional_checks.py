@@ -22,6 +22,7 @@ from lanescope.reader.code.undecided_macros import (
     list_undecided_macros,
     parse_variants,
 )
+from lanescope.workbench import thread_order
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.contents import list_given_macros, parse_headers
 from lanescope.workbench.cute_names import UNKNOWN_NAME
@@ -164,9 +165,12 @@ def _list_places(finding: CheckFinding) -> list[Span]:
 
 
 def _list_common(findings: Iterable[CheckFinding], others: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """List the findings that are also among others, by code and place."""
-    known = {(finding.code, finding.span) for finding in others}
-    return [finding for finding in findings if (finding.code, finding.span) in known]
+    """List the findings that are also among others, by code and place; of the order of threads only the first mistake
+    of a kernel is known, which may be another one.
+    """
+    known: set[object] = {(finding.code, finding.span) for finding in others}
+    ordered = any(finding.code in thread_order.TITLES for finding in others)
+    return [f for f in findings if (f.code, f.span) in known or (ordered and f.code in thread_order.TITLES)]
 
 
 def _list_others(findings: Iterable[CheckFinding], known: Iterable[CheckFinding]) -> list[CheckFinding]:

@@ -67,7 +67,8 @@ def check_thread_order(
     except OverdueError:
         return OrderReport(left=frozenset(kernel.name for kernel in list_kernels_by_text(text)))
     found = [dict(_list_mistakes(runs)) for runs in branches]
-    common = [mistake for key, mistake in found[0].items() if all(key in other for other in found)] if found else []
+    first = next((of_branch for of_branch in found if of_branch), {})
+    common = [*first.values()] if all(map(_has_mistake, branches)) else []
     left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
     unread = [frozenset(_list_unread(runs)) for runs in branches]
     return OrderReport(tuple(common), left, frozenset.intersection(*unread) if unread else frozenset())
@@ -84,6 +85,12 @@ def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
             and not run.runner.shared.broken
         ):
             yield from ((run.function.name, array) for array in list_unread_arrays(run.runner))
+
+
+def _has_mistake(runs: list[KernelRun]) -> bool:
+    """Return whether a run has come to a mistake, or none has followed a read."""
+    orders = [run.runner.order for run in runs if run.runner.order is not None]
+    return any(order.mistake is not None for order in orders) or not any(order.checked for order in orders)
 
 
 def _is_left(run: KernelRun) -> bool:

@@ -114,8 +114,9 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     """Return the findings that hold for every choice of #if that was followed."""
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
     kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
-    found = [{(f.code, f.span) for f in report.findings} for report in reports]
-    common = [f for f in reports[0].findings if all((f.code, f.span) in codes for codes in found)]
+    judged = [report for report in reports if report.verified or report.findings] or reports[:1]
+    found = [{(f.code, f.span) for f in report.findings} for report in judged]
+    common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
     suspects = reports[0].suspects if len(reports) == 1 else []
     return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved, suspects)

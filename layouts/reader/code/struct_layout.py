@@ -70,7 +70,8 @@ def has_plain_alignments(members: str) -> bool:
 
 def find_member_alignment(text: str, span: tuple[int, int], name: str) -> int:
     """Return the bytes that alignas before a member's name requests, 1 without it."""
-    head = read_statement_head(text, span[0]) + text[slice(*span)].partition(name)[0]
+    own = text[slice(*span)]
+    head = read_statement_head(text, span[0]) + (own.partition(name)[0] if name else own.partition("{")[0])
     return max((int(match[1]) for match in ALIGNED.finditer(head) if match[1]), default=1)
 
 
