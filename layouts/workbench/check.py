@@ -56,6 +56,7 @@ from lanescope.workbench.contents import (
     evaluate_with_choices,
     format_headers,
     list_given_macros,
+    list_given_values,
 )
 from lanescope.workbench.cute_reads import (
     CuteFragment,
@@ -259,7 +260,7 @@ def _check_threads(
     found = [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     if found or late:  # which bytes are read is not right, or not known
         return fragments, found, late
-    ordered = check_thread_order(text, list_given_macros(choices), launches)
+    ordered = check_thread_order(text, list_given_values(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     wrong = list(map(_make_pitfall_finding, ordered.mistakes))
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
@@ -339,7 +340,7 @@ def _check_fragments(
 ) -> tuple[FragmentReport, list[OpenPoint]]:
     """Check the tiles that threads fill; also return an open point if time ran out."""
     try:
-        return check_thread_tiles(text, list_given_macros(choices), launches), []
+        return check_thread_tiles(text, list_given_values(choices), launches), []
     except OverdueError as error:
         at = error.place or 0
         late = [replace(kernel, gap=kernel.gap or "not reached in time") for kernel in list_kernels_by_text(text)]

@@ -49,9 +49,14 @@ def _parse_macros(choices: Mapping[str, str]) -> Pairs:
     )
 
 
+def list_given_values(choices: Mapping[str, str]) -> dict[str, str]:
+    """List the values given for names."""
+    return dict(_parse_macros(choices))
+
+
 def list_given_macros(choices: Mapping[str, str]) -> dict[str, str]:
     """List the values given for macros; members and qualified names, which no directive tests, are left out."""
-    return {name: value for name, value in _parse_macros(choices) if name.isidentifier()}
+    return {name: value for name, value in list_given_values(choices).items() if name.isidentifier()}
 
 
 def evaluate_with_choices(source: str, patience: int, choices: Mapping[str, str]) -> Evaluation | None:
@@ -192,7 +197,7 @@ class TextContents:
     def _add_maps(self) -> None:
         encoded = tensor_maps.find_named_maps(self.code) if self.code else ()
         known = (*encoded, *printed_maps.find_printed_maps(self.text))
-        loaded = find_loaded_maps(self.code, dict(_parse_macros(self.choices))) if self.code and not known else ()
+        loaded = find_loaded_maps(self.code, list_given_values(self.choices)) if self.code and not known else ()
         for tensor_map in (*known, *loaded):
             self.stores.append(TileStore(len(self.pieces), map=tensor_map))
             self.pieces.append(pieces.make_map_piece(tensor_map))

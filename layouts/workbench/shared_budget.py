@@ -31,6 +31,7 @@ _ARRAY = re.compile(
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
 )
 _RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedMemorySize|hipFuncSetAttribute")
+_NO_VARIABLES = frozenset("nullptr NULL true false sizeof static_cast reinterpret_cast const_cast".split())
 _DEEP = 8
 
 
@@ -143,7 +144,7 @@ def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText,
         if launch.size is not None and launch.name in unraised:
             found.setdefault(launch.span, launch.size)
     for span, count in found.items():
-        if count > STATIC_SHARED_MEMORY:
+        if count > STATIC_SHARED_MEMORY and not _passes_undeclared(blank, span):
             yield Pitfall(
                 "shared_memory_over",
                 f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
@@ -151,6 +152,16 @@ def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText,
                 " fails.",
                 span,
             )
+
+
+def _passes_undeclared(blank: str, launch: Span) -> bool:
+    """Return whether a launch passes a name that the text has nowhere else: then it is an excerpt of its host code."""
+    at = blank.find("(", blank.find(">>>", launch[0]) % len(blank))
+    if at < 0:
+        return False
+    passed = blank[at : find_closing(blank, at)]
+    names = set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", passed)) - _NO_VARIABLES
+    return any(len(re.findall(rf"\b{name}\b", passed)) == len(re.findall(rf"\b{name}\b", blank)) for name in names)
 
 
 def _is_only_launched(blank: str, name: str) -> bool:
