@@ -134,7 +134,9 @@ class SharedOrder:
 
     def _find_loop_end(self, read: Span, store: Span) -> Span:
         """Return the end of the innermost loop that leads from a read to a store before it, else the store."""
-        around = [loop for loop, _ in self.loops if loop[0] <= store[0] < read[0] < loop[1]]
+        inside = [(loop, turns) for loop, turns in self.loops if loop[0] <= read[0] < loop[1]]
+        # an address that is computed before the loop is stored to in a later turn
+        around = [loop for loop, turns in inside if loop[0] <= store[0] < read[0] or (store[0] < loop[0] and turns)]
         return (around[-1][1] - 1, around[-1][1]) if around else store
 
     def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
