@@ -165,9 +165,9 @@ void launch(void* a, void* b, float* c, uint64_t M, uint64_t N, uint64_t K) {
   cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, b, db, pitch, bb, es,
       CU_TENSOR_MAP_INTERLEAVE_NONE,
       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  constexpr int bytes = sizeof(Pool<64, 128, 64, 4>);
-  cudaFuncSetAttribute(gemm<64, 128, 64, 4>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  gemm<64, 128, 64, 4><<<dim3(N / 128, M / 64), 128, bytes>>>(mapA, mapB, c, K);
+  auto most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  cudaFuncSetAttribute(gemm<64, 128, 64, 4>, most, sizeof(Pool<64, 128, 64, 4>));
+  gemm<64, 128, 64, 4><<<dim3(N / 128, M / 64), 128, sizeof(Pool<64, 128, 64, 4>)>>>(mapA, mapB, c, K);
 }
 """,
         "bit_fields": r"""#include <cuda.h>

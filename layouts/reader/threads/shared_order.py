@@ -68,6 +68,7 @@ class SharedOrder:
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
+        self.stored_sites: set[Span] = set()
         self.read_site = np.zeros(SHARED_BYTES, np.int64)
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
@@ -116,10 +117,12 @@ class SharedOrder:
             warp = lanes[:, None] // 32
             readers = self.reader[places]
             early = (self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)
-            if early.any():
+            # what is read ahead at the end of a loop may be unused: a first plain store there is no refill
+            if early.any() and (copied or site in self.stored_sites):
                 place = self._find_loop_end(self.sites[self.read_site[places][early][0]], site)
                 first = bool(self.loops) and not self.loops[-1][1]  # no barrier at the loop's end would help
                 self._report("refill_early", place, store=site if first else None)
+        self.stored_sites.add(site)
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
         self.group[places] = self.committed[owner] if copied else _PLAIN
@@ -134,7 +137,9 @@ class SharedOrder:
 
     def _find_loop_end(self, read: Span, store: Span) -> Span:
         """Return the end of the innermost loop that leads from a read to a store before it, else the store."""
-        around = [loop for loop, _ in self.loops if loop[0] <= store[0] < read[0] < loop[1]]
+        inside = [(loop, turns) for loop, turns in self.loops if loop[0] <= read[0] < loop[1]]
+        # an address that is computed before the loop is stored to in a later turn
+        around = [loop for loop, turns in inside if loop[0] <= store[0] < read[0] or (store[0] < loop[0] and turns)]
         return (around[-1][1] - 1, around[-1][1]) if around else store
 
     def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
