@@ -192,7 +192,9 @@ class SharedMemory:
             return
         if outer is not None:
             outer += stores
-        places, record, thread = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*stores, strict=True))
+        places, record, thread = (
+            np.concatenate([part.ravel() for part in parts]) for parts in zip(*stores, strict=True)
+        )
         places, first = np.unique(places, return_index=True)
         changed = (self.record[places] != record[first]) | (self.thread[places] != thread[first])
         self.record[places[changed]] = OPEN
