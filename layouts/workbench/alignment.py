@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from lanescope.cxx.source_text import read_statement_head, strip_comments
@@ -29,7 +30,8 @@ WARPGROUP = re.compile(r"\(?threadIdx\.x ?(?:/ ?128|>> ?7)\)?")  # the number of
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def find_declared_alignments(text: str) -> dict[str, int]:
+@lru_cache(maxsize=8)
+def find_declared_alignments(text: str) -> Mapping[str, int]:
     """Map each name to the alignment in bytes that its declarations state, the least of several.
 
     >>> text = "__shared__ alignas(128) half sA[64 * 64]; extern __shared__ __align__(1024) uint8_t smem[];"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from lanescope.bits import BitField
@@ -61,15 +62,17 @@ class ArgumentSources:
         before = [
             span
             for span in known
-            if span[1] <= argument.span[0] and self._is_enclosing_block(span[1], argument.span[0])
+            if span[1] <= argument.span[0] and _is_enclosing_block(self.text, span[1], argument.span[0])
         ]
         return max(before, default=argument.span)
 
-    def _is_enclosing_block(self, first: int, past: int) -> bool:
-        """Return whether no block that is open at `first` ends before `past`."""
-        depth = 0
-        for brace in _BRACE.finditer(self.text, first, past):
-            depth += 1 if brace[0] == "{" else -1
-            if depth < 0:
-                return False
-        return True
+
+@lru_cache(maxsize=4096)
+def _is_enclosing_block(text: str, first: int, past: int) -> bool:
+    """Return whether no block that is open at `first` ends before `past`."""
+    depth = 0
+    for brace in _BRACE.finditer(text, first, past):
+        depth += 1 if brace[0] == "{" else -1
+        if depth < 0:
+            return False
+    return True

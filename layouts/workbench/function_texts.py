@@ -41,11 +41,13 @@ class FunctionText:
     templates: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def blank_text(text: str) -> str:
     """Return a text of the same length without the contents of comments and literals."""
     return blank_matches(_QUIET, text)
 
 
+@lru_cache(maxsize=8)
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
     """Find the functions of a blanked text that have a body, in its order."""
     return tuple(_list_functions(blank))

@@ -51,21 +51,22 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
         return make_free(ev.format_expression(node), BOOL)
     call = _resolve_call(ev, node, scope)
-    if isinstance(call.target, PLACES):
-        target = ev.load_place(call.target, function)
+    target = call.target
+    if isinstance(target, PLACES):
+        target = ev.load_place(target, function)
         if (
             isinstance(target, FunctionSet) and not ev.python and _is_overload_set(target)
         ):  # the variable's type chose one of the overloads
             ev.forget_call(ev.evaluate_typed_arguments(node, scope), target)
             return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
-        call = replace(call, target=target)
     if ev.python:
-        return call_python(ev, call)
-    if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(call.target, FunctionSet):
+        return call_python(ev, replace(call, target=target))
+    if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
-    if len(node.launch) > 1 and isinstance(call.target, FunctionSet):
-        note_launch(ev, node, call.target, scope)
-    return _call_target(ev, replace(call, arguments=ev.evaluate_typed_arguments(node, scope)))
+    if len(node.launch) > 1 and isinstance(target, FunctionSet):
+        note_launch(ev, node, target, scope)
+    arguments = ev.evaluate_typed_arguments(node, scope)
+    return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:
@@ -238,12 +239,12 @@ def _run_function(
 
 def _has_single_return(ev: Evaluator, function: tree.Function) -> bool:
     """Return whether a function has one return statement."""
-    return _count_returns(ev.text[slice(*function.span)]) == 1
+    return _count_returns(ev.text, function.span) == 1
 
 
-@lru_cache(maxsize=256)
-def _count_returns(text: str) -> int:
-    return len(re.findall(r"\breturn\b", text))
+@lru_cache(maxsize=512)
+def _count_returns(text: str, span: Span) -> int:
+    return len(re.findall(r"\breturn\b", text[slice(*span)]))
 
 
 def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:

@@ -75,7 +75,7 @@ def _evaluate_assembly(text: str, ptx: bool, macros: tuple[tuple[str, str], ...]
     return replace(evaluation, asm_runs=module.asm_runs)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 @number_places()
 def evaluate_text(
     text: str,

@@ -42,6 +42,7 @@ from lanescope.reader.code import (
     side_effects,
     sizing,
     storing,
+    tree,
     type_resolution,
     views,
 )
@@ -52,6 +53,7 @@ from lanescope.reader.code.paths import EscapedPath, JumpTarget
 from lanescope.reader.code.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
+from lanescope.reader.code.values import ResolvedType
 from lanescope.reader.code.write_summaries import WriteSummaries
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
@@ -87,6 +89,7 @@ class Evaluator:
         self.supplied_values: dict[str, int] = {}  # values that the caller supplies for undeclared names
         self.launched: set[tuple[str, ...]] = set()  # kernels that were launched, with their arguments
         self.supplied_names: dict[str, str] = {}  # types and enumerators supplied for template parameters
+        self.derived_types: dict[int, tuple[ResolvedType, ResolvedType, tree.Type]] = {}  # by node: (type, its base)
         self.idle_kernels: frozenset[int] = frozenset()  # kernels with nothing to check, which a launch skips
         self.working_names: frozenset[str] | None = None  # names that lead to something checked; None: any may
         self.host_spans: tuple[Span, ...] = ()  # functions that run on the host

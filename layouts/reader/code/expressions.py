@@ -154,8 +154,9 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
 
 def spend_step(ev: Evaluator) -> None:
     """Count a step; BudgetError if the budget is spent."""
-    check_deadline()
     ev.steps_left -= 1
+    if not ev.steps_left & 15:
+        check_deadline()
     if ev.steps_left < 0 or ev.nesting > 150:
         ev.spent_loops = tuple(name for name, _ in ev.loops if name)
         raise BudgetError

@@ -35,9 +35,7 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
     A using directive makes the names of its namespace visible in the innermost namespace that encloses both:
     [namespace.udir].
     """
-    inner: NameScope | None = scope
-    while inner is not None and name not in inner.names and not inner.using and not isinstance(inner.owner, RecordType):
-        inner = inner.parent  # most scopes have only a few names of their own
+    inner = skip_scopes(scope, name)
     if inner is None:
         return None, scope
     used_namespaces: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
@@ -56,6 +54,14 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
             below = owner
         inner = inner.parent
     return None, scope
+
+
+def skip_scopes(scope: NameScope, name: str) -> NameScope | None:
+    """Return the innermost scope that has a name, or decides which of others has it; None if no scope has it."""
+    inner: NameScope | None = scope
+    while inner is not None and name not in inner.names and not inner.using and not isinstance(inner.owner, RecordType):
+        inner = inner.parent
+    return inner
 
 
 def _find_here(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import traits, tree
 from lanescope.reader.code.later_members import LaterMember
-from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier
+from lanescope.reader.code.lookup import find_in, find_name, get_this, is_qualifier, skip_scopes
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.values import (
     EnumerationType,
@@ -51,8 +51,9 @@ def resolve_name(ev: Evaluator, path: tree.Path, scope: NameScope, at: int = 0) 
 
 def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool, at: int) -> tuple[Any, NameScope]:
     """Find the first part of a name as visible at its place of use."""
-    if ev.python:
-        return find_name(scope, name)
+    start = skip_scopes(scope, name)
+    if start is None or ev.python:
+        return find_name(start, name) if start is not None else (None, scope)
 
     def declared(value: Any, home: NameScope) -> bool:
         if qualifier and not is_qualifier(value, home):
@@ -64,9 +65,9 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
             known = min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
         return not at or known <= at
 
-    entity, home = find_name(scope, name, declared)
+    entity, home = find_name(start, name, declared)
     if entity is None and at:
-        return find_name(scope, name, is_qualifier) if qualifier else find_name(scope, name)
+        return find_name(start, name, is_qualifier) if qualifier else find_name(start, name)
     return entity, home
 
 

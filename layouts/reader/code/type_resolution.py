@@ -55,7 +55,10 @@ def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> Resol
     base = _resolve_base_type(ev, type_node, scope)
     if not type_node.pointers and not dims and not type_node.reference and type_node.const <= base.const:
         return base
-    return replace(
+    known = ev.derived_types.get(id(type_node))
+    if known is not None and known[1] is base and not dims:
+        return known[0]
+    derived = replace(
         base,
         pointers=base.pointers + type_node.pointers,
         dims=(*dims, *base.dims),
@@ -63,6 +66,9 @@ def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> Resol
         const=base.const or (type_node.const and not base.pointers),
         unbound=False,
     )
+    if not dims:
+        ev.derived_types[id(type_node)] = derived, base, type_node  # the node is kept, so that its id stays its own
+    return derived
 
 
 def _resolve_base_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
