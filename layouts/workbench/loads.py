@@ -27,6 +27,7 @@ _ASM = re.compile(
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")
 _MOST_GROUPS = 4  # that may come before the first one that multiplies
+_TEMPLATE = re.compile(r"\btemplate\s*<([^<>{};]*)>")
 _MODULAR = re.compile(r" % | & ")
 _RANK = re.compile(r"cluster_ctarank|block_rank|cluster_ctaid")
 _CLUSTERS = (2, 4)  # CTAs
@@ -95,6 +96,8 @@ class TextLoads:
     def __init__(self, code: Evaluation | None) -> None:
         self.all = list(_list_loads(code)) if code else []
         self.stores = list(list_thread_stores(code)) if code else []
+        heads = _TEMPLATE.findall(code.text) if code else []
+        self.parameters = {name for head in heads for name in re.findall(r"[A-Za-z_]\w*", head)}
 
     def find_filled(
         self,
@@ -160,12 +163,14 @@ class TextLoads:
     def describe_unmoved(self, start: LinearExpression) -> str:
         """Describe a term of a descriptor's start that no load into the same buffer has; "" if there is none.
 
-        Threads may read parts of a tile that is loaded as a unit, and a stage may be counted in several ways.
+        Threads may read parts of a tile that is loaded as a unit, a stage may be counted in several ways, and template
+        parameters are constants of a layout.
         """
         terms = {name for name, _ in drop_threads(start).terms}
         places = [{name for name, _ in load.to.terms} for load in self.all]
         buffers = {name for name, factor in start.terms if factor == 1 and any(name in place for place in places)}
         more = {name for name in terms - buffers if not is_counter(name) and not _MODULAR.search(name)}
+        more = {name for name in more if not self.parameters.issuperset(re.findall(r"[A-Za-z_]\w*", name))}
         into = [place for place in places if buffers and place >= buffers]
         if not into or any(place >= more for place in into):
             return ""
