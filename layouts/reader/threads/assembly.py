@@ -187,10 +187,20 @@ def _load_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
     places = np.asarray(address)[arguments]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
     step = code.get_site(operands[1], first=True)
-    load = MatrixLoad(opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address), step)
+    load = MatrixLoad(
+        opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address), step, _note_read(run)
+    )
     for n, output in enumerate(outputs):
         data = gather_register(rows, n, ".trans" in opcode)
         code.put_value(output, LoadedRegister(data.record, data.thread, data.byte, load, n))
+
+
+def _note_read(run: KernelRunner) -> int:
+    """Note that the last read was an ldmatrix; return its number."""
+    if run.order is None:
+        return 0
+    run.order.matrices.add(run.order.reads)
+    return run.order.reads
 
 
 def _gives_address(run: KernelRunner, count: int) -> Any:
@@ -274,6 +284,8 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
 def _make_use(code: AsmCode, token: str) -> Any:
     value = code.get_value(token)
     if isinstance(value, LoadedRegister):
+        if code.run.order is not None and value.load is not None:
+            code.run.order.taken.add(value.load.read)
         return RegisterUse(value, value.load, value.number)
     known = isinstance(value, DataBytes) and value.size == 4
     return RegisterUse(value if known else None, unset=value is None and code.is_unset(token))

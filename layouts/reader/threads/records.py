@@ -28,6 +28,7 @@ class MatrixLoad:
     aligned: bool
     address: Ints
     step: Span  # where a loop moves its addresses
+    read: int = 0  # its number among the reads of a run that follows the order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

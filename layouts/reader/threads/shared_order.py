@@ -68,7 +68,10 @@ class SharedOrder:
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
-        self.stored_sites: set[Span] = set()
+        self.reads = 0
+        self.read_event = np.zeros(SHARED_BYTES, np.int64)  # number of the last read
+        self.matrices: set[int] = set()  # reads by ldmatrix
+        self.taken: set[int] = set()  # of these, those that a product has taken
         self.read_site = np.zeros(SHARED_BYTES, np.int64)
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
@@ -117,18 +120,20 @@ class SharedOrder:
             warp = lanes[:, None] // 32
             readers = self.reader[places]
             early = (self.read[places] == self.barriers) & (readers != _NOBODY) & (readers != warp)
-            # what is read ahead at the end of a loop may be unused: a first plain store there is no refill
-            if early.any() and (copied or site in self.stored_sites):
+            if early.any() and (copied or self._is_used(self.read_event[places][early])):
                 place = self._find_loop_end(self.sites[self.read_site[places][early][0]], site)
                 first = bool(self.loops) and not self.loops[-1][1]  # no barrier at the loop's end would help
                 self._report("refill_early", place, store=site if first else None)
-        self.stored_sites.add(site)
         owner = np.broadcast_to(lanes[:, None], places.shape)
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
         self.group[places] = self.committed[owner] if copied else _PLAIN
         self.stored[places] = self.barriers
         self._note_lapped(places, site, copied and not unsure)
         self.reader[places] = _NOBODY
+
+    def _is_used(self, events: Ints) -> bool:
+        """Return whether a product has taken what a read brought: a loop's last turn may read ahead for nothing."""
+        return any(event not in self.matrices or event in self.taken for event in np.unique(events).tolist())
 
     def _number_site(self, site: Span) -> int:
         if site not in self.sites:
@@ -182,6 +187,8 @@ class SharedOrder:
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
         self._note_readers(places, warp)
         self.read_site[places] = self._number_site(site)
+        self.reads += 1
+        self.read_event[places] = self.reads
 
     def _note_readers(self, places: Ints, warp: Ints) -> None:
         """Record which warps have read bytes since the last barrier."""
