@@ -9,6 +9,7 @@ over these, and a finding that is not judged there is printed. `-w` writes both 
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import resource
 from collections import Counter
@@ -104,6 +105,7 @@ def measure_repository(folder: Path, seconds: float, jobs: int, defines: dict[st
     counted = [job for job in sources.jobs if find_multiplier(job.source.text) and BUILDER.search(job.source.text)]
     within = {piece.name for job in counted for piece in job.source.pieces if piece.name != job.source.name}
     counted = [job for job in counted if job.source.name not in within]
+    gc.set_threshold(100_000, 20, 50)  # as the command has it (app/check/verbs.py)
     begin = _measure_processor_time()
     report = merge_reports(checking.run_jobs(counted, jobs))
     return RepositoryRow(

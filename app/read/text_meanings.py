@@ -64,6 +64,7 @@ TRIED = (
     ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
 )
 SHARING = "Pages that share words with this text"
+_LEAST_OF_TITLE = 4  # words that name a message if only its title has all of them
 _TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
@@ -146,7 +147,8 @@ def _read_words(text: str) -> Reading:
         return _read_outside(text)
     titled = message_readings.find_titled(text)
     searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
-    pages = [*titled, *searched] if message_readings.is_title(text) else [*searched, *titled]
+    is_message = message_readings.is_title(text) or (len(titled) == 1 and len(text.split()) >= _LEAST_OF_TITLE)
+    pages = [*titled, *searched] if is_message else [*searched, *titled]
     if searched or len(titled) == 1:
         return _read_meanings(text, (), pages)
     near = titled or message_readings.list_nearest(text) or page_meanings.find_sharing(text)

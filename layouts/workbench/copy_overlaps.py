@@ -270,7 +270,7 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
     if not is_load_name(call.term.head) or not maps:
         return None, None
     for n, value in enumerate(values):
-        line = _find_buffer(value)
+        line = None if _is_tensor_map(value) else _find_buffer(value)
         if line is None:
             continue
         copied_maps = frozenset(maps - {name for name, _ in line.terms})
@@ -281,6 +281,12 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
         )
         return TileCopy(event, line, "", copied_maps, at), find_argument_span(text.blank, call.term.span, n)
     return None, None
+
+
+def _is_tensor_map(value: object) -> bool:
+    """Return whether a value is the address of a tensor map that the host's code has made."""
+    kind = value.array.typed if isinstance(value, Pointer) and value.array is not None else None
+    return kind is not None and kind.name == "CUtensorMap"
 
 
 def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
