@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.workbench.check import check_text
 from tests.ring_kernels import RING, plant_after
+from tests.sample import take_sample
 from tests.transfer_kernels import TMA, plant
 
 LOOP = "for (int turn = 1"
@@ -77,7 +78,7 @@ def test_a_copy_to_a_number_is_of_no_array() -> None:
     assert not check_text(RING.replace("      &ring.A[stage * ROWS * BK],", "reinterpret_cast<void*>(1024),")).findings
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", take_sample(list(MISTAKES), 9))
 def test_a_mistake_stands_at_its_line(name: str) -> None:
     after, old, new, code = MISTAKES[name]
     text, line = plant_after(after, old, new)
