@@ -99,6 +99,12 @@ def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
 
 
+def test_an_intrinsic_of_the_compiler_may_be_a_barrier() -> None:
+    for name in ("__barrier_sync(0)", "__barrier_sync_count(0, 128)", "__nvvm_bar_sync(0)"):
+        assert list_found(STAGED.replace("__syncthreads();", f"{name};")) == []
+    assert list_found(STAGED.replace("__syncthreads();", "__syncwarp();")) != []
+
+
 def test_the_family_names_its_codes() -> None:
     text = STAGED.replace("    wait<STAGES - 2>();\n", "")
     assert [finding.code for finding in check_text(text).findings] == ["copy_wait_missing"]
