@@ -63,6 +63,8 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
         order.commit_group(run.mask, run.assumed > 0)
     elif _WAIT.fullmatch(name):
         order.wait_groups(run.mask, _find_count(run, node, scope), node.span)
+    elif name == "__syncwarp":
+        order.meet_warp()
     elif name == "load_matrix_sync":
         _read_fragment(run, node, scope)
     elif not _NO_ORDER.fullmatch(name):
@@ -83,6 +85,7 @@ def _read_fragment(run: KernelRunner, node: tree.Call, scope: Scope) -> None:
     """Follow wmma::load_matrix_sync: its fragment has at least 8 rows of 8 elements, in either order."""
     if run.order is None or len(node.arguments) < 3:
         return
+    run.order.meet_warp()  # it may read more
     pointer, pitch = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
     rows = pitch.known if isinstance(pitch, ThreadNumber) else None
     if not isinstance(pointer, Pointer) or pointer.space != "shared" or pointer.offset is None or rows is None:
