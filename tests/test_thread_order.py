@@ -99,6 +99,23 @@ def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
 
 
+@pytest.mark.parametrize(
+    ("declared", "call"),
+    [
+        ("auto block = cooperative_groups::this_thread_block();", "block.sync();"),
+        ("cooperative_groups::thread_block block = cooperative_groups::this_thread_block();", "block.sync();"),
+        ("__shared__ cuda::barrier<cuda::thread_scope_block> bar;", "bar.arrive_and_wait();"),
+        ("__shared__ Barrier bars[2];", "bars[1].arrive_and_wait();"),
+        ("Barrier* bar = nullptr;", "bar->arrive_and_wait();"),
+    ],
+)
+def test_a_method_without_a_body_may_be_a_barrier(declared: str, call: str) -> None:
+    assert STAGED.count("  float acc") == 1
+    text = STAGED.replace("  float acc", f"  {declared}\n  float acc")
+    assert list_found(text.replace("__syncthreads();", call)) == []
+    assert [code for code, _ in list_found(text.replace("    __syncthreads();\n", ""))] == ["barrier_missing"]
+
+
 def test_an_intrinsic_of_the_compiler_may_be_a_barrier() -> None:
     for name in ("__barrier_sync(0)", "__barrier_sync_count(0, 128)", "__nvvm_bar_sync(0)"):
         assert list_found(STAGED.replace("__syncthreads();", f"{name};")) == []

@@ -24,6 +24,7 @@ _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:atomic|make_)\w*|printf|assert|clock\w*|(?:load|store)_matrix_sync|mma_sync"
     r"|fill_fragment|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|half2?|dim3|size|swap|data|x|y"
+    r"|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
 )
 
 
