@@ -172,6 +172,16 @@ def test_code_that_is_never_compiled_has_no_mistakes(name: str, code: str) -> No
         ("an undefined macro", f"#ifndef FAST\n{WRONG}\n#endif"),
         ("a macro that is used", f"#define LOAD {WRONG}\nLOAD\n#if 0\nLOAD\n#endif"),
         ("a macro that another file may use", f"#define LOAD {WRONG}"),
+        *(
+            (
+                f"a parameter named like a constant: {kind}",
+                f"}}\nconstexpr int fast = 0;\n__device__ void f({kind} fast,"
+                f" int r, int at) {{ if (fast) {{ {WRONG} }}",
+            )
+            for kind in ("bool", "uint32_t", "unsigned long", "const bool&", "Flags<2>")
+        ),
+        ("a choice that begins with 0", f"if (0 && r ? at : 1) {{ {WRONG} }}"),
+        ("a list that begins with 0", f"if (0 && r, 1) {{ {WRONG} }}"),
         (
             "a template parameter",
             f"}}\ntemplate <bool kFast> __device__ void f(int r, int at) {{ if (kFast) {{ {WRONG} }}",

@@ -46,6 +46,9 @@ def test_an_unbalanced_condition_is_found_at_its_line(text: str, expected: list[
         "import torch\n\ndef f(x):\n    # if A\n    return x  # endif\n",
         "Text:\n\n```cpp\n#if A\n```\n",
         "# ifconfig\n",
+        "#!/bin/sh\n# if\nnvcc a.cu\n",
+        "# if you use nvcc\nalias: nvcc\n",
+        "--- a.cu\n+++ b.cu\n@@ -1,2 +1,2 @@\n #if A\n-int a;\n+int b;\n",
         "import os\n\nFILES = [\n    #if we open it, it hangs\n    'io.py',\n]\n",
     ],
 )

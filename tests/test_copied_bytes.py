@@ -174,6 +174,33 @@ def test_a_copy_of_code_that_is_not_known_may_fill_the_tile() -> None:
     assert [finding.code for finding in check(text).findings] == []
 
 
+COPIED = "(BM + BN) * BK * sizeof"
+FILLS = [  # before the loops: threads fill all stages of B
+    "uint4* w = reinterpret_cast<uint4*>(raw + STAGES * BM * BK * 2);\n"
+    "  for (int i = threadIdx.x; i < STAGES * BN * BK / 8; i += THREADS) w[i] = reinterpret_cast<uint4*>(C)[i];",
+    "uint32_t w = shared_address(raw) + STAGES * BM * BK * 2;\n"
+    "  for (int i = threadIdx.x; i < STAGES * BN * BK / 2; i += THREADS)\n"
+    '    asm volatile("st.shared.b32 [%0], %1;" ::"r"(w + 4 * i), "r"(0));',
+]
+
+
+@for_each("code", FILLS)
+def test_threads_may_fill_a_tile_through_the_array_that_an_object_is_in(code: str) -> None:
+    fence = 'asm volatile("fence.proxy.async;");\n  __syncthreads();\n'
+    text = change(change(RIGHT, COPY_OF_B, ""), COPIED, "BM * BK * sizeof")
+    found = check(change(text, "  int group =", f"  {code}\n  {fence}  int group ="))
+    assert [finding.code for finding in found.findings] == []
+
+
+@for_each(
+    "call",
+    ["cuda::memcpy_async(s.A[q], src + t * BK, cuda::aligned_size_t<16>(BM * BK * 2), bar);", "fill_async(s.A[q], t);"],
+)
+def test_a_function_that_copies_asynchronously_may_fill_the_tile(call: str) -> None:
+    found = check(change(change(RIGHT, COPY_OF_A, call), COPIED, "BN * BK * sizeof"))
+    assert [finding.code for finding in found.findings] == [] and not found.unverified
+
+
 def test_a_warpgroup_waits_for_the_barrier_of_what_it_reads() -> None:
     """Each half of A has its own barrier: who multiplies the second one must wait for that."""
     own = OWN_HALVES.replace("full[STAGES], empty", "full[STAGES], half[STAGES], empty")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,13 @@ def test_the_page_runs_what_is_posted(client: TestClient) -> None:
     assert "block = [64" in filled and "data-verdict" not in filled
 
     assert client.post("/emulate", files={"ptx": (None, "mov"), "launch": (None, toml)}).status_code == 422
+
+
+def test_the_page_says_at_its_field_that_the_grid_has_no_such_block(client: TestClient) -> None:
+    ptx, toml = build_example("ring-phase")
+    answer = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, toml), "block": (None, "7,7,7")})
+    (field,) = re.findall(r'<input[^>]* name="block"[^>]*>', answer.text)
+    assert answer.status_code == 422 and "aria-invalid" in field and 'value="7,7,7"' in field
 
 
 def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -> None:

@@ -99,6 +99,29 @@ def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
 
 
+@pytest.mark.parametrize(
+    ("declared", "call"),
+    [
+        ("auto block = cooperative_groups::this_thread_block();", "block.sync();"),
+        ("cooperative_groups::thread_block block = cooperative_groups::this_thread_block();", "block.sync();"),
+        ("__shared__ cuda::barrier<cuda::thread_scope_block> bar;", "bar.arrive_and_wait();"),
+        ("__shared__ Barrier bars[2];", "bars[1].arrive_and_wait();"),
+        ("Barrier* bar = nullptr;", "bar->arrive_and_wait();"),
+    ],
+)
+def test_a_method_without_a_body_may_be_a_barrier(declared: str, call: str) -> None:
+    assert STAGED.count("  float acc") == 1
+    text = STAGED.replace("  float acc", f"  {declared}\n  float acc")
+    assert list_found(text.replace("__syncthreads();", call)) == []
+    assert [code for code, _ in list_found(text.replace("    __syncthreads();\n", ""))] == ["barrier_missing"]
+
+
+def test_an_intrinsic_of_the_compiler_may_be_a_barrier() -> None:
+    for name in ("__barrier_sync(0)", "__barrier_sync_count(0, 128)", "__nvvm_bar_sync(0)"):
+        assert list_found(STAGED.replace("__syncthreads();", f"{name};")) == []
+    assert list_found(STAGED.replace("__syncthreads();", "__syncwarp();")) != []
+
+
 def test_the_family_names_its_codes() -> None:
     text = STAGED.replace("    wait<STAGES - 2>();\n", "")
     assert [finding.code for finding in check_text(text).findings] == ["copy_wait_missing"]
@@ -110,6 +133,39 @@ def test_an_order_that_is_not_followed_is_said() -> None:
     assert [kernel.gap for kernel in check_text(text).kernels] == [
         "with stores and barriers whose order is not followed"
     ]
+
+
+# a block of one warp, which needs no __syncthreads(), by wmma: a fragment may have more than the rows that are followed
+ONE_WARP = r"""
+using namespace nvcuda;
+constexpr int BK = 32, P = 40;
+__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C, int N, int K) {
+  __shared__ half As[16 * P], Bs[16 * P];
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+  wmma::fill_fragment(c, 0.f);
+  for (int k0 = 0; k0 < K; k0 += BK) {
+    for (int i = threadIdx.x; i < 16 * BK; i += 32) {
+      As[i / BK * P + i % BK] = A[(blockIdx.y * 16 + i / BK) * K + k0 + i % BK];
+      Bs[i / BK * P + i % BK] = B[(blockIdx.x * 16 + i / BK) * K + k0 + i % BK];
+    }
+    __syncwarp();
+    for (int kk = 0; kk < BK; kk += 16) {
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+      wmma::load_matrix_sync(a, &As[kk], P);
+      wmma::load_matrix_sync(b, &Bs[kk], P);
+      wmma::mma_sync(c, a, b, c);
+    }
+    __syncwarp();
+  }
+  wmma::store_matrix_sync(C + blockIdx.y * 16 * N + blockIdx.x * 16, c, N, wmma::mem_row_major);
+}
+"""
+
+
+@pytest.mark.parametrize("second", ["__syncwarp();\n  }", ";\n  }"])
+def test_a_warp_overwrites_what_it_need_not_have_read(second: str) -> None:
+    assert list_found(ONE_WARP.replace("__syncwarp();\n  }", second)) == []
 
 
 # warps ----------------------------------------------------------------------------------------------------------------

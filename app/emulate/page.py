@@ -94,4 +94,7 @@ def _run(typed: dict[str, str], files: dict[str, bytes]) -> dict[str, Any]:
         kernel = forms.prepare_bounded(module, launch, arrays)
     except LayoutError as error:
         raise error if error.field == "ptx" else error.move_to_field(field) from None
-    return build_view(typed["ptx"], kernel, block, copies != "now")
+    try:
+        return build_view(typed["ptx"], kernel, block, copies != "now")
+    except LayoutError as error:
+        raise error.move_to_field("block" if error.field == "blocks" else error.field) from None

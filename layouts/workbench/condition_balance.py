@@ -19,8 +19,10 @@ TITLES = {UNBALANCED: "An #if has no #endif, or an #endif no #if"}
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:if|el|endif)", re.M)
 _OPENS = frozenset(("if", "ifdef", "ifndef"))
 _TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
-_NO_CODE = re.compile(  # of Markdown and Python, where # begins other lines
-    r"^[ \t]*```|\"\"\"|'''|^(?:import [\w.]+|from [\w.]+ import [^;\n]+|[ \t]*def \w+\([^;\n]*:)[ \t]*$", re.M
+_NO_CODE = re.compile(  # of Markdown, Python, scripts, diffs and prose, where # begins other lines
+    r"\A#!|^@@ -\d|^[ \t]*#[ \t]+(?:el)?if[ \t]+(?!defined\b)[A-Za-z]\w*[ \t]+[A-Za-z]|"
+    r"^[ \t]*```|\"\"\"|'''|^(?:import [\w.]+|from [\w.]+ import [^;\n]+|[ \t]*def \w+\([^;\n]*:)[ \t]*$",
+    re.M,
 )
 
 

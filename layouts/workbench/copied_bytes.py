@@ -29,12 +29,12 @@ from lanescope.workbench.stage_distances import find_ring_length
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 
 MOST_STAGES = 64
-_OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
+OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
 
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 # names of functions that do not copy
 _QUIET = re.compile(
-    r"wait|arrive|expect|init|sync|fence|commit|elect|mbar|reg_?(?:de)?alloc|_cast$"
+    r"wait|arrive|expect|init|(?<!a)sync|fence|commit|elect|mbar|reg_?(?:de)?alloc|_cast$"
     r"|^(?:if|for|while|return|sizeof|min|max)$",
     re.I,
 )
@@ -122,7 +122,7 @@ def find_covered(chunks: Chunks, fills: Iterable[FilledBytes]) -> NDArray[np.boo
 
 def find_buffer(line: LinearExpression) -> str:
     """Return the symbol of the buffer that an address is in; "" if several or none may be it."""
-    names = [name for name, factor in line.terms if factor == 1 and not is_counter(name) and not _OUTSIDE.search(name)]
+    names = [name for name, factor in line.terms if factor == 1 and not is_counter(name) and not OUTSIDE.search(name)]
     return names[0] if len(names) == 1 else ""
 
 

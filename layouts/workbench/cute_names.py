@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from math import inf, log2
 
+from lanescope.deadline import check_deadline
 from lanescope.inputs import join_words
 from lanescope.ptx.table.cute_names import (
     COMPLETE,
@@ -65,12 +66,13 @@ def find_unknown_names(text: str) -> Iterator[Pitfall]:
     if not _MENTIONED.search(text) or is_ptx_module(text) or is_python(text):
         return
     code = _TEST.sub(lambda match: " " * len(match[0]), blank_text(text))
+    is_declared = _make_cached(lambda name: _is_declared(name, code))
     for match in _ATOM.finditer(code):
-        if (near := find_nearest_atom(match[0])) and not _is_declared(match[0], code):
+        if (near := find_nearest_atom(match[0])) and not is_declared(match[0]):
             yield Pitfall(UNKNOWN_NAME, f"CuTe has no atom '{match[0]}'. Nearest: {near}.", match.span())
     yield from _find_unknown_members(code)
     for match in _TYPE.finditer(code):
-        if (near := _find_nearest_listed(match[2], NUMERIC_TYPES, _NEAR_ATOM)) and not _is_declared(match[2], code):
+        if (near := _find_nearest_listed(match[2], NUMERIC_TYPES, _NEAR_ATOM)) and not is_declared(match[2]):
             yield Pitfall(UNKNOWN_NAME, f"{match[1]} has no type '{match[2]}'. Nearest: {near}.", match.span())
 
 
@@ -162,6 +164,7 @@ def _find_nearest_listed(name: str, names: Collection[str], ratio: float) -> str
 
 
 def _is_declared(name: str, code: str) -> bool:
+    check_deadline()
     return re.search(_DECLARED.format(name), code) is not None
 
 

@@ -58,6 +58,7 @@ _HARMLESS = re.compile(  # calls that are neither a fence, a product nor a wait
 )
 _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
+_LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -228,7 +229,7 @@ def _classify_call(call: BodilessCall, text: str) -> str:
     named = classify_cutlass_call(call)
     if named is not None:
         return named
-    if _LIBRARY.match(spelled):
+    if _LIBRARY.match(spelled) and not _LIBRARY_STORE.fullmatch(head):
         return "bulk" if "bulk" in head and "group" not in head else ""
     if head in ("wait", "arrive", "arrive_and_wait", "init", "native_handle") and "cuda::barrier" in text:
         return ""

@@ -19,6 +19,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copied_bytes import (
+    OUTSIDE,
     CopiedBytes,
     FilledBytes,
     collect_copied_bytes,
@@ -272,7 +273,9 @@ class _RunJudge:
         """Whether all copies of the kernel are known, and all stores are to global memory or other buffers."""
         kernel = next((f for f in self.text.functions if f.kernel and f.name == self.run.name), None)
         known = {fill.buffer for fill in self.copied.fills} | set(kernel.parameters if kernel is not None else ())
-        stores = all(any(name in known or "." in name for name in names) or not names for names in self._stored_names)
+        stores = all(
+            any(name in known or _is_member(name) for name in names) or not names for names in self._stored_names
+        )
         return is_known(self.run) and stores and len(self.text.code.memory_stores) < MOST_STORES
 
     def _make_unfilled(
@@ -302,6 +305,11 @@ class _RunJudge:
         if key not in self.states:
             self.states[key] = self.groups.list_states(self.run.name, event)
         return self.states[key]
+
+
+def _is_member(name: str) -> bool:
+    """Return whether a symbol is a member of an object; threadIdx.x is none."""
+    return "." in name and not OUTSIDE.search(name)
 
 
 def _list_stored_names(event: KernelEvent) -> set[str]:

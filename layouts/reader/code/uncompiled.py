@@ -16,13 +16,16 @@ from lanescope.reader.code.variants import list_leaves, make_variants
 
 _QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _FALSE_IF = re.compile(
-    r"\bif\s*(?:constexpr\s*)?\(\s*(?:(?:0|false)(?:\s*&&[^;{}()|]*(?:\([^;{}()]*\)[^;{}()|]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
+    r"\bif\s*(?:constexpr\s*)?\(\s*(?:(?:0|false)(?:\s*&&[^;{}()|?,]*(?:\([^;{}()]*\)[^;{}()|?,]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#|\\\n", re.M)  # also of a macro that goes on
 _FALSE_CONSTANT = re.compile(
     r"\bconst(?:expr)?\s+(?:static\s+)?(?:bool|int|unsigned)\s+([A-Za-z_]\w*)\s*=\s*(?:false|0)\s*;"
 )
-_DECLARED = re.compile(r"\b(?:bool|int|unsigned|auto|typename|class)\s+([A-Za-z_]\w*)")
+# a name after a type; also after an operator, where it only seems to be declared
+_DECLARED = re.compile(
+    r"(?<!\breturn)(?<!\belse)(?:(?<=[\w>])\s+|(?<=[\w>\s])[&*]\s*)([A-Za-z_]\w*)(?=\s*[=,;:(){}\[>])"
+)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*if", re.M)
 

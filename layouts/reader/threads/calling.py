@@ -12,6 +12,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads import library
 from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
+from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
@@ -233,8 +234,9 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
     chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
-    if chosen is not None and len(run.frames) < MOST_DEEP:
+    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
+    follow_call(run, name.last, node, scope)
     return library.forget_arguments(run, node, scope)
 
 
@@ -277,8 +279,9 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         found = base.type.scope.names.get(function.name)
         if isinstance(found, FunctionSet):
             chosen = _choose_overload(found.functions, len(node.arguments), 0)
-            if chosen is not None and len(run.frames) < MOST_DEEP:
+            if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
+    follow_call(run, function.name, node, scope)
     return library.forget_arguments(run, node, scope)
 
 

@@ -21,9 +21,10 @@ _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _COMMIT = re.compile(r"__pipeline_commit|__?cp_async_(?:fence|commit\w*)")
 _WAIT = re.compile(r"__pipeline_wait_prior|__?cp_async_wait\w*")
 _NO_ORDER = re.compile(  # functions without an effect on the order
-    r"__(?!pipeline|cluster|grid|nv_cp)\w+|(?:atomic|make_)\w*|printf|assert|clock\w*|(?:load|store)_matrix_sync|mma_sync"
+    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:atomic|make_)\w*|printf|assert|clock\w*|(?:load|store)_matrix_sync|mma_sync"
     r"|fill_fragment|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
     r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|half2?|dim3|size|swap|data|x|y"
+    r"|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
 )
 
 
@@ -63,6 +64,8 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
         order.commit_group(run.mask, run.assumed > 0)
     elif _WAIT.fullmatch(name):
         order.wait_groups(run.mask, _find_count(run, node, scope), node.span)
+    elif name == "__syncwarp":
+        order.meet_warp()
     elif name == "load_matrix_sync":
         _read_fragment(run, node, scope)
     elif not _NO_ORDER.fullmatch(name):
@@ -83,6 +86,7 @@ def _read_fragment(run: KernelRunner, node: tree.Call, scope: Scope) -> None:
     """Follow wmma::load_matrix_sync: its fragment has at least 8 rows of 8 elements, in either order."""
     if run.order is None or len(node.arguments) < 3:
         return
+    run.order.meet_warp()  # it may read more
     pointer, pitch = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
     rows = pitch.known if isinstance(pitch, ThreadNumber) else None
     if not isinstance(pointer, Pointer) or pointer.space != "shared" or pointer.offset is None or rows is None:

@@ -66,6 +66,7 @@ class SharedOrder:
         self.used = False  # whether copied bytes were read since the last wait
         self.lost = False  # whether the groups are unknown
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
+        self.fresh: Mask = np.zeros(SHARED_BYTES, np.bool_)  # unread, and stored since warps or threads last met
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
         self.reads = 0
@@ -90,11 +91,17 @@ class SharedOrder:
         self.visible = self.done.copy()
         self.barriers += 1
         self.barrier = span
+        self.meet_warp()
+
+    def meet_warp(self) -> None:
+        """Let the threads of each warp see what they have stored: what comes next may overwrite it without a read."""
+        self.fresh[:] = False
 
     def forget_stores(self) -> None:
         """Take everything as visible: something with an unknown effect on the order was executed."""
         self.writer[:] = _NOBODY
         self.barriers += 1
+        self.meet_warp()
 
     def commit_group(self, mask: Mask, unsure: bool) -> None:
         """Close a group of copies. unsure: whether it may not be executed."""
@@ -149,11 +156,11 @@ class SharedOrder:
 
     def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
         self.lapped[places] = np.where(self.unread[places] & copied, 1 + self._number_site(site), 0)
-        self.unread[places] = True
+        self.unread[places] = self.fresh[places] = True
 
     def find_unread(self, places: Ints) -> Mask:
-        """Return which bytes were stored after the last barrier and are not read since."""
-        found: Mask = self.unread[places] & (self.stored[places] == self.barriers) & (self.writer[places] != _NOBODY)
+        """Return which bytes were stored after threads last met and are not read since."""
+        found: Mask = self.fresh[places] & (self.writer[places] != _NOBODY)
         return found
 
     def report_second_store(self, site: Span) -> None:
@@ -181,7 +188,7 @@ class SharedOrder:
         if (other & ~seen).any():
             after = self.waited.span if self.waited and bool((other & ~seen & copied).any()) else site
             self._report("barrier_missing", after)
-        self.unread[places] = False
+        self.unread[places] = self.fresh[places] = False
         self.checked += int(known.any())
         self.used |= bool(copied.any())
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
