@@ -1,4 +1,4 @@
-"""Code beside kernels: what is no descriptor, no code, or filled by what a text leaves open stays out of the report."""
+"""Other integers, comments, and tiles that unseen code fills are not reported."""
 
 from __future__ import annotations
 

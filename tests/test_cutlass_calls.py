@@ -136,7 +136,7 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
 
 
 def test_an_alias_of_a_conditional_type_is_the_atom_that_it_chooses() -> None:
-    """A store by std::conditional_t is no load of unknown bytes: the barrier's bytes are still compared."""
+    """A store through std::conditional_t does not add to the bytes that the barrier expects."""
     end = "    for (int i = 0; i < 32; i++) C["
     store = "    using T = std::conditional_t<false, cute::SM90_TMA_REDUCE_ADD_2D, cute::SM90_TMA_STORE_2D>;\n"
     store += "    T::copy(&map_a, s.a[0], 0, 0);\n"

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.emulate import code
 from lanescope.ptx import catalog
-from lanescope.ptx.opcodes import FIRST_WORDS
+from lanescope.ptx.table.opcodes import FIRST_WORDS
 from tests.cases import for_each
 from tests.emulated_kernels import run_text
 

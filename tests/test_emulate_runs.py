@@ -365,3 +365,11 @@ def test_the_guide_shows_each_mistake(client: TestClient, example: Any) -> None:
     page = client.get(f"/guide/barriers-and-pipelines?example={example.name}").text
     assert render_run(example.name) in page
     assert f'data-verdict="{"deadlock" if example.old else "finished"}"' in page
+
+
+def test_an_empty_file_leaves_the_typed_ptx(client: TestClient) -> None:
+    ptx, toml = build_example("ring-phase")
+    answer = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, toml), "file": ("k.ptx", b"")})
+    assert (
+        answer.status_code == 422 and "is empty" in answer.text and ".version" in answer.text.partition('name="ptx"')[2]
+    )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS
-from lanescope.reader.misspelt_opcodes import explain_misspelling
+from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS, UNDOCUMENTED
+from lanescope.reader.misspelt_opcodes import correct_opcode, explain_misspelling
 from lanescope.workbench.check import check_text
 from lanescope.workbench.repairs import apply_edits
 from tests.cases import for_each
@@ -120,3 +120,7 @@ def test_a_misspelt_opcode_of_a_module_is_found_at_its_line() -> None:
 
 def test_a_family_with_words_of_its_own_begins_an_opcode() -> None:
     assert SECOND_WORDS.keys() <= FIRST_WORDS
+
+
+def test_words_that_only_ptxas_knows_are_not_judged() -> None:
+    assert UNDOCUMENTED <= FIRST_WORDS and correct_opcode("cctl.ivall.globl") == ""

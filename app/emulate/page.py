@@ -24,6 +24,7 @@ from lanescope.emulate.launch import parse_toml
 from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
+from lanescope.inputs import quote_value
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_PART = 16 << 20
@@ -48,8 +49,10 @@ async def post_emulate(request: Request) -> Response:
     form = await read_upload_form(request, MOST_FIELDS, MOST_FIELDS, MOST_PART)
     arrays = {file.name: file.content for file in form.files if file.field == "arrays"}
     for file in form.files:
-        if file.field == "file":
+        if file.field == "file" and file.content:
             form.fields["ptx"] = file.content.decode("utf-8", "replace")
+        elif file.field == "file":
+            form.fields["empty"] = file.name  # what is typed stays
     return await run_off_loop(_render_answer, request, form.fields, arrays, "")
 
 
@@ -63,6 +66,10 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
     }
     typed = {name: fields.get(name, option.default) for name, option in options_of(EmulateForm).items()}
     try:
+        if empty := fields.get("empty"):
+            raise LayoutError(
+                "not_ptx", f"{quote_value(empty)} is empty.", "Paste the PTX, or choose another file.", "ptx"
+            )
         if request.method == "POST" and not typed["ptx"].strip():
             raise LayoutError("not_ptx", "There is no PTX.", "Paste it, or choose a file.", "ptx")
         if fields.get("fill") or (typed["ptx"].strip() and not typed["launch"].strip()):

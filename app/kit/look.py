@@ -1,4 +1,4 @@
-"""Controls of colours, labels, warps and lanes of the page of a figure, and what is said of wrong values."""
+"""The controls for colours, labels, warps and lanes on a figure's page, and the errors of wrong values."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -16,6 +18,24 @@ KERNEL_WORDS = frozenset(("__global__", "CUTLASS_GLOBAL"))  # CUTLASS's macro, c
 def is_kernel_head(text: str) -> bool:
     """Return whether a declaration, or a text, has a word that makes a function a kernel."""
     return any(word in text for word in KERNEL_WORDS)
+
+
+def blank_comments_and_literals(text: str) -> str:
+    """Return a text whose comments, strings and characters are blanked.
+
+    >>> blank_comments_and_literals('f("a"); // b')
+    'f(   );     '
+    """
+    return blank_matches(_NO_CODE, text)
+
+
+def list_called_names(blank_text: str) -> list[str]:
+    """Return the names before the parentheses of a blanked text, keywords among them.
+
+    >>> list_called_names("if (f<2>(x)) g();")
+    ['if', 'f', 'g']
+    """
+    return _CALLED.findall(blank_text)
 
 
 def strip_comments(text: str) -> str:

@@ -33,7 +33,7 @@ from lanescope.emulate.types import TYPES, RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.opcodes import FIRST_WORDS
+from lanescope.ptx.table.opcodes import FIRST_WORDS
 
 if TYPE_CHECKING:
     from lanescope.emulate.linking import Program

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from lanescope.inputs import join_words
 from lanescope.ptx.table.modifiers import MODIFIERS as MATRIX_MODIFIERS
-from lanescope.ptx.table.opcodes import FIRST_WORDS, MODIFIERS, NUMBERED, SECOND_WORDS
+from lanescope.ptx.table.opcodes import FIRST_WORDS, MODIFIERS, NUMBERED, SECOND_WORDS, UNDOCUMENTED
 
 # ratios of difflib from which a word is a misspelling
 _NEAR_FIRST, _NEAR_FAMILY, _NEAR_SECOND, _NEAR_MODIFIER = 0.65, 0.6, 0.6, 0.75
@@ -28,7 +28,7 @@ def correct_opcode(opcode: str) -> str:
     'mbarrier.init.shared::cta.b64'
     """
     words = opcode.split(".")
-    if len(words) < 2:
+    if len(words) < 2 or words[0] in UNDOCUMENTED:
         return ""
     first = _correct_first(words)
     known = 2 if first in SECOND_WORDS else 1  # words that a table lists at their place
@@ -83,8 +83,8 @@ def _is_modifier(word: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _list_modifiers() -> tuple[str, ...]:
-    return tuple(sorted(MODIFIERS | MATRIX_MODIFIERS.keys()))
+def _list_modifiers() -> dict[str, None]:
+    return dict.fromkeys(sorted(MODIFIERS | MATRIX_MODIFIERS.keys()))
 
 
 def _describe_first_difference(words: Sequence[str], corrected: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from math import gcd, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.cxx.source_text import list_called_names
 from lanescope.reader.code.findings import BodilessCall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
@@ -31,7 +32,6 @@ from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 MOST_STAGES = 64
 OUTSIDE = re.compile(r"threadIdx|blockIdx|%")  # in names that are no buffer
 
-_CALLED = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 # names of functions that do not copy
 _QUIET = re.compile(
     r"wait|arrive|expect|init|(?<!a)sync|fence|commit|elect|mbar|reg_?(?:de)?alloc|_cast$"
@@ -156,7 +156,7 @@ def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None
     run = event.run
     if not isinstance(run, BodilessCall):
         span = run.span if run is not None else event.at
-        called = _CALLED.findall(text.blank[slice(*span)])
+        called = list_called_names(text.blank[slice(*span)])
         return None, "asm" in called or any(not _QUIET.search(name) for name in called)
     copy, _ = read_call_copy(text, event, run)
     if copy is not None or _QUIET.search(run.term.head):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.cxx.source_text import (
-    blank_matches,
+    blank_comments_and_literals,
     find_closing,
     is_kernel_head,
     list_argument_spans,
@@ -17,7 +17,6 @@ from lanescope.cxx.source_text import (
 )
 from lanescope.workbench.results import Span
 
-_QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
@@ -44,7 +43,7 @@ class FunctionText:
 @lru_cache(maxsize=8)
 def blank_text(text: str) -> str:
     """Return a text of the same length without the contents of comments and literals."""
-    return blank_matches(_QUIET, text)
+    return blank_comments_and_literals(text)
 
 
 @lru_cache(maxsize=8)

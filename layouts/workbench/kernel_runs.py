@@ -18,6 +18,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.work_words import COMPUTING
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
 from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.cutlass_calls import classify_cutlass_call, is_atom_store
@@ -52,10 +53,8 @@ _NAMED = {
     "barrier_expect_tx": "expect",
     "mbarrier_arrive_expect_tx": "expect",
 }
-_HARMLESS = re.compile(  # calls that are neither a fence, a product nor a wait
-    r"__\w+|(?:atomic|make_)\w*|printf|assert|(?:exp2?|log2?|r?sqrt|f?max|f?min|f?abs|pow|tanh|floor|ceil|fma)f?"
-    r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d|half|bf16|dim3|clock(?:64)?|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|warpgroup_fence_operand|size|swap"
-)
+# calls that are neither a fence, a product nor a wait
+_HARMLESS = re.compile(rf"__\w+|{COMPUTING}|warpgroup_fence_operand")
 _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanescope.cxx.source_text import list_called_names
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.results import Span
 
 _LOOP = re.compile(r"\b(?:while|for|do|goto)\b")
-_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MOST_DEPTH = 4  # of calls
 
 
@@ -52,5 +52,5 @@ def _has_loop(text: KernelText, span: Span, depth: int) -> bool:
     part = text.blank[slice(*span)]
     if _LOOP.search(part):
         return True
-    called = {match[1] for match in _CALL.finditer(part)} if depth else set()
+    called = set(list_called_names(part)) if depth else set()
     return any(_has_loop(text, function.body, depth - 1) for function in text.functions if function.name in called)

@@ -48,7 +48,7 @@ class _Filled:
     total: int
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         return self.filled == self.total
 
 
@@ -149,10 +149,10 @@ class _RunJudge:
         """Return the read as unfilled if its bytes are only filled from another map than it was verified against."""
         own = [fill for fill in fills if not _is_of_other_map(fill, self.maps.get(read.place))]
         for group, stages in measured.items():
-            whole = [stage for stage, filled in stages.items() if filled.whole]
+            whole = [stage for stage, filled in stages.items() if filled.is_whole]
             if whole and len(own) < len(fills):
                 again = self._measure(read, own, group) or {}
-                if not any(again[stage].whole for stage in whole if stage in again):
+                if not any(again[stage].is_whole for stage in whole if stage in again):
                     return self._make_unfilled(read, False, group, own, again, FOREIGN)
                 break
         return None
@@ -168,7 +168,7 @@ class _RunJudge:
         first one reads only such.
         """
         whole = {
-            group: {stage for stage, filled in stages.items() if filled.whole} for group, stages in measured.items()
+            group: {stage for stage, filled in stages.items() if filled.is_whole} for group, stages in measured.items()
         }
         first = next((group for group in measured if whole[group]), None)
         if first is None:
@@ -209,7 +209,7 @@ class _RunJudge:
 
     def _is_filled(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]) -> bool:
         measured = self._measure(read, fills, group) or {}
-        return all(stage not in measured or measured[stage].whole for stage in stages)
+        return all(stage not in measured or measured[stage].is_whole for stage in stages)
 
     def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
         """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""

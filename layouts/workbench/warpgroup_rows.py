@@ -81,7 +81,7 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
 
 
 def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> int:
-    """Count the bytes of a copy of which some are read, but not all; 0 if there is none, or if a read is open."""
+    """Count the bytes of the copy that is read in part; 0 if every copy is read whole, or if a read is not known."""
     read_chunks: set[tuple[str, int]] = set()
     for read in reads:
         for stage in read.list_stages(fills):

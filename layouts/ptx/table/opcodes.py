@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
-FIRST_WORDS = frozenset(
+# Words of ptxas 13.5 that the document lacks: what may follow them is not known.
+UNDOCUMENTED = frozenset("cctl cctlu clmad spcompress spdecompress".split())
+
+FIRST_WORDS = UNDOCUMENTED | frozenset(
     """
     abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx call
     clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma

@@ -41,8 +41,9 @@ _SHIFTS = ("<<", ">>", "|", "<<=", ">>=", "|=")  # may build a descriptor, or ma
 _STREAMS = frozenset(("cout", "cerr", "clog"))
 # Parts of the names of bodiless functions that matter in a kernel, for a copy, or for a descriptor.
 _MATTERS = re.compile(
-    r"mma|gemm|load|store|copy|cpy|issue|sync|wait|arrive|fence|commit|launch|fetch|expect|barrier|tma|tensor|map|matrix"
-    r"|desc|encode|fragment|bulk|tcgen|atomic|shared|smem|addr|cvta|cu[A-Z]|cuda|throw|exit|abort|assert|trap|new|move|swap",
+    r"mma|gemm|load|store|copy|cpy|issue|sync|wait|arrive|fence|commit|launch|fetch|expect|barrier|tma|tensor|map"
+    r"|matrix|desc|encode|fragment|bulk|tcgen|atomic|shared|smem|addr|cvta|cu[A-Z]|cuda|throw|exit"
+    r"|abort|assert|trap|new|move|swap",
     re.I,
 )
 _PLAIN = (

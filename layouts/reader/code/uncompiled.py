@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
-from lanescope.cxx.source_text import MACRO, blank, blank_matches, find_closing
+from lanescope.cxx.source_text import MACRO, blank, blank_comments_and_literals, find_closing
 from lanescope.reader.code.preprocessor import Preprocessor
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.code.source_text import blank_printed, is_python
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.variants import list_leaves, make_variants
 
-_QUIET = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
 _FALSE_IF = re.compile(
-    r"\bif\s*(?:constexpr\s*)?\(\s*(?:(?:0|false)(?:\s*&&[^;{}()|?,]*(?:\([^;{}()]*\)[^;{}()|?,]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
+    r"\bif\s*(?:constexpr\s*)?\(\s*"
+    r"(?:(?:0|false)(?:\s*&&[^;{}()|?,]*(?:\([^;{}()]*\)[^;{}()|?,]*)*)?|([A-Za-z_]\w*))\s*\)\s*(\{)?"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#|\\\n", re.M)  # also of a macro that goes on
 _FALSE_CONSTANT = re.compile(
@@ -62,7 +62,7 @@ def _find_false_blocks(text: str, macros: Mapping[str, str]) -> Iterator[Span]:
     """
     if not _FALSE_IF.search(text):
         return
-    quiet = blank_matches(_QUIET, text)
+    quiet = blank_comments_and_literals(text)
     false = set(_FALSE_CONSTANT.findall(quiet))
     declared = Counter(name for name in _DECLARED.findall(quiet) if name in false)
     definitions = [(macro[1], macro[2].strip()) for macro in MACRO.finditer(quiet) if macro[1] not in macros]

@@ -21,11 +21,18 @@ from lanescope.reader.code.tree_statements import UnreadText
 from lanescope.reader.code.used_functions import Entry
 
 Named = tree.Declaration | tree.Alias | tree.Enum | tree.StructDefinition
+# Functions that compute or print: neither a fence, a wait nor a product. (A bodiless one may be called so in any text.)
+COMPUTING = (
+    r"(?:atomic|make_)\w*|printf|assert|clock\w*|(?i:ceil_?div|cdiv|div_?up|round_?up|align_?up)|size|swap"
+    r"|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
+    r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|bf16|half2?|dim3"
+)
 WORDS = re.compile(r"[A-Za-z_]\w*")
 # Words of which every macro for such work has one.
 _MACRO_WORK = (
     r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)(?<!load_)(?<!store_)matrix_(?![ab]\b)|tcgen05"
-    r"|tensor_?map|make_tma|bulk|bitfield|<<<|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
+    r"|tensor_?map|make_tma|bulk|bitfield|<<<|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b"
+    r"|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
     r"|SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
 )
 # Shifts to LBO and to SBO: a text without both builds no descriptor with shifts alone.

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.work_words import COMPUTING
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope
@@ -21,10 +22,9 @@ _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _COMMIT = re.compile(r"__pipeline_commit|__?cp_async_(?:fence|commit\w*)")
 _WAIT = re.compile(r"__pipeline_wait_prior|__?cp_async_wait\w*")
 _NO_ORDER = re.compile(  # functions without an effect on the order
-    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:atomic|make_)\w*|printf|assert|clock\w*|(?:load|store)_matrix_sync|mma_sync"
-    r"|fill_fragment|(?:h2?|f)?(?:exp2?|exp10|log2?|r?sqrt|max|min|abs|pow|tanh|floor|ceil|fma|rcp|sin|cos|add|mul|sub)f?2?"
-    r"|u?int\d*_t|(?:u?int|float|double|u?short|u?char|half)\d?|n?v?_?b?float16\w*|half2?|dim3|size|swap|data|x|y"
-    r"|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
+    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
+    r"|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
+    rf"|{COMPUTING}"
 )
 
 

@@ -35,7 +35,7 @@ class OrderMistake:
     store: Span | None = None
 
 
-class OrderMistakeFound(Exception):  # noqa: N818  (ends a run, and is no error)
+class OrderMistakeFound(Exception):  # noqa: N818  (a signal that ends the run)
     """The run has come to a mistake."""
 
 
