@@ -33,7 +33,8 @@ _TO_SHARED = re.compile(
 )
 _SILENT = re.compile(
     r"__sync\w+|__threadfence\w*|assert|printf|__nanosleep|__builtin_\w+|__trap|static_assert"
-    r"|__pipeline_(?:commit|wait\w*)|__cp_async_\w*(?:wait|commit)\w*|cp_async_(?:wait|fence)\w*|__launch_bounds__|clock\w*"
+    r"|__pipeline_(?:commit|wait\w*)|__cp_async_\w*(?:wait|commit)\w*|cp_async_(?:wait|fence)\w*"
+    r"|__launch_bounds__|clock\w*"
     r"|LANESCOPE_[A-Z]+"  # of lanescope.cuh: they record, and write no register
 )
 _TO_TWO = re.compile(
