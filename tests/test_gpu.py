@@ -243,6 +243,11 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verification.verify_device("wgmma", part="banks")
 
 
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda path: path.stem)
+def test_an_evidence_file_has_one_case_per_line(path: Path) -> None:
+    assert evidence.format_evidence(json.loads(path.read_text())) == path.read_text()
+
+
 class HopperStub:
     """NumPy-free stand-in for an H200: it says what it is, and runs nothing."""
 

@@ -118,8 +118,17 @@ def write_evidence(evidence: dict[str, Any], part: str = "") -> Path:
         file_content["meta"].setdefault("dates", {})[part] = evidence["meta"]["date"]
         evidence = file_content | {part: evidence[part]}
     FOLDER.mkdir(exist_ok=True)
-    path.write_text(json.dumps(evidence, indent=1) + "\n")
+    path.write_text(format_evidence(evidence))
     return path
+
+
+def format_evidence(evidence: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of an evidence file: JSON with one case per line."""
+    parts = []
+    for name, rows in evidence.items():
+        lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+        parts.append(f" {json.dumps(name)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 @dataclass(frozen=True)
