@@ -2,7 +2,7 @@
 memory are in tests/golden/emulated.
 
 `python -m tests.device_runs FOLDER` compiles them with nvcc, Triton and ptxas for a device, which runs
-`python -m lanescope.app.hardware.emulated FOLDER OUT`; `python -m tests.device_runs FOLDER OUT` then packs both.
+`python -m tests.device_launches FOLDER OUT`; `python -m tests.device_runs FOLDER OUT` then packs both.
 """
 
 from __future__ import annotations

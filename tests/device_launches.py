@@ -1,6 +1,6 @@
-"""Part "emulated": kernels executed on the device, which the emulator repeats.
+"""Launch kernels on the device, for the emulator to repeat.
 
-`python -m lanescope.app.hardware.emulated FOLDER OUT` reads what FOLDER holds for each run, NAME.json (the launch of
+`python -m tests.device_launches FOLDER OUT` reads what FOLDER holds for each run, NAME.json (the launch of
 `lanescope emulate` as an object), NAME.ptx, NAME.cubin and NAME.npz (what its buffers begin with), launches it, and
 writes OUT/device.npz (NAME/BUFFER: the bytes in memory afterwards) and OUT/device.json (where it ran).
 """
@@ -141,7 +141,7 @@ def main(folder: Path, out: Path) -> None:
     facts = {
         "device": read_device_info(),
         "date": datetime.now(UTC).date().isoformat(),
-        "program": "app/hardware/emulated.py",
+        "program": "tests/device_launches.py",
         "runs": sorted({key.partition("/")[0] for key in results}),
         "failures": failures,
     }
