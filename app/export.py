@@ -41,8 +41,8 @@ from lanescope.messages import BY_SLUG
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render import palette
+from lanescope.render.figure import PanelFigure, make_figure, make_operand_figure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import PanelFigure, make_figure, make_operand_figure
 
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json

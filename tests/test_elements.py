@@ -15,7 +15,7 @@ from lanescope.app.read import elements
 from lanescope.app.read.facts import Reading
 from lanescope.app.read.text_meanings import find_certain_link, read_text
 from lanescope.ptx import catalog
-from lanescope.render.view import make_figure
+from lanescope.render.figure import make_figure
 from tests.cases import for_each
 from tests.sample import take_sample
 

@@ -10,7 +10,7 @@ from lanescope.app.instruction import head, state, terms, wording
 from lanescope.app.instruction.fed import find_fed_operand
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
-from lanescope.render.view import make_figure
+from lanescope.render.figure import make_figure
 from lanescope.shared import banks
 from tests.cases import for_each
 

@@ -16,7 +16,8 @@ from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.render.view import ADDRESS, make_figure
+from lanescope.render.figure import make_figure
+from lanescope.render.view import ADDRESS
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample

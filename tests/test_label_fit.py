@@ -13,9 +13,10 @@ from lanescope import find
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.memory.tile_figure import TileLook, draw_tile
 from lanescope.ptx import catalog
+from lanescope.render.figure import make_figure
 from lanescope.render.labels import GLYPH, SMALLEST, fit_labels, split_label
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LABELS, make_figure
+from lanescope.render.view import LABELS
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each

@@ -10,7 +10,7 @@ from html import unescape
 from lanescope import find
 from lanescope.app.instruction import lanes, state
 from lanescope.ptx import catalog
-from lanescope.render.view import make_figure
+from lanescope.render.figure import make_figure
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample

@@ -25,8 +25,8 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.diagram import WORDS
+from lanescope.render.figure import make_figure
 from lanescope.render.tikz import render_tikz
-from lanescope.render.view import make_figure
 from tests.asgi import fetch, parse_refusal
 from tests.cases import for_each
 from tests.client import Client

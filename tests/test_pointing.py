@@ -28,9 +28,9 @@ from lanescope.blackwell.tmem import TmemMma
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.ptx import catalog, compressed_metadata
 from lanescope.render.descriptor_bits import render_descriptor_bits
+from lanescope.render.figure import make_operand_figure
 from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
-from lanescope.render.view import make_operand_figure
 from tests.cases import for_each
 from tests.client import share_client
 from tests.oracle import ptx

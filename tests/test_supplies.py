@@ -8,7 +8,7 @@ from lanescope.app.instruction import headline, state
 from lanescope.app.instruction.supplies import METADATA, build_supplies, list_facts
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.view import make_figure
+from lanescope.render.figure import make_figure
 from tests.cases import for_each
 from tests.client import share_client
 from tests.oracle import movement, sparse

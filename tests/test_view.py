@@ -13,11 +13,13 @@ from lanescope.app.steps import facts as steps
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import cuda
+from lanescope.render.figure import make_figure, make_operand_figure, make_product_figure
 from lanescope.render.palette import DARK, LIGHT
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LABELS, OperandGrid, make_figure, make_operand_figure, make_product_figure
+from lanescope.render.view import LABELS, OperandGrid
 from tests.cases import for_each
 from tests.sample import take_sample
+from tests.spoken import speak_cell
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -40,7 +42,7 @@ def test_a_cell_knows_its_owner(i: object) -> None:
 def test_labels_and_spoken_name() -> None:
     grid = OperandGrid(M16.operand("a"))
     assert [grid.format_labels(kind)[11][3] for kind in LABELS] == ["T13:3", "T13 R1", "11,3", "179", ""]
-    assert grid.format_spoken(11, 3) == "A row 11 column 3: lane 13, value a3, register 1 bits 16 to 31"
+    assert speak_cell(grid, 11, 3) == "A row 11 column 3: lane 13, value a3, register 1 bits 16 to 31"
 
 
 def test_category_follows_the_digits() -> None:
@@ -143,7 +145,7 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
             said, registers, spoken = (
                 labels["lane:value"][row][col],
                 labels["register"][row][col],
-                grid.format_spoken(row, col),
+                speak_cell(grid, row, col),
             )
             assert said.startswith(f"T{owners[0][0]}:") and spoken.count("lane") == len(owners)
             for thread, value in owners:
@@ -178,9 +180,9 @@ def test_copies_are_named_every_one() -> None:
     owners = op.owner(3, 2)
     assert (
         len(owners) == 2
-        and OperandGrid(op).format_spoken(3, 2).count(" and ") + OperandGrid(op).format_spoken(3, 2).count(";") >= 1
+        and speak_cell(OperandGrid(op), 3, 2).count(" and ") + speak_cell(OperandGrid(op), 3, 2).count(";") >= 1
     )
-    assert all(f"a{value}" in OperandGrid(op).format_spoken(3, 2) for _, value in owners)
+    assert all(f"a{value}" in speak_cell(OperandGrid(op), 3, 2) for _, value in owners)
 
 
 @for_each("window", [None, (0, 64), (16, 48), (24, 40)])

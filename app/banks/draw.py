@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.kit.answer import format_runs
+from lanescope.render.figure import TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, list_fill_variables
 from lanescope.render.svg import render_status_legend, render_svg
-from lanescope.render.view import TOP, FigurePanel, PanelFigure
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import Wavefront
 

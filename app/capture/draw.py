@@ -9,8 +9,8 @@ import numpy as np
 from lanescope.app.kit.draw import render_status_panel
 from lanescope.capture.verdict import OperandPicture
 from lanescope.render import read_pictures
+from lanescope.render.figure import LEFT, TOP, FigurePanel
 from lanescope.render.palette import RIGHT, WRONG
-from lanescope.render.view import LEFT, TOP, FigurePanel
 
 WORDS = {"right": "the expected element", "wrong": "another element"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.app.kit import draw as marks
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.shared import chain, pieces
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from lanescope.app.delivery.facts import DeliveryFacts, PlaceBit
 from lanescope.delivery.solve import Delivery
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOVED = "▸"  # mark of a bit that a step moved
 MOST_COLUMNS = 32

@@ -31,9 +31,9 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render import tables
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.diagram import WORDS, DiagramStyle, format_caption, render_diagram
+from lanescope.render.figure import FigurePanel, PanelFigure, make_figure, make_operand_figure
 from lanescope.render.palette import PALETTES, Palette
 from lanescope.render.tikz import render_tikz
-from lanescope.render.view import FigurePanel, PanelFigure, make_figure, make_operand_figure
 from lanescope.shared.tile_map import TileMap
 from lanescope.shared.tiling import Tile
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lanescope.dump import Examined
 from lanescope.render import read_pictures
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import IDLE, READ, RIGHT, WRONG
 from lanescope.render.svg import render_status_legend, render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOST_LABELS = 4200
 OUTSIDE = READ  # hatched: read, but not in the dump

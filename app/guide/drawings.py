@@ -35,8 +35,8 @@ from lanescope.blackwell.idesc import IdescWord, get_kind, parse_idesc_word
 from lanescope.errors import LayoutError
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.diagram import render_diagram
+from lanescope.render.figure import make_figure, make_operand_figure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import make_figure, make_operand_figure
 
 
 @dataclass(frozen=True, slots=True)

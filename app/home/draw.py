@@ -8,8 +8,8 @@ from html import escape
 from lanescope.bits import format_word
 from lanescope.ptx import catalog
 from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.render.figure import PanelFigure, make_operand_figure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import PanelFigure, make_operand_figure
 
 _WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # size of a bit, and distance to the next
 _PER_ROW = 16

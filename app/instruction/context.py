@@ -28,10 +28,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.targets import format_targets
 from lanescope.render import window
-from lanescope.render.view import (
-    PanelFigure,
-    make_figure,
-)
+from lanescope.render.figure import PanelFigure, make_figure
 
 TABS = {
     "registers": "Registers",

@@ -11,7 +11,8 @@ from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
 from lanescope.ptx.role import ExecutionScope
-from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure, make_figure
+from lanescope.render.figure import PanelFigure, make_figure
+from lanescope.render.view import ADDRESS, OperandGrid
 
 
 def find_pins(instruction: Instruction, text: str, product: int = 0) -> dict[str, str | int]:

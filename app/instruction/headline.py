@@ -30,7 +30,8 @@ from lanescope.app.kit.answer import (
 )
 from lanescope.inputs import join_words
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
-from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
+from lanescope.render.figure import PanelFigure
+from lanescope.render.view import ADDRESS, OperandGrid
 
 POINTS = "`{holder}` points at `row {row}` of `matrix {matrix}`"
 

@@ -10,7 +10,8 @@ from lanescope.app.instruction.state import PageState, split_pin
 from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction, Operand
-from lanescope.render.view import ADDRESS, OperandGrid, PanelFigure
+from lanescope.render.figure import PanelFigure
+from lanescope.render.view import ADDRESS, OperandGrid
 
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
 # lanes.

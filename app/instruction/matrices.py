@@ -10,8 +10,9 @@ from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.render import window
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.matrix import render_matrix
-from lanescope.render.view import ADDRESS, FigurePanel, PanelFigure
+from lanescope.render.view import ADDRESS
 from lanescope.render.window import Range
 
 

@@ -14,13 +14,13 @@ from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.matrix import MatrixData
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.render import palette, window
+from lanescope.render.figure import PanelFigure
 from lanescope.render.view import (
     ADDRESS,
     BETWEEN_OWNERS,
     LABELS,
     CellCategory,
     OperandGrid,
-    PanelFigure,
     get_owner_template,
     get_spoken_template,
     list_labels,

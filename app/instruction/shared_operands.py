@@ -15,7 +15,7 @@ from lanescope.app.memory.verdicts import parse_view
 from lanescope.blackwell.bound import BoundMma
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, fit_format
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 

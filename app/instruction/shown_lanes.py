@@ -11,7 +11,8 @@ from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import SupplyMatrix, build_supplies
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import WARP, Instruction, OperandPlace
-from lanescope.render.view import ADDRESS, PanelFigure
+from lanescope.render.figure import PanelFigure
+from lanescope.render.view import ADDRESS
 
 MOST_BESIDE = 16  # columns that leave room for labels in three pictures side by side
 

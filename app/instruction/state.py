@@ -20,7 +20,8 @@ from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.instruction import SCOPES, WARP, Instruction
 from lanescope.ptx.targets import parse_target_name
 from lanescope.render import window
-from lanescope.render.view import LABELS, make_figure
+from lanescope.render.figure import make_figure
+from lanescope.render.view import LABELS
 from lanescope.render.window import Range
 from lanescope.shared.tiling import DEFAULT_ORDER
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from lanescope.app.instruction.state import PageState
 from lanescope.ptx.instruction import WARP, Instruction
 from lanescope.ptx.pattern import IntArray
-from lanescope.render.view import CellCategory, FigurePanel, OperandGrid, PanelFigure
+from lanescope.render.figure import FigurePanel, PanelFigure
+from lanescope.render.view import CellCategory, OperandGrid
 
 Integers = NDArray[np.integer[Any]]
 METADATA = "e"

@@ -26,10 +26,10 @@ from lanescope.inputs import parse_integer
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.role import TENSOR
 from lanescope.ptx.table.kinds import WS
+from lanescope.render.figure import PanelFigure, make_operand_figure
 from lanescope.render.idesc import render_code
 from lanescope.render.kernel import format_plan_options
 from lanescope.render.svg import render_svg
-from lanescope.render.view import PanelFigure, make_operand_figure
 
 WINDOW = 32  # rows of a figure
 MAJORS = {"K": "K-major", "MN": "MN-major"}

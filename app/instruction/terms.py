@@ -11,8 +11,9 @@ from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import SupplyMatrix
 from lanescope.app.kit.fact import fact
 from lanescope.ptx.instruction import Instruction
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.palette import FEW, list_fill_variables
-from lanescope.render.view import ADDRESS, CellCategory, FigurePanel, PanelFigure
+from lanescope.render.view import ADDRESS, CellCategory
 
 
 @fact

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from lanescope.render.figure import FigurePanel
 from lanescope.render.palette import Palette
-from lanescope.render.view import FigurePanel
 
 LEAST_RING = 8.0  # in user units: smaller cells would be invisible
 _RING, _HALO = 2.5, 5.5  # same width as in the style sheet

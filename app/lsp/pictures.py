@@ -14,8 +14,9 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Operand
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.diagram import DiagramStyle, render_diagram
+from lanescope.render.figure import make_operand_figure
 from lanescope.render.palette import LIGHT
-from lanescope.render.view import OperandGrid, make_operand_figure
+from lanescope.render.view import OperandGrid
 from lanescope.shared.storage import storage
 
 ROWS, COLS = 8, 16  # of a picture of text

@@ -12,8 +12,8 @@ from lanescope.app.kit.maps.bench import split_pin
 from lanescope.app.kit.rings import draw_ring
 from lanescope.app.memory.options import LOOK
 from lanescope.errors import LayoutError
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.palette import Palette
-from lanescope.render.view import FigurePanel, PanelFigure
 from lanescope.shared.banks import compute_banks
 from lanescope.shared.tile_map import DOWN, NUMBERS, UNITS, TileMap, TileStride, list_tile_strides
 from lanescope.shared.tiling import Tile

@@ -24,8 +24,8 @@ from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.table.descriptors import FORMATS, WGMMA
 from lanescope.ptx.table.kinds import ALONE
+from lanescope.render.figure import FigurePanel
 from lanescope.render.svg import render_svg
-from lanescope.render.view import FigurePanel
 from lanescope.shared.slices import describe_strides
 from lanescope.shared.tile_map import DOWN, TileMap, list_tile_strides
 from lanescope.shared.tiling import Tile

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.ptx.compressed_metadata import CompressedOrder
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 ROWS, GROUPS, FILLS = 16, 32, 8  # rows and groups that are drawn, colours of words
 WIDE, HIGH = 38.0, 19.0  # size of a cell in pixels

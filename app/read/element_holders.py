@@ -11,7 +11,7 @@ from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.app.read import place_readings
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand, OperandPlace
-from lanescope.render.view import make_figure
+from lanescope.render.figure import make_figure
 
 
 def format_holders(holders: list[dict[str, Any]]) -> str:

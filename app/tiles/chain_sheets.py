@@ -10,7 +10,7 @@ import numpy as np
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 
 EXAMPLE = "C(5,9), T13, T13:2"
 SELECTOR = ".chained > svg"

@@ -14,9 +14,9 @@ from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.inputs import parse_integer
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
 from lanescope.render.svg import render_status_legend, render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from lanescope.app.kit.maps.bench import CellHolders
 from lanescope.app.tiles.state import ALL, DIMS, LABELS, BenchState
+from lanescope.render.figure import FigurePanel
 from lanescope.render.matrix import MOST_LABELS, render_matrix
-from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand

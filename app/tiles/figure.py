@@ -19,8 +19,8 @@ from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_s
 from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure, umma_sheets
 from lanescope.app.tiles.state import BenchState
 from lanescope.render import window
+from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import Palette
-from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand
 from lanescope.tiles.umma import TiledUmma, is_umma

@@ -15,8 +15,8 @@ from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.tiles import main_loop_facts, main_loop_page
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand, LoopStep
+from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import RIGHT, WRONG, Palette
-from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
 OPTIONS = {name: says for name, says in drawing.STYLE.items() if name != "legend"}
 WIDE, HIGH, LINE = 112.0, 22.0, 18.0  # of a cell; of a line of text

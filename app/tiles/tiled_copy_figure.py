@@ -18,7 +18,7 @@ from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.inputs import parse_choice
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import TiledCopy, TransferSide
 from lanescope.tiles.memory import SharedCopySide

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.blackwell.epilogue import Epilogue
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOST_COLUMNS = 32  # rows and columns of D that are drawn of one load
 GROUP, FILLS = 4, 8  # lanes per colour, number of colours

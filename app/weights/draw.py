@@ -13,7 +13,7 @@ from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
 from lanescope.app.weights.facts import LEAST
 from lanescope.app.weights.find import FIELD_NAMES
-from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
+from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.weights.layout import WARP, WeightLayout, WeightPlace
 
 Longs = NDArray[np.int64]

@@ -25,9 +25,9 @@ from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Instruction
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.shared.storage import Storage, make_tile_storage, require_element_size, storage
 from lanescope.shared.tile_text import parse_tile_text
 from lanescope.shared.tiling import Tile

@@ -15,7 +15,7 @@ import numpy as np
 from lanescope.app.kit.maps.bench import Longs
 from lanescope.app.kit.sheets import SheetLayer, pack_layer
 from lanescope.errors import LayoutError
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 
 MOST_CELLS = 1 << 16  # of a view
 MOST_HELD = 1 << 20  # lanes times values of a matrix, which all travel to the front end

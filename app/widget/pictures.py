@@ -22,18 +22,10 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
 from lanescope.render.diagram import DiagramStyle, render_diagram
+from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel, PanelFigure, make_figure, make_operand_figure
 from lanescope.render.sheet import DrawingPlane, TileSheet, make_memory_sheet, make_sheets_figure, make_threads_sheet
 from lanescope.render.svg import render_svg
-from lanescope.render.view import (
-    GAP,
-    LEFT,
-    TOP,
-    FigurePanel,
-    OperandGrid,
-    PanelFigure,
-    make_figure,
-    make_operand_figure,
-)
+from lanescope.render.view import OperandGrid
 from lanescope.shared.tiling import Tile
 from lanescope.tiles.copy import TiledCopy, TransferSide
 from lanescope.tiles.mma import TiledMMA, TileOperand

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from lanescope.errors import LayoutError
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.labels import GLYPH
 from lanescope.render.names import format_names
 from lanescope.render.palette import LIGHT, Palette, list_fill_variables
 from lanescope.render.svg import choose_colour, render_svg
-from lanescope.render.view import FigurePanel, PanelFigure
 
 # What a caption says, by language: colour, modulo, stored.
 WORDS = {

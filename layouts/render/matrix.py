@@ -13,10 +13,10 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.render.figure import FigurePanel
 from lanescope.render.labels import GLYPH, SMALLEST
 from lanescope.render.palette import list_fill_variables
 from lanescope.render.svg import choose_colour, find_runs, mask_shown
-from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
 Mask = NDArray[np.bool_]

@@ -32,7 +32,7 @@ WAYS = {
 
 def _paint_operand(operand: Operand) -> str:
     from lanescope.render.diagram import DiagramStyle, render_diagram
-    from lanescope.render.view import make_operand_figure
+    from lanescope.render.figure import make_operand_figure
 
     title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
     return render_diagram(make_operand_figure(operand), DiagramStyle(legend=True), title, title)
@@ -41,7 +41,7 @@ def _paint_operand(operand: Operand) -> str:
 def _paint_instruction(instruction: Instruction) -> str | None:
     """Return the SVG of an instruction; None for a tcgen05.mma without its instruction descriptor."""
     from lanescope.render.diagram import DiagramStyle, render_diagram
-    from lanescope.render.view import make_figure
+    from lanescope.render.figure import make_figure
 
     return (
         render_diagram(make_figure(instruction), DiagramStyle(legend=True), instruction.ptx, instruction.ptx)

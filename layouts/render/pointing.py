@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 
 MOST_CELLS = 4096  # larger panels have no tooltips: their texts would outweigh the picture
 HOLDER_TEXT = "{title}[{row}][{col}] is in {unit} {holder}, value {name}{value}"

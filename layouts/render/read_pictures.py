@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lanescope.descriptor.matrix import Addresses, View
 from lanescope.render import palette
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.svg import FONT
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `find_chunk_states`.
 UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.errors import LayoutError
+from lanescope.render.figure import TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import MANY, Palette
 from lanescope.render.svg import render_svg
-from lanescope.render.view import TOP, FigurePanel, PanelFigure
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.ptx.pattern import IntArray
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.labels import GLYPH, fit_labels
 from lanescope.render.palette import BW, HATCHES, LIGHT, STATUSES, CellStatus, Palette, list_fill_variables
 from lanescope.render.pointing import describe_cells
-from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure
+from lanescope.render.view import OperandGrid
 from lanescope.render.window import format_number
 
 Mask = NDArray[np.bool_]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.ptx.instruction import Operand
-from lanescope.render.view import FigurePanel
+from lanescope.render.figure import FigurePanel
 
 
 def _get_window(panel: FigurePanel) -> tuple[range, range]:

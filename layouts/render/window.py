@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.view import FigurePanel, OperandGrid, PanelFigure, make_figure
+from lanescope.render.figure import FigurePanel, PanelFigure, make_figure
+from lanescope.render.view import OperandGrid
 
 Range = tuple[float, float]  # first cell shown, and the first one after it
 ALL = "all"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import LIGHT, Palette
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LEFT, TOP, FigurePanel, PanelFigure
 
 MOST_DRAWN = 1 << 14  # cells of a picture; a larger tile shows its first rows and columns
 MOST_LABELS = 2048

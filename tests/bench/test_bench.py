@@ -9,8 +9,8 @@ import pytest
 from lanescope import find, tiled_mma, triton_layout
 from lanescope.ptx import catalog
 from lanescope.ptx.pattern import Pattern, _evaluate_pattern, _invert_pattern
+from lanescope.render.figure import make_operand_figure, make_product_figure
 from lanescope.render.svg import render_svg
-from lanescope.render.view import make_operand_figure, make_product_figure
 
 pytestmark = pytest.mark.bench
 WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"

@@ -15,6 +15,7 @@ from lanescope.render.view import LABEL_TEMPLATES, OperandGrid
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_thread_cells, read_lit_thread
 from tests.browser.waiting import PATIENCE, wait_for_rest, wait_until
 from tests.sample import take_sample
+from tests.spoken import speak_cell
 
 pytestmark = pytest.mark.browser
 
@@ -108,9 +109,9 @@ def check_that_the_keys_work_from_the_page_s_load(page: Page) -> None:
     found = find(M16)
     page.keyboard.press("d")
     page.keyboard.press("ArrowDown")
-    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("d")).format_spoken(1, 0))
+    expect(page.locator("#spoken")).to_have_text(speak_cell(OperandGrid(found.operand("d")), 1, 0))
     page.keyboard.press("m")
-    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("a")).format_spoken(0, 0))
+    expect(page.locator("#spoken")).to_have_text(speak_cell(OperandGrid(found.operand("a")), 0, 0))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("pin=a:0,0"))
     page.keyboard.press("Escape")

@@ -13,11 +13,13 @@ from lanescope import find
 from lanescope.app.instruction import wording
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.view import OperandGrid, make_figure
+from lanescope.render.figure import make_figure
+from lanescope.render.view import OperandGrid
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.browser.waiting import wait_for_rest, wait_until
 from tests.sample import take_sample
+from tests.spoken import speak_cell
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -197,7 +199,7 @@ def test_keyboard_alone(open_page: Any) -> None:
     for key in ("d", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     (thread, _), *_ = found.operand("d").owner(1, 2)
-    expect(page.locator("#spoken")).to_have_text(OperandGrid(found.operand("d")).format_spoken(1, 2))
+    expect(page.locator("#spoken")).to_have_text(speak_cell(OperandGrid(found.operand("d")), 1, 2))
     wait_until(page, lambda: list_lit_cells(page, "d"), list_thread_cells(found, "d", thread))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"\?pin=d:1,2$"))

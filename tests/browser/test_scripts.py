@@ -10,9 +10,11 @@ from playwright.sync_api import Page, expect
 
 from lanescope import find
 from lanescope.render import palette
-from lanescope.render.view import LABELS, make_figure
+from lanescope.render.figure import make_figure
+from lanescope.render.view import LABELS
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell
 from tests.browser.waiting import wait_for_rest
+from tests.spoken import speak_cell
 
 pytestmark = pytest.mark.browser
 WMMA = "wmma.load.a.sync.aligned.row.m8n32k16.f16"
@@ -67,7 +69,7 @@ def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: 
             name: list(palette.list_fill_variables(c.count)) for name, c in grid.categories.items()
         }
         title = panel.name.upper() if len(panel.name) == 1 else panel.name
-        assert told["heard"] == [[grid.format_spoken(r, c, title) for c in range(grid.cols)] for r in range(grid.rows)]
+        assert told["heard"] == [[speak_cell(grid, r, c, title) for c in range(grid.cols)] for r in range(grid.rows)]
         held: dict[str, list[list[int]]] = {}
         for row, col, copy in sorted(zip(*(grid.thread >= 0).nonzero(), strict=True), key=lambda at: grid.value[at]):
             held.setdefault(str(grid.thread[row, col, copy]), []).append(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from lanescope.errors import LayoutError
+from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.palette import Palette
 from lanescope.render.svg import render_svg
-from lanescope.render.view import FigurePanel, PanelFigure
 
 MOST_LABELS, MOST_TEXT = 8192, 1 << 15
 STYLE = {

@@ -12,8 +12,8 @@ from lanescope.app.kit.maps.answer import get_element_template, get_line_templat
 from lanescope.app.kit.maps.bench import HolderMap, Longs, MapBench
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer
+from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import Palette
-from lanescope.render.view import GAP, LEFT, TOP, FigurePanel
 
 
 def place_panels(bench: MapBench, look: Mapping[str, str], title: str = "") -> tuple[tuple[FigurePanel, ...], bool]:

@@ -18,8 +18,8 @@ from lanescope.app.kit.maps.find import find_pins, format_example
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, parse_pair, parse_ranges, quote_value, shorten_value
 from lanescope.render import palette, window
+from lanescope.render.figure import FigurePanel
 from lanescope.render.matrix import MOST_LABELS, render_matrix
-from lanescope.render.view import FigurePanel
 from lanescope.render.window import Range
 
 LOOK = ("colour", "label", "warps", "lanes", "pin", "pin2", "sel", "view")
