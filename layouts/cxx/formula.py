@@ -8,13 +8,13 @@ point makes the result real (i / 2.0). Integers stay below 2^53, so all of them 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cxx.integers import divide_truncated, get_truncated_remainder
+from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, parse_real, shorten_value
@@ -149,8 +149,8 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
 
     def apply_operator(self, op: str, left: _ElementValues, right: _ElementValues) -> _ElementValues:
         a, b, integral = left.array, right.array, left.integral and right.integral
-        if op in _COMPARE:
-            return _ElementValues(np.where(np.isnan(a) | np.isnan(b), np.nan, _COMPARE[op](a, b)), True)
+        if op in COMPARED:
+            return _ElementValues(np.where(np.isnan(a) | np.isnan(b), np.nan, COMPARED[op](a, b)), True)
         if op in ("&&", "||"):  # the right side matters only where the left side does not decide
             settled = a == 0 if op == "&&" else (a != 0) & ~np.isnan(a)
             truth = np.where(np.isnan(a) | np.isnan(b), np.nan, b != 0)
@@ -172,23 +172,11 @@ class _FormulaReader(PrecedenceClimber[_ElementValues]):
         return _ElementValues(array, integral)
 
 
-_COMPARE: dict[str, Callable[[Array, Array], Any]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    ">": np.greater,
-    "<=": np.less_equal,
-    ">=": np.greater_equal,
-}
-
-
 def _divide(op: str, a: Array, b: Array) -> Array:
     """Return C's quotient or remainder of integers; arbitrary if the divisor is 0 or an operand is not a number."""
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in np.broadcast_arrays(a, b))
     y = np.where(y == 0, 1, y)
-    divide: Callable[[Any, Any], Any] = divide_truncated if op == "/" else get_truncated_remainder
-    quotient = divide(x, y)
-    return np.where(np.isfinite(a) & np.isfinite(b), quotient, np.nan)
+    return np.where(np.isfinite(a) & np.isfinite(b), EXACT[op](x, y), np.nan)
 
 
 def _apply_bitwise(op: str, a: Array, b: Array) -> Array:
@@ -196,5 +184,5 @@ def _apply_bitwise(op: str, a: Array, b: Array) -> Array:
     if op == "<<":
         return np.asarray(a * np.exp2(b))
     x, y = (np.where(np.isfinite(n), n, 0).astype(np.int64) for n in (a, b))
-    result = {">>": np.right_shift, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}[op](x, y)
+    result = x >> y if op == ">>" else EXACT[op](x, y)
     return np.where(np.isfinite(a) & np.isfinite(b), result, np.nan)

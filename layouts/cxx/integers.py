@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lanescope.value_class import value_class
 
@@ -284,7 +284,8 @@ def get_truncated_remainder(left: int, right: int) -> int:
     return left - divide_truncated(left, right) * right
 
 
-_EXACT: dict[str, Callable[[int, int], int]] = {
+# Operators of one type before the result is wrapped; also for NumPy's integers.
+EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -294,7 +295,7 @@ _EXACT: dict[str, Callable[[int, int], int]] = {
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
 }
-COMPARED: dict[str, Callable[[int, int], bool]] = {
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -330,7 +331,7 @@ def _compute(op: str, a: int, b: int, kind: IntegerType) -> OperatorResult:
         return OperatorResult(int(COMPARED[op](a, b)), BOOL)
     if op in ("/", "%") and not b:
         return OperatorResult(None, kind, f"{a} {op} 0 divides by zero")
-    exact = _EXACT[op](a, b)
+    exact = EXACT[op](a, b)
     value = kind.wrap(exact)
     if op in ("/", "%") and kind.signed and b == -1 and a == kind.least:
         return OperatorResult(None, kind, f"{a} {op} -1 does not fit {kind.name}", exact)
@@ -386,5 +387,5 @@ def _compute_python(op: str, left: int, right: int) -> OperatorResult:
             return OperatorResult(None, PYTHON, f"{left} ** {right} is too large")
         return OperatorResult(left**right, PYTHON)
     down: dict[str, Callable[[int, int], int]] = {"/": lambda a, b: a // b, "//": lambda a, b: a // b}
-    exact = (down.get(op) or (lambda a, b: a % b) if op in ("/", "//", "%") else _EXACT[op])(left, right)
+    exact = (down.get(op) or (lambda a, b: a % b) if op in ("/", "//", "%") else EXACT[op])(left, right)
     return OperatorResult(exact, PYTHON, "", exact)

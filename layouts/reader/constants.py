@@ -6,26 +6,18 @@ sizeof, and Python subscripts.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import LAYOUTS, TUPLES
+from lanescope.cxx.integers import COMPARED
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.reader import shapes
 from lanescope.reader.grammar import SyntaxTerm, Value
 from lanescope.reader.terms import REDUCERS, TermText
 
-_COMPARED: dict[str, Callable[[int, int], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-}
 _THREADS = {  # cutlass/cutlass.h
     "NumThreadsPerWarp": 32,
     "NumThreadsPerQuad": 4,
@@ -231,7 +223,7 @@ def _reduce_comparison(home: TermText, term: SyntaxTerm) -> Value:
     numbers = [home.parse_number(argument) for argument in term.args or ()]
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
         return None
-    return int(_COMPARED[term.path](numbers[0], numbers[1]))
+    return int(COMPARED[term.path](numbers[0], numbers[1]))
 
 
 def _reduce_same_type(home: TermText, term: SyntaxTerm) -> Value:
@@ -330,7 +322,7 @@ REDUCERS.update(
         "?": _reduce_choice,
         **dict.fromkeys(("conditional_t", "conditional"), _reduce_conditional),
         **dict.fromkeys(("&&", "||"), _reduce_logic),
-        **dict.fromkeys(_COMPARED, _reduce_comparison),
+        **dict.fromkeys(COMPARED, _reduce_comparison),
         **dict.fromkeys(("is_same_v", "is_same"), _reduce_same_type),
         **dict.fromkeys(("sizeof", "sizeof_bits_v", "sizeof_bits"), _reduce_sizeof),
         "value": _reduce_value,

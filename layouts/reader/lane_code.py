@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cxx.integers import divide_truncated, get_truncated_remainder
+from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.cxx import parse_cxx
@@ -43,22 +43,10 @@ _KNOWN: dict[str, Values] = {
 }
 _OF_THREADS = frozenset("row col column rowid colid quad quadid quadpair laneinquad lanegroup".split())
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": divide_truncated,
-    "%": get_truncated_remainder,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
+    **EXACT,
+    **COMPARED,
     "<<": np.left_shift,
     ">>": np.right_shift,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
     "&&": lambda a, b: (a != 0) & (b != 0),
     "||": lambda a, b: (a != 0) | (b != 0),
 }

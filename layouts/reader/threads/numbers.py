@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.cxx.integers import COMPARED, divide_truncated, get_truncated_remainder
+from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.value_class import value_class
 
 Coefficient = int | NDArray[np.int64]
@@ -177,11 +177,7 @@ def multiply_numbers(left: Number, right: Number) -> Number:
 
 
 _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
-    "/": divide_truncated,
-    "%": get_truncated_remainder,
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
+    **{op: EXACT[op] for op in "/%&|^"},
     "min": lambda a, b: np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b),
     "max": lambda a, b: np.maximum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b),
 }
