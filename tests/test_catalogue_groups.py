@@ -7,7 +7,7 @@ from collections import Counter
 
 from lanescope.app.catalogue import groups
 from lanescope.app.kit import menus
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from tests.cases import for_each
 from tests.client import Client
 
@@ -76,7 +76,7 @@ def test_a_tab_counts_what_is_found_and_what_ran() -> None:
     assert counts["mma"][:3] == (
         0,
         0,
-        sum(catalog.has_run(i) for i in catalog.instructions() if i.family.name == "mma"),
+        sum(hardware_runs.has_run(i) for i in catalog.instructions() if i.family.name == "mma"),
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from lanescope.app.banks import facts as bank_facts
 from lanescope.app.hardware import chain_runs, verification
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
@@ -143,7 +143,9 @@ def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
     today, all right.
     """
     today = Counter(case.key for case in list_cases())
-    ran = [data for data in catalog.load_evidence() if "chains" in data]  # the H200's file is older than this method
+    ran = [
+        data for data in hardware_runs.load_evidence() if "chains" in data
+    ]  # the H200's file is older than this method
     assert ran
     for data in ran:
         assert all(row["ran"] <= today[key] for key, row in data["chains"].items())

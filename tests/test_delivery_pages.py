@@ -58,11 +58,11 @@ def test_hardware_is_named_where_it_ran(monkeypatch: pytest.MonkeyPatch) -> None
         "meta": {"device": "NVIDIA H200", "date": "2026-11-21", "dates": {"delivery": "2026-11-27"}},
         "delivery": {"named": {"ran": 9, "agreed": 9}, "x": {"ran": 2, "agreed": 1}},
     }
-    monkeypatch.setattr(facts.catalog, "load_evidence", lambda: (ran,))
+    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: (ran,))
     assert facts.describe_evidence() == (
         "Programs of this kind were executed on an NVIDIA H200 on 2026-11-27, 10 of 11 right in every register."
     )
-    monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
+    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: ())
     assert "not on hardware" in facts.describe_evidence()
 
 

@@ -15,7 +15,7 @@ import pytest
 from lanescope import find
 from lanescope.descriptor import matrix as descriptor
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog, wmma
+from lanescope.ptx import catalog, hardware_runs, wmma
 from lanescope.ptx.differences import DocumentSlip, list_document_slips, list_narrow_strides
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import list_slots
@@ -56,7 +56,7 @@ def test_every_row_is_proved(row: DocumentSlip) -> None:
     for text in row.ran:
         found = find(text)
         assert found.ptx == text
-        assert {run.device for run in catalog.list_hardware_runs(found) if run.agrees} == {
+        assert {run.device for run in hardware_runs.list_hardware_runs(found) if run.agrees} == {
             "NVIDIA H100 80GB HBM3",
             "NVIDIA H200",
         }, text
@@ -170,7 +170,8 @@ def test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle() -> None:
     found = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
     name = f"{found.ptx} b K-major"
     assert all(
-        data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.load_evidence()
+        data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0
+        for data in hardware_runs.load_evidence()
     )
     seen = descriptor.view(found, "b", "K")
     for swizzle in ("32B", "64B", "128B"):

@@ -10,7 +10,7 @@ import pytest
 from lanescope import find
 from lanescope.app.instruction.evidence import list_evidence
 from lanescope.product.planning import make_plan
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 from lanescope.render import kernel
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -19,7 +19,7 @@ WGMMA = "wgmma.mma_async.m64n8k16.f32.f16.f16"
 
 def build_evidence(device: str, **results: dict[str, str]) -> dict[str, Any]:
     """An evidence file of two instructions: the mma, and wgmma in both forms."""
-    keys = {"mma": find(F16).ptx, "wgmma": find(WGMMA).ptx, "shared": find(WGMMA).ptx + catalog.SHARED_A}
+    keys = {"mma": find(F16).ptx, "wgmma": find(WGMMA).ptx, "shared": find(WGMMA).ptx + hardware_runs.SHARED_A}
     return {
         "meta": {"device": device, "date": "2027-01-02"},
         "results": {keys[name]: methods for name, methods in results.items()},
@@ -49,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A way to put other evidence files in the place of the stored ones."""
 
     def put(name: str) -> None:
-        monkeypatch.setattr(catalog, "load_evidence", lambda: copy.deepcopy(FILES[name]))
+        monkeypatch.setattr(hardware_runs, "load_evidence", lambda: copy.deepcopy(FILES[name]))
 
     return put
 
@@ -59,7 +59,7 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
     for name, ptx in (("differs", F16), ("differs", WGMMA), ("one form differs", F16), ("one form differs", WGMMA)):
         stored(name)
         i = find(ptx)
-        (first, *_), runs = list_evidence(i), catalog.list_hardware_runs(i)
+        (first, *_), runs = list_evidence(i), hardware_runs.list_hardware_runs(i)
         assert [run.agrees for run in runs] == [False] and first.kind == "differs" and "DIFFERS" in first.text
         assert not any(e.kind == "ran" for e in list_evidence(i))
         assert any("differ" in line for line in kernel.render_title(make_plan(i)))

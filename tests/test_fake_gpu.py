@@ -36,7 +36,7 @@ from lanescope.app.hardware.device import CudaDevice
 from lanescope.descriptor.matrix import encode_wgmma
 from lanescope.errors import LayoutError
 from lanescope.product.planning import make_plan
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
 from tests.fake_gpu import FakeGpu, install_gpu
 
@@ -257,7 +257,7 @@ def test_both_forms_and_both_methods_of_a_product(card: FakeGpu) -> None:
         {"mma": "agrees", "fragment": "agrees"},
         {"mma": "agrees"},
     ]
-    assert [job.key for job in jobs] == [find(MMA).ptx, find(WGMMA).ptx, find(WGMMA).ptx + catalog.SHARED_A]
+    assert [job.key for job in jobs] == [find(MMA).ptx, find(WGMMA).ptx, find(WGMMA).ptx + hardware_runs.SHARED_A]
     for job in jobs:
         assert set(job.list_kernels()) <= set(card.made)
     card.wrong = 0x00400000

@@ -23,7 +23,7 @@ from lanescope.app.hardware import (
 )
 from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog, fragment_words
+from lanescope.ptx import catalog, fragment_words, hardware_runs
 from lanescope.shared.banks import ACCESSES
 from tests.cases import for_each
 from tests.command import CliRunner
@@ -119,7 +119,7 @@ def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
     methods = {job.key: set(job.methods) for job in verification.generate_jobs(found["meta"]["target"])}
     for key, result in found["results"].items():
         assert set(result) == methods[key] and methods[key]
-        assert key.removesuffix(catalog.SHARED_A) in known
+        assert key.removesuffix(hardware_runs.SHARED_A) in known
         assert set(result.values()) == {"agrees"}, (key, result)
 
 

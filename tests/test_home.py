@@ -12,7 +12,7 @@ import pytest
 
 import lanescope
 from lanescope.app.home import facts
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from tests.cases import for_each
 from tests.client import Client
 
@@ -21,7 +21,7 @@ EVIDENCE = Path(lanescope.__file__).parent / "evidence"
 
 def test_its_figures_are_those_of_the_files(client: Client) -> None:
     files = [json.loads(path.read_text()) for path in EVIDENCE.glob("*.json")]
-    ran = [{form.removesuffix(catalog.SHARED_A) for form in told["results"]} for told in files]
+    ran = [{form.removesuffix(hardware_runs.SHARED_A) for form in told["results"]} for told in files]
     ran_everywhere = [i for i in catalog.instructions() if all(i.ptx in forms for forms in ran)]
     (reads,) = {sum(row["ran"] for row in told["descriptors"].values()) for told in files if told["descriptors"]}
     every = len(catalog.instructions())
@@ -46,13 +46,13 @@ def test_numbers_beside_a_picture_lie_inside_it() -> None:
 
 
 def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = json.loads(json.dumps(catalog.load_evidence()))
+    files = json.loads(json.dumps(hardware_runs.load_evidence()))
     form = next(iter(files[1]["results"]))
     files[1]["results"][form] = {"fragment": "lane 3 holds row 1"}
     files[0]["descriptors"] = {"one": {"ran": 40, "agreed": 39}}
     files[1]["descriptors"] = {}
     before = facts.count_evidence()
-    monkeypatch.setattr(catalog, "load_evidence", lambda: tuple(files))
+    monkeypatch.setattr(hardware_runs, "load_evidence", lambda: tuple(files))
     told = facts.count_evidence()
     assert (told.ran, told.agreed) == (before.ran, before.agreed - 1)
     assert (told.descriptors, told.descriptors_agreed) == (40, 39)

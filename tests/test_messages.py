@@ -265,7 +265,7 @@ def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> 
     meta = {"device": "NVIDIA H200", "driver": "580.1", "date": "2026-11-21", "dates": {"maps": "2026-11-27"}}
     for agreed, said in ((2, "refuses the first call and takes the second"), (1, "answers otherwise")):
         evidence = {"meta": meta, "maps": {row.slug: {"ran": 2, "agreed": agreed}}}
-        monkeypatch.setattr(facts.catalog, "load_evidence", lambda evidence=evidence: (evidence,))
+        monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda evidence=evidence: (evidence,))
         assert facts.describe_proof(row) == f"The driver 580.1 of an H200 (2026-11-27) {said}."
-    monkeypatch.setattr(facts.catalog, "load_evidence", lambda: ())
+    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: ())
     assert "have not been tried with a driver yet" in facts.describe_proof(row)

@@ -10,7 +10,7 @@ from lanescope.app.hardware import evidence, pieces, verification
 from lanescope.app.main import create_app
 from lanescope.app.runs import page as runs_page
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -27,7 +27,7 @@ def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.Monkey
         f"{MMA} mma": {"H100": "agrees", "H200": "agrees", "H200, driver 2": "differs: 1 of 2"},
         "chains: loads": {"H100": "agrees", "H200": "3 of 4 agree", "H200, driver 2": "agrees"},
     }
-    assert not pieces.find_contradictions(list(catalog.load_evidence()))  # what is stored is of one mind
+    assert not pieces.find_contradictions(list(hardware_runs.load_evidence()))  # what is stored is of one mind
     monkeypatch.setattr(runs_page, "list_contradictions", lambda: tuple(pieces.find_contradictions(said)))
     with Client(create_app(ServerHardware(why_not=NO_CUPY))) as client:
         page = client.get("/gpu").text

@@ -15,7 +15,7 @@ from lanescope.app.main import create_app
 from lanescope.app.runs import page as runs_page
 from lanescope.app.runs.facts import DeviceEvidence, Recent
 from lanescope.app.runs.hardware import ServerHardware
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -90,9 +90,9 @@ def test_evidence_and_recent_runs_that_differ_are_marked_so(client: Client, monk
 
 def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never as one that ran: one method of several is enough, on one device of several."""
-    stored = catalog.load_evidence()
-    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS, *stored))
-    (run, *others) = catalog.list_hardware_runs(catalog.find(MMA))
+    stored = hardware_runs.load_evidence()
+    monkeypatch.setattr(hardware_runs, "load_evidence", lambda: (DIFFERS, *stored))
+    (run, *others) = hardware_runs.list_hardware_runs(catalog.find(MMA))
     assert not run.agrees and others and all(one.agrees for one in others)
     told = [(one.kind, one.text) for one in facts.list_evidence(catalog.find(MMA))]
     assert told[0] == ("differs", "DIFFERS on H100, 2026-11-22") and told[1][0] == "ran"
@@ -102,13 +102,13 @@ def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkey
     ]
     assert ("differs", "DIFFERS on H100, 2026-11-22") in pills
     assert [text for kind, text in pills if kind == "ok"] == [
-        f"✓ ran on {', '.join(catalog.shorten_device_name(one.device) for one in others)}"
+        f"✓ ran on {', '.join(hardware_runs.shorten_device_name(one.device) for one in others)}"
     ]
-    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS,))
+    monkeypatch.setattr(hardware_runs, "load_evidence", lambda: (DIFFERS,))
     assert "ran on" not in client.get(f"/i/{MMA}?colour=t").text.partition('id="main"')[2].partition('class="ptx')[0]
     one = catalog.find("wgmma.mma_async.m64n64k16.f32.f16.f16")
-    forms = {one.listed_ptx: {"mma": "agrees"}, one.listed_ptx + catalog.SHARED_A: {"mma": "differs: 1 of 9"}}
-    monkeypatch.setattr(catalog, "load_evidence", lambda: (DIFFERS | {"results": forms},))
-    assert [run.agrees for run in catalog.list_hardware_runs(one)] == [False], (
+    forms = {one.listed_ptx: {"mma": "agrees"}, one.listed_ptx + hardware_runs.SHARED_A: {"mma": "differs: 1 of 9"}}
+    monkeypatch.setattr(hardware_runs, "load_evidence", lambda: (DIFFERS | {"results": forms},))
+    assert [run.agrees for run in hardware_runs.list_hardware_runs(one)] == [False], (
         "the form that reads A from shared memory differed"
     )

@@ -14,7 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.names import lookup
 from lanescope.names.form_names import name_form
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.targets import format_targets
 
 MARKDOWN = "text/markdown"
@@ -127,7 +127,7 @@ def _read_evidence(rest: str) -> str:
         raise LayoutError("not_found", f"There is no resource '{EVIDENCE}{shorten_value(rest)}'.", EVIDENCE, "uri")
     assembler = catalog.get_assembler()
     parts = ["# Evidence", f"Targets and legal forms are those of {assembler['assembler']}."]
-    for data in catalog.load_evidence():
+    for data in hardware_runs.load_evidence():
         meta = data["meta"]
         parts.append(f"## {meta['device']}, {meta['date']}")
         parts.append(f"Driver {meta.get('driver', '?')}, CUDA {meta.get('cuda', '?')}.")

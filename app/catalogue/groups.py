@@ -12,7 +12,7 @@ from enum import IntEnum
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.rows import find_group, format_product_types
 from lanescope.names.form_names import name_form
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.overview import get_section
 from lanescope.ptx.targets import format_targets
@@ -149,7 +149,7 @@ def count_groups(every: Iterable[Instruction], found: Iterable[Instruction]) -> 
     counts = []
     for group in group_forms(every):
         mine = [i for i in group.forms if i.ptx in wanted]
-        ran, found_ran = (sum(map(catalog.has_run, forms)) for forms in (group.forms, mine))
+        ran, found_ran = (sum(map(hardware_runs.has_run, forms)) for forms in (group.forms, mine))
         counts.append(GroupCount(group, len(mine), ran, found_ran))
     return counts
 
@@ -199,7 +199,9 @@ def _build_matrix(forms: Sequence[Instruction]) -> FamilyMatrix:
 
 
 def _build_cell(column: str, forms: Sequence[Instruction]) -> MatrixCell | None:
-    variants = [CatalogueVariant(i.ptx, link_instruction(i), name_form(i).text, catalog.has_run(i)) for i in forms]
+    variants = [
+        CatalogueVariant(i.ptx, link_instruction(i), name_form(i).text, hardware_runs.has_run(i)) for i in forms
+    ]
     label = re.sub(r"^m\d+n\d+(?=k\d)", "", column).replace("cta_group::", "cta ") or "open"
     return MatrixCell(label, tuple(variants)) if variants else None
 

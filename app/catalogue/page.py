@@ -19,7 +19,7 @@ from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import list_widest
 
@@ -58,8 +58,10 @@ def catalogue_page(request: Request) -> Response:
         "notices": notices,
         "name_form": name_form,
         "link_instruction": link_instruction,
-        "has_run": catalog.has_run,
-        "devices": [catalog.shorten_device_name(data["meta"]["device"]) for data in catalog.load_evidence()],
+        "has_run": hardware_runs.has_run,
+        "devices": [
+            hardware_runs.shorten_device_name(data["meta"]["device"]) for data in hardware_runs.load_evidence()
+        ],
         "guess": guess,
         "often": OFTEN,
         "targets": list_widest() if chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),

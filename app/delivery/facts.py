@@ -13,7 +13,7 @@ from lanescope.delivery.conversions import WIDTHS, find_conversions
 from lanescope.delivery.places import PER, Fragment, name_places
 from lanescope.delivery.solve import ALLOWED, DEFAULT_LIMIT, Delivery, list_fitting_orders, name_access
 from lanescope.inputs import join_words
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 from lanescope.render.delivery import render_kernel
 from lanescope.shared.banks import format_swizzle, get_access, make_address_use
 from lanescope.shared.freeing import find_freeing_swizzle
@@ -223,7 +223,7 @@ def _find_swizzle(delivery: Delivery) -> str:
 def describe_evidence() -> str:
     """Return a sentence about where generated programs of this kind were executed."""
     ran = []
-    for evidence in catalog.load_evidence():
+    for evidence in hardware_runs.load_evidence():
         rows = evidence.get("delivery", {}).values()
         if rows:
             agreed, count = (sum(row[key] for row in rows) for key in ("agreed", "ran"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope import find
 from lanescope.app.guide.markdown import format_link, format_table
 from lanescope.app.kit.links import link_instruction
-from lanescope.ptx import catalog, differences
+from lanescope.ptx import catalog, differences, hardware_runs
 
 
 def render_differences(_: str) -> str:
@@ -39,8 +39,8 @@ def format_proofs(row: differences.DocumentSlip) -> str:
     lines = []
     if row.ran:
         devices = [
-            catalog.shorten_device_name(run.device)
-            for run in catalog.list_hardware_runs(find(row.ran[0]))
+            hardware_runs.shorten_device_name(run.device)
+            for run in hardware_runs.list_hardware_runs(find(row.ran[0]))
             if run.agrees
         ]
         lines.append(f"- ran on {' and '.join(devices)}: {_format_links(row.ran)}")

@@ -31,7 +31,7 @@ from lanescope.cute import calls as cutecalls
 from lanescope.descriptor.matrix import View, find_inert_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared import slices
@@ -102,14 +102,16 @@ def format_evidence(part: str) -> str:
     those of the catalogue.
     """
     devices_by_count: dict[int, list[str]] = {}
-    for data in catalog.load_evidence():
+    for data in hardware_runs.load_evidence():
         agreed = (
             _count_agreed_instructions(data["meta"]["device"])
             if part == "instructions"
             else sum(row.agreed for row in summarize(data) if row.what == part)
         )
         if agreed:
-            devices_by_count.setdefault(agreed, []).append(f"an {catalog.shorten_device_name(data['meta']['device'])}")
+            devices_by_count.setdefault(agreed, []).append(
+                f"an {hardware_runs.shorten_device_name(data['meta']['device'])}"
+            )
     return (
         " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in devices_by_count.items())
         or "none yet"
@@ -117,7 +119,7 @@ def format_evidence(part: str) -> str:
 
 
 def _count_agreed_instructions(device: str) -> int:
-    runs = [run for i in catalog.instructions() for run in catalog.list_hardware_runs(i) if run.device == device]
+    runs = [run for i in catalog.instructions() for run in hardware_runs.list_hardware_runs(i) if run.device == device]
     return sum(run.agrees for run in runs)
 
 

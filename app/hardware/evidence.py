@@ -12,7 +12,7 @@ from typing import Any
 
 import lanescope
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 
 FOLDER = Path(lanescope.__file__).parent / "evidence"
 METHODS = {
@@ -148,7 +148,7 @@ def summarize(evidence: dict[str, Any]) -> list[SummaryRow]:
     family_of = {i.ptx: i.family.name for i in catalog.instructions()}
     results_by_family: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
     for key, results_of_variant in evidence["results"].items():
-        results_by_family[family_of[key.removesuffix(catalog.SHARED_A)]].append(results_of_variant)
+        results_by_family[family_of[key.removesuffix(hardware_runs.SHARED_A)]].append(results_of_variant)
     rows = []
     for name, results in results_by_family.items():
         texts_by_method = {

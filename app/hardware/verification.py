@@ -40,7 +40,7 @@ from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
 from lanescope.product.planning import is_plannable
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
 
@@ -73,7 +73,7 @@ class VariantJob:
 
     @property
     def key(self) -> str:
-        return self.instruction.ptx + (catalog.SHARED_A if self.form == "shared" else "")
+        return self.instruction.ptx + (hardware_runs.SHARED_A if self.form == "shared" else "")
 
     @property
     def methods(self) -> tuple[str, ...]:

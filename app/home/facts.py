@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lanescope.app.kit.links import link_instruction
 from lanescope.names.form_names import name_form
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 
 POPULAR = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -66,13 +66,15 @@ def list_popular() -> list[PopularInstruction]:
 
 def count_evidence() -> EvidenceCounts:
     """Return the counts of the evidence for the home page."""
-    files, instructions = catalog.load_evidence(), catalog.instructions()
-    every_run = [runs for runs in map(catalog.list_hardware_runs, instructions) if runs and len(runs) == len(files)]
+    files, instructions = hardware_runs.load_evidence(), catalog.instructions()
+    every_run = [
+        runs for runs in map(hardware_runs.list_hardware_runs, instructions) if runs and len(runs) == len(files)
+    ]
     reads = [data["descriptors"].values() for data in files if data["descriptors"]]
     read_counts = [sum(row["ran"] for row in rows) for rows in reads]
     wrong_counts = [sum(row["ran"] - row["agreed"] for row in rows) for rows in reads]
     return EvidenceCounts(
-        devices=tuple(catalog.shorten_device_name(data["meta"]["device"]) for data in files),
+        devices=tuple(hardware_runs.shorten_device_name(data["meta"]["device"]) for data in files),
         ran=len(every_run),
         agreed=sum(all(run.agrees for run in runs) for runs in every_run),
         descriptors=max(read_counts, default=0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx import instruction as engine
 from lanescope.ptx.targets import format_targets
 
@@ -30,11 +30,11 @@ def list_evidence(instruction: engine.Instruction, operand: str = "") -> tuple[E
     evidence = [
         Evidence(
             kind="ran" if run.agrees else "differs",
-            text=f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.shorten_device_name(run.device)}, {run.date}",
+            text=f"{'ran' if run.agrees else 'DIFFERS'} on {hardware_runs.shorten_device_name(run.device)}, {run.date}",
             by=f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
             date=run.date,
         )
-        for run in catalog.list_hardware_runs(instruction)
+        for run in hardware_runs.list_hardware_runs(instruction)
     ]
     if family.measured:
         evidence.append(

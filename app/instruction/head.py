@@ -21,7 +21,7 @@ from lanescope.inputs import join_words
 from lanescope.names.form_names import FormName, name_form
 from lanescope.product.move_plan import moves_rows
 from lanescope.product.planning import is_plannable
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets
 from lanescope.shared import banks, chain
@@ -71,10 +71,10 @@ def build_head(instruction: Instruction) -> PageHead:
 
 def _build_execution_pills(instruction: Instruction) -> tuple[StatusPill, ...]:
     evidence = list_evidence(instruction)
-    ran = [run for run in catalog.list_hardware_runs(instruction) if run.agrees]
+    ran = [run for run in hardware_runs.list_hardware_runs(instruction) if run.agrees]
     pills = []
     if ran:
-        devices = ", ".join(dict.fromkeys(catalog.shorten_device_name(run.device) for run in ran))
+        devices = ", ".join(dict.fromkeys(hardware_runs.shorten_device_name(run.device) for run in ran))
         tip = "; ".join(f"{item.text}: {item.by}" for item in evidence if item.kind == "ran")
         pills.append(StatusPill(kind="ok", text=f"✓ ran on {devices}", tip=tip))
     elif measured := [item for item in evidence if item.kind == "ran"]:

@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.role import PTX_ISA
 
 
@@ -33,7 +33,7 @@ class Release:
 def describe_release() -> Release:
     """Return the facts of the installed release. Loads no NumPy."""
     assembler = catalog.get_assembler()
-    runs = (file["meta"] for file in catalog.load_evidence())
+    runs = (file["meta"] for file in hardware_runs.load_evidence())
     return Release(
         version=importlib.metadata.version("lanescope"),
         document=PTX_ISA,

@@ -10,7 +10,7 @@ from lanescope.app.kit.question import declare_question, text_field
 from lanescope.messages import MessageReading, MessageRow, recognise_messages
 from lanescope.messages.recognise import LONGEST
 from lanescope.messages.row import DRIVER, PTXAS, RELEASES
-from lanescope.ptx import catalog
+from lanescope.ptx import hardware_runs
 
 PAGE = "/messages"
 NUMBER_NOTICE = "The same number means different messages in different releases of ptxas; the text decides."
@@ -174,7 +174,7 @@ def _describe_driver_runs(row: MessageRow) -> str:
         return ""
     counts_by_driver = [
         (_name_driver(data["meta"], "maps"), data["maps"][row.slug])
-        for data in catalog.load_evidence()
+        for data in hardware_runs.load_evidence()
         if row.slug in data.get("maps", {})
     ]
     sentences = [
@@ -189,7 +189,7 @@ def _describe_driver_runs(row: MessageRow) -> str:
 def _name_driver(meta: Mapping[str, Any], part: str) -> str:
     """Return a device, its driver and the date of a part of its evidence as text."""
     date = meta.get("dates", {}).get(part, meta["date"])
-    return f"The driver {meta['driver']} of an {catalog.shorten_device_name(meta['device'])} ({date})"
+    return f"The driver {meta['driver']} of an {hardware_runs.shorten_device_name(meta['device'])} ({date})"
 
 
 def _agrees(counts: Mapping[str, int]) -> bool:
@@ -213,7 +213,9 @@ def _describe_random_maps(row: MessageRow, *, has_calls: bool) -> list[str]:
     run.
     """
     key = f"rule: {_TRIED.get(row.slug, '')}"
-    tried = [(data["meta"], data["boxes"][key]) for data in catalog.load_evidence() if key in data.get("boxes", {})]
+    tried = [
+        (data["meta"], data["boxes"][key]) for data in hardware_runs.load_evidence() if key in data.get("boxes", {})
+    ]
     sentences = [
         f"{_name_driver(meta, 'boxes')} answered {counts['ran']} random maps around this rule as it says."
         for meta, counts in tried

@@ -27,7 +27,7 @@ from lanescope.app.kit.run_results import (
     parse_ran_by,
 )
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 
 ByThread = Annotated[Any, IntegerArray(2, "[thread][value]")]
 DeviceNumber = Annotated[int, Description("The CUDA device's number.")]
@@ -349,7 +349,7 @@ def load_evidence() -> tuple[DeviceEvidence, ...]:
             rows=summarize(data),
             parts={name: _parse_cases(data[name]) for name in PARTS if name in data},
         )
-        for data in catalog.load_evidence()
+        for data in hardware_runs.load_evidence()
     )
 
 
@@ -366,11 +366,11 @@ class FamilyRuns:
 @lru_cache(maxsize=1)
 def count_family_runs() -> tuple[FamilyRuns, ...]:
     """Count the forms of each family that every device of the evidence ran with the predicted result."""
-    devices = len(catalog.load_evidence())
+    devices = len(hardware_runs.load_evidence())
     counts: dict[str, list[int]] = {}
     names: dict[str, str] = {}
     for instruction in catalog.instructions():
-        family, runs_of = instruction.family, catalog.list_hardware_runs(instruction)
+        family, runs_of = instruction.family, hardware_runs.list_hardware_runs(instruction)
         scaled = " block_scale" if family.scale_blocks and not family.tensor else ""
         names.setdefault(family.name, (family.opcode.short or family.opcode.text).partition(".load")[0] + scaled)
         ran = bool(runs_of) and len(runs_of) == devices and all(run.agrees for run in runs_of)
@@ -383,7 +383,7 @@ def count_family_runs() -> tuple[FamilyRuns, ...]:
 @lru_cache(maxsize=1)
 def list_contradictions() -> tuple[Contradiction, ...]:
     """Return the cases in which the stored evidence of two devices differs."""
-    return tuple(find_contradictions(catalog.load_evidence()))
+    return tuple(find_contradictions(hardware_runs.load_evidence()))
 
 
 def _parse_cases(part: dict[str, Json]) -> dict[str, EvidenceCase]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, ProductSide, RowsSide, TiledSide, WmmaSide
-from lanescope.ptx import catalog
+from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import format_targets, list_compiled
 from lanescope.render import kernel_script
@@ -66,7 +66,7 @@ def render_title(plan: ProductPlan) -> list[str]:
 
 def list_doubts(i: Instruction) -> list[str]:
     """Return sentences about differences between hardware and an instruction's maps, or that it has not run."""
-    runs = catalog.list_hardware_runs(i)
+    runs = hardware_runs.list_hardware_runs(i)
     if not runs:
         target = format_targets(catalog.get_target_support(i).targets)
         return [
