@@ -13,6 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain, pieces
 from lanescope.shared.feeding import explain_no_feed
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.storage import Storage
 from tests.cases import for_each
 
@@ -85,7 +86,7 @@ def test_formulas_give_every_lane_its_row() -> None:
 
 
 def build_chain(load: str, operand: Operand, spec: dict[str, object], major: str = "K") -> chain.Chain:
-    return chain.make_chain(find(load), operand, chain.make_operand_storage(spec, operand, major))
+    return chain.make_chain(find(load), operand, make_operand_storage(spec, operand, major))
 
 
 # 16-bit pieces --------------------------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(
     spec = {"kind": "cute", "layout": layout, "unit": unit, "base": 0x40}
     found = build_chain(f"ldmatrix.m8n8.{count}.trans.shared.b16", op, spec)
     assert found.match and found.matched == op.threads * op.values
-    assert {c.load.instruction.ptx for c in chain.list_best_chains(op, chain.make_operand_storage(spec, op, "K"))} >= {
+    assert {c.load.instruction.ptx for c in chain.list_best_chains(op, make_operand_storage(spec, op, "K"))} >= {
         found.load.instruction.ptx
     }
     straight = build_chain(f"ldmatrix.m8n8.{count}.shared.b16", op, spec)
@@ -240,7 +241,7 @@ def test_why_nothing_feeds_is_said_of_this_storage(
     ptx: str, operand: str, spec: dict[str, object], says: str, too: str
 ) -> None:
     op = find(ptx).operand(operand)
-    where = chain.make_operand_storage(spec, op, "K")
+    where = make_operand_storage(spec, op, "K")
     assert chain.list_best_chains(op, where) == []
     told = explain_no_feed(op, where)
     assert says in told and too in told, told
@@ -293,9 +294,7 @@ def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:
 @for_each(("operand", "major"), [("a", "K"), ("a", "MN"), ("b", "K"), ("b", "MN")])
 def test_every_canonical_storage_is_read_right(operand: str, major: str, swizzle: str) -> None:
     op = find(F16).operand(operand)
-    where = chain.make_operand_storage(
-        {"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, op, major
-    )
+    where = make_operand_storage({"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, op, major)
     assert chain.list_best_chains(op, where)[0].match
 
 
@@ -316,7 +315,7 @@ def test_a_pitch_off_sixteen_bytes_faults() -> None:
 )
 def test_a_storage_that_cannot_hold_the_operand_is_refused(ptx: str, spec: dict[str, object], field: str) -> None:
     with pytest.raises(LayoutError) as refused:
-        chain.make_operand_storage(spec, find(ptx).operand("a"), "K")
+        make_operand_storage(spec, find(ptx).operand("a"), "K")
     assert refused.value.field == field
 
 

@@ -19,6 +19,7 @@ from lanescope.errors import LayoutError
 from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
 from lanescope.shared.chain import Chain
+from lanescope.shared.operand_storage import make_operand_storage
 from tests import cpp
 from tests.ptxas import nvrtc
 from tests.sample import choose_count
@@ -93,7 +94,7 @@ def sample_cases() -> list[Chain]:
         operand, major = pieces.convert_for_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
         for spec in make_storages(rng, major):
             try:
-                fits = chain.list_best_chains(operand, chain.make_operand_storage(spec, operand, major), letter == "d")
+                fits = chain.list_best_chains(operand, make_operand_storage(spec, operand, major), letter == "d")
             except LayoutError:
                 continue  # too small for the operand, or a canonical tile that does not exist
             out += fits[:1]
@@ -162,7 +163,7 @@ def test_a_swizzle_by_address_is_of_the_address_and_one_by_tile_of_the_offset() 
         chain.make_chain(
             find("ldmatrix.m8n8.x4.shared.b16"),
             operand,
-            chain.make_operand_storage(rows | {"swizzle_by": by}, operand, "K"),
+            make_operand_storage(rows | {"swizzle_by": by}, operand, "K"),
         )
         for by in ("address", "tile")
     )

@@ -13,6 +13,7 @@ from lanescope.deadline import OverdueError, check_deadline, end_when
 from lanescope.errors import LayoutError
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.shared import banks, chain, freeing
+from lanescope.shared.operand_storage import make_line_storage
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
@@ -39,7 +40,7 @@ def evaluate_words() -> list[tuple[str, object]]:
 def list_advised() -> list[str]:
     return [
         one.load.instruction.ptx
-        for one in chain.list_best_chains(MMA.operand("a"), chain.make_line_storage(MMA.operand("a"), "K"))
+        for one in chain.list_best_chains(MMA.operand("a"), make_line_storage(MMA.operand("a"), "K"))
     ]
 
 

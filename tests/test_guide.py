@@ -27,6 +27,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import chain
 from lanescope.shared.banks import ACCESSES
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
@@ -145,7 +146,7 @@ def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     formula = re.search(r"byte address of B\[k, n\]: `(.*?)`", text)
     assert formula
     op = find("mma.m8n8k16.row.col.s32.s8.s8.s32").operand("b")
-    where = chain.make_operand_storage({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
+    where = make_operand_storage({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
     assert all(
         eval(formula[1].replace("/", "//"), {"k": k, "n": n}) == where.address(n, k)
         for k in range(16)
@@ -161,9 +162,7 @@ def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     assert len(examples) == 5
     for given in examples:
         op = find(given["mma"]).operand("a")
-        stored = chain.make_operand_storage(
-            {"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K"
-        )
+        stored = make_operand_storage({"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K")
         assert all(
             ".trans." in found.load.instruction.ptx for found in chain.list_best_chains(op, stored)
         ) and chain.list_best_chains(op, stored)

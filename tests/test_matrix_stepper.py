@@ -22,6 +22,7 @@ from lanescope.product.move_plan import moves_rows
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_operand_storage
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
@@ -87,7 +88,7 @@ def test_every_register_holds_the_element_that_the_map_names(form: tuple[Instruc
 def test_addresses_and_bytes_are_those_of_the_chain(form: tuple[Instruction, str], storage: dict[str, object]) -> None:
     i, arrangement = form
     operand = make_tile_operand(i, arrangement)
-    known = chain.make_chain(i, operand, chain.make_operand_storage(storage, operand, "K"))
+    known = chain.make_chain(i, operand, make_operand_storage(storage, operand, "K"))
     assert known.match
     found = step(i.ptx, matrices=arrangement, storage=storage)
     assert found.addresses == [at for at in known.lane_addresses[0, 0].tolist() if at >= 0]

@@ -25,6 +25,7 @@ from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import instructions
 from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.tiles.copy import tiled_copy
 from lanescope.tiles.copy_layouts import copy_from_layouts
 from lanescope.tiles.fragments import make_fragment, retile_fragment
@@ -339,7 +340,7 @@ def test_v_is_loaded_without_bank_conflicts() -> None:
     op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("b")
     stored = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "inner": "MN"}
     load = find("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
-    made = chain.make_chain(load, op, chain.make_operand_storage(stored, op, "MN"))
+    made = chain.make_chain(load, op, make_operand_storage(stored, op, "MN"))
     assert made.match and [cost.wavefronts for cost in made.costs] == [2]
 
 

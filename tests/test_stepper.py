@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_operand_storage
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
@@ -94,7 +95,7 @@ def test_a_k_step_shows_its_own_numbers_and_their_bytes(k_step: int) -> None:
 def test_addresses_in_moves_and_sentences_are_those_of_the_chain(load: str) -> None:
     op = find(M16).operand("a")
     known = chain.make_chain(
-        find(load or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), op, chain.make_operand_storage(SWIZZLED, op, "K")
+        find(load or "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), op, make_operand_storage(SWIZZLED, op, "K")
     )
     found = step(M16, storage=SWIZZLED, operand="a", load_a=load)
     for move in found.a.moves:

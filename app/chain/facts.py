@@ -17,6 +17,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
 from lanescope.shared.feeding import explain_no_feed
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.storage import HINT as STORAGE_HINT
 from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
@@ -111,7 +112,7 @@ def _parse_storage(body: Json, operand: Operand) -> Storage:
     major = parse_choice(
         body.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major"
     )
-    return chain.make_operand_storage(spec, operand, major)
+    return make_operand_storage(spec, operand, major)
 
 
 def _build_operand(mma: Instruction, letter: str, load: Instruction) -> Operand:

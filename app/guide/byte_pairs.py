@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lanescope.app.guide.markdown import format_table
 from lanescope.ptx.catalog import find
-from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_operand_storage
 
 MMA = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 LOAD = "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16"
@@ -20,7 +20,7 @@ LANE = 0
 
 def list_bytes() -> list[int]:
     """List the numbers of B's elements in the order of memory; element (k, n) has the number k + 16n."""
-    stored = chain.make_operand_storage(PAIRS, find(MMA).operand("b"), "K")
+    stored = make_operand_storage(PAIRS, find(MMA).operand("b"), "K")
     number_at = {int(stored.address(n, k)): k + DEPTH * n for n in range(COLUMNS) for k in range(DEPTH)}
     return [number_at[at] for at in range(DEPTH * COLUMNS)]
 

@@ -20,6 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import BY_WIDTH, Mode, get_mode
 from lanescope.shared.tile_map import list_tile_strides
 from lanescope.shared.tiling import Tile
@@ -109,7 +110,7 @@ def find_load(name: str, letter: str) -> chain.Chain:
     major, swizzle = STORAGES[name]
     spec = {"kind": "canonical", "swizzle": swizzle, "mn": ROWS, "k": DEPTH, "order": "mn", "base": START}
     operand = get_core_operand(letter)
-    stored = chain.make_operand_storage(spec, operand, major)
+    stored = make_operand_storage(spec, operand, major)
     return chain.list_best_chains(operand, stored)[0]
 
 

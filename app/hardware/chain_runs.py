@@ -14,6 +14,7 @@ from lanescope.ptx import catalog
 from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
 from lanescope.shared.chain import Chain
+from lanescope.shared.operand_storage import make_operand_storage
 
 WORDS = 8192  # 32 KiB of shared memory, more than any case needs
 F16, TF32 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
@@ -141,15 +142,13 @@ def generate_cases() -> Iterator[ChainCase]:
         for spec in STORAGES:
             if spec["kind"] == "canonical" and (major == "MN" and operand.container_bits != 16):
                 continue
-            for best in chain.list_best_chains(
-                operand, chain.make_operand_storage(spec, operand, major), letter == "d"
-            ):
+            for best in chain.list_best_chains(operand, make_operand_storage(spec, operand, major), letter == "d"):
                 yield ChainCase(f"{instruction.ptx} {letter} {major}", best)
     for text, letter, layout, unit in PIECES:
         instruction = catalog.find(text)
         operand = instruction.operand(letter)
         for best in chain.list_best_chains(
             operand,
-            chain.make_operand_storage({"kind": "cute", "layout": layout, "unit": unit, "base": 64}, operand, "K"),
+            make_operand_storage({"kind": "cute", "layout": layout, "unit": unit, "base": 64}, operand, "K"),
         ):
             yield ChainCase(f"{instruction.ptx} {letter} pieces", best)

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.shared import banks, chain
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.pieces import ROW_BYTES
 from lanescope.shared.storage import BitPlacement, Storage
 
@@ -322,6 +323,6 @@ def find_storage(
     """Return the storage of an operand: the user's, or rows of 128 bytes with the 128B swizzle from `base` on."""
     default = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
     try:
-        return chain.make_operand_storage(dict(spec) if spec else default, operand, major)
+        return make_operand_storage(dict(spec) if spec else default, operand, major)
     except LayoutError as error:
         raise error.move_to_field(error.field.replace("storage", field, 1)) from None

@@ -27,6 +27,7 @@ from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.shared import chain
 from lanescope.shared.chain import Chain
 from lanescope.shared.feeding import explain_no_feed
+from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import NAMES, Mode, get_mode
 from lanescope.shared.tiling import SWIZZLED_BY, Tile
 
@@ -333,7 +334,7 @@ def _find_ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object])
         return None
     targets = set(catalog.get_target_support(i).targets)
     try:
-        fits = chain.list_best_chains(i.operands[s], chain.make_operand_storage(where, i.operands[s], major))
+        fits = chain.list_best_chains(i.operands[s], make_operand_storage(where, i.operands[s], major))
     except LayoutError:
         return None
     return next((c for c in fits if targets <= set(catalog.get_target_support(c.load.instruction).targets)), None)

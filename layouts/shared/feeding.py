@@ -6,6 +6,7 @@ import numpy as np
 
 from lanescope.ptx.instruction import Operand
 from lanescope.shared import chain
+from lanescope.shared.operand_storage import make_line_storage
 from lanescope.shared.pieces import Ints, OperandGranules, make_operand_granules
 from lanescope.shared.storage import Storage
 
@@ -15,9 +16,9 @@ UNIT_BITS = 16  # moved together by ldmatrix and stmatrix, also with .trans
 def explain_no_feed(operand: Operand, stored: Storage | str, store: bool = False) -> str:
     """Explain why no ldmatrix fills an operand from a storage (no stmatrix writes it there).
 
-    stored: a storage, or the major of `chain.make_line_storage`.
+    stored: a storage, or the major of `make_line_storage`.
     """
-    stored = chain.make_line_storage(operand, stored) if isinstance(stored, str) else stored
+    stored = make_line_storage(operand, stored) if isinstance(stored, str) else stored
     want = make_operand_granules(operand)
     placement = stored.placed
     assert placement is not None
