@@ -15,7 +15,8 @@ from lanescope.ptx.table.descriptors import TCGEN05, TCGEN05_RUBIN, WGMMA
 from lanescope.render import palette
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.figure import FigurePanel, PanelFigure
-from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.statuses import render_status_legend
+from lanescope.render.svg import render_svg
 from tests.cases import for_each
 from tests.colour import (
     VISION,

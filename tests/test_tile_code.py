@@ -14,7 +14,7 @@ from lanescope.reader.cutlass import find_atom_instructions
 from lanescope.tiles import code, umma_code
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma
-from lanescope.tiles.umma import tiled_umma
+from lanescope.tiles.tiled_umma import tiled_umma
 from tests.cases import for_each
 
 MMAS: tuple[tuple[Any, ...], ...] = (

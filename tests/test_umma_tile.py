@@ -16,7 +16,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
-from lanescope.tiles.umma import TiledUmma, tiled_umma
+from lanescope.tiles.tiled_umma import tiled_umma
+from lanescope.tiles.umma import TiledUmma
 from tests.cases import for_each
 from tests.client import share_client
 from tests.command import run_lanescope

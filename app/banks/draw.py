@@ -10,7 +10,8 @@ import numpy as np
 from lanescope.app.kit.answer import format_runs
 from lanescope.render.figure import TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import IDLE, RIGHT, STATUSES, WRONG, list_fill_variables
-from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.statuses import render_status_legend
+from lanescope.render.svg import render_svg
 from lanescope.shared import banks
 from lanescope.shared.bank_schedule import Wavefront
 

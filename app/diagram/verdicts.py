@@ -25,7 +25,7 @@ from lanescope.render.diagram import DiagramStyle, render_diagram
 from lanescope.render.figure import FigurePanel
 from lanescope.render.palette import Palette
 from lanescope.render.read_pictures import make_figure
-from lanescope.render.svg import render_swatches
+from lanescope.render.statuses import render_swatches
 
 _LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a letter
 

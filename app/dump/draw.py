@@ -12,7 +12,8 @@ from lanescope.dump import Examined
 from lanescope.render import read_pictures
 from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import IDLE, READ, RIGHT, WRONG
-from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.statuses import render_status_legend
+from lanescope.render.svg import render_svg
 
 MOST_LABELS = 4200
 OUTSIDE = READ  # hatched: read, but not in the dump

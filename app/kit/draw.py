@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure, make_row_figure
 from lanescope.render.palette import RIGHT, STATUSES, WRONG
-from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.statuses import render_status_legend
+from lanescope.render.svg import render_svg
 from lanescope.render.view import OperandGrid
 
 MOST_LABELS = 4200

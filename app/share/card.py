@@ -11,8 +11,8 @@ from lanescope.app.kit.assets import STATIC
 from lanescope.app.kit.picture import LAST_GLYPH, SERVED_LABELS, measure_picture
 from lanescope.app.kit.share import CARD_SIZE, PageCard
 from lanescope.app.share.draw import drop_labels, list_colours
+from lanescope.render.labels import FONT
 from lanescope.render.palette import PALETTES
-from lanescope.render.svg import FONT
 
 WIDTH, HEIGHT = CARD_SIZE
 EDGE, ADVANCE = 50.0, 0.602  # of the content; width of a letter relative to its size

@@ -8,8 +8,8 @@ from functools import cache
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.picture import SERVED_LABELS, DrawingJob, limit_scale
 from lanescope.errors import LayoutError
+from lanescope.render.labels import FONT
 from lanescope.render.palette import PALETTES, list_theme_colours
-from lanescope.render.svg import FONT
 
 THEMES = ("light", "dark")
 _BOTH = re.compile(r"(--[\w-]+): light-dark\(((?:[^(),]|\([^)]*\))+), ((?:[^(),]|\([^)]*\))+)\)")

@@ -16,7 +16,8 @@ from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.inputs import parse_integer
 from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
-from lanescope.render.svg import render_status_legend, render_svg
+from lanescope.render.statuses import render_status_legend
+from lanescope.render.svg import render_svg
 from lanescope.tiles.mma import TiledMMA, TileOperand
 
 PATH = "/tiles/mma/chain"

@@ -23,7 +23,8 @@ from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import Palette
 from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA, TileOperand
-from lanescope.tiles.umma import TiledUmma, is_umma
+from lanescope.tiles.tiled_umma import is_umma
+from lanescope.tiles.umma import TiledUmma
 
 OPTIONS = {
     "operand": "a, b or c alone",

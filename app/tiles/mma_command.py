@@ -13,7 +13,8 @@ from lanescope.app.tiles import facts, figure, umma_page
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.inputs import parse_integer, parse_pair
 from lanescope.tiles.mma import TiledMMA, TileOperand
-from lanescope.tiles.umma import TiledUmma, is_umma
+from lanescope.tiles.tiled_umma import is_umma
+from lanescope.tiles.umma import TiledUmma
 
 
 def print_mma(words: dict[str, Any], operand: str, at: str, thread: str, as_json: bool) -> None:

@@ -31,7 +31,8 @@ from lanescope.app.tiles import (
 from lanescope.app.tiles.questions import TiledUmmaBody
 from lanescope.errors import LayoutError
 from lanescope.tiles.bulk import is_tma
-from lanescope.tiles.umma import TiledUmma, is_umma
+from lanescope.tiles.tiled_umma import is_umma
+from lanescope.tiles.umma import TiledUmma
 
 MMA_CONTROLS = ("atom", "atom_layout", "permutation", "tile", "target")
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)

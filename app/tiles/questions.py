@@ -29,7 +29,8 @@ from lanescope.ptx.architectures import require_instruction, require_kind
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles.mma import TiledMMA
 from lanescope.tiles.tiled_mma import tiled_mma
-from lanescope.tiles.umma import TiledUmma, is_umma, tiled_umma
+from lanescope.tiles.tiled_umma import is_umma, tiled_umma
+from lanescope.tiles.umma import TiledUmma
 
 HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
 

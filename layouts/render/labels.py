@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 GLYPH = 0.602  # width of a monospace glyph, in ems
 LARGEST, SMALLEST = 11.0, 6.5  # pixels of a label
 _SHORTEN_BELOW = 7.5  # one line as small as this becomes two, where they fit

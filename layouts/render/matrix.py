@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from lanescope.render.figure import FigurePanel
 from lanescope.render.labels import GLYPH, SMALLEST
 from lanescope.render.palette import list_fill_variables
-from lanescope.render.svg import choose_colour, find_runs, mask_shown
+from lanescope.render.statuses import find_runs
+from lanescope.render.svg import choose_colour, mask_shown
 from lanescope.render.window import Range
 
 Mask = NDArray[np.bool_]

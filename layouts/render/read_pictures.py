@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lanescope.descriptor.matrix import Addresses, View
 from lanescope.render import palette
 from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
-from lanescope.render.svg import FONT
+from lanescope.render.labels import FONT
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `find_chunk_states`.
 UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)

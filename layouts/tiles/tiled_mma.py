@@ -17,7 +17,7 @@ from lanescope.tiles.arguments import get_least_size, parse_atom_layout, parse_p
 from lanescope.tiles.atoms import make_mma_atom
 from lanescope.tiles.mma import LETTERS, MOST_SIZE, MOST_THREADS, MOST_VALUES, SIDES, TiledMMA, get_closing_size
 from lanescope.tiles.text_arguments import parse_text_arguments
-from lanescope.tiles.umma import is_umma, tiled_umma
+from lanescope.tiles.tiled_umma import is_umma, tiled_umma
 
 
 def tiled_mma(
