@@ -259,3 +259,12 @@ def test_the_offset_of_a_composed_layout_is_kept(middle: str, layout: str) -> No
     text = "ComposedLayout<Swizzle<3,4,3>, {}, Layout<Shape<_8,_64>,Stride<_64,_1>>>"
     assert [found.facts["cute"] for found in reader.recognise_text(text.format(middle)).found] == [layout]
     assert reader.recognise_text(text.format("Offset")).found == ()
+
+
+def test_an_atom_with_gaps_is_repeated_into_them_as_cute_does() -> None:
+    """8 × 4 rows of a column lie in the first 32 of every 64 elements; the next 32 rows in the others."""
+    atom = "Layout<Shape<Shape<_8,_4>,{}>, Stride<Stride<_1,_8>,_64>>{{}}"
+    (tiled,) = reader.recognise_text(f"auto l = tile_to_shape({atom.format('_8')}, Shape<_64,_8>{{}});").found
+    assert tiled.facts["cute"] == "(((8,4),2),(8,1)):(((1,8),32),(64,0))"
+    (open_,) = reader.recognise_text(f"auto l = tile_to_shape({atom.format('Int<K>')}, Shape<_64,_8>{{}});").found
+    assert open_.facts["cute"] is None

@@ -21,6 +21,7 @@ from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
 from lanescope.reader.fragment_formula import INDEX, rewrite_formula
+from lanescope.reader.fragment_names import find_coordinate, find_coordinates, find_index, find_named
 from lanescope.reader.fragment_parts import MatchingValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
 from lanescope.reader.lane_code import (
@@ -45,7 +46,6 @@ _ASSIGNMENT = re.compile(  # a lone assignment, or another case of it: no store,
     rf"\s*(?:[A-Za-z_]\w*\s+){{0,3}}[A-Za-z_%]\w*\s*=(?!=)[^\[\]{{}}<]*?{_CASE_END}?|[^\[\]{{}}<=]+?{_CASE_END}", re.I
 )
 _STORE = re.compile(r"[\])]\s*\+?=(?!=)|\b\w+\s*=\s*\w+\s*\[")
-_OF_OPERAND = re.compile(r"([abcd])_?(?:row|col)\w*|(?:row|col(?:umn)?)_?([ABCD]|(?<=_)[abcd])")
 FormulaRuns = dict[int, tuple[Values, Values, LaneCode]]  # number of values → rows, columns, the executed code
 MOST_NEAREST = 0.5  # minimum share of equal elements for the nearest map
 
@@ -124,13 +124,13 @@ def compare_code(text: str) -> FormulaAnswer:
     source, letter, range_ = formula.source, formula.letter, formula.count
     statements = parse_lane_code(source)
     if half := _find_half(text):
-        return _compare_half(statements, half, letter, range_, _find_index(source))
+        return _compare_half(statements, half, letter, range_, find_index(source))
     code = run_lane_code(statements, {name: np.zeros((1, 1, 1), dtype=np.int64) for name in INDEX})
-    if code.moves and not (_find_index(source) and _ROW.search(source) and _COL.search(source)):
+    if code.moves and not (find_index(source) and _ROW.search(source) and _COL.search(source)):
         return _compare_moves(run_lane_code(statements, {}))
-    names = _find_coordinates(code)
-    letter = letter or _find_named(names)
-    index_names = _find_index(source)
+    names = find_coordinates(code)
+    letter = letter or find_named(names)
+    index_names = find_index(source)
     if formula.values and not range_:
         return _compare_some(statements, index_names, names, formula.values, letter)
     least = range_ or _count_distinct_values(statements, index_names, names)
@@ -241,7 +241,7 @@ def _compare_half(
         index = {name: np.arange(fragment_map.values, dtype=np.int64)[None, None, :] for name in index_names}
         code = run_lane_code(statements, index)
         loose = tuple(code.loose)
-        mine = _broadcast_values(code.names[_find_coordinate(code, half)], fragment_map)
+        mine = _broadcast_values(code.names[find_coordinate(code, half)], fragment_map)
         if is_constant(mine - (fragment_map.rows if half == "row" else fragment_map.cols)):
             matches.append(FormulaMatch(fragment_map))
     matches.sort(key=lambda match: not match.map.has_operand(letter))
@@ -270,44 +270,6 @@ def _run_formula(
     index = {name: np.arange(count, dtype=np.int64)[None, None, :] for name in index_names}
     code = run_lane_code(statements, index)
     return code.names[names[0]], code.names[names[1]], code
-
-
-# names ---------------------------------------------------------------------------------------------------------------
-
-
-def _find_coordinates(code: LaneCode) -> tuple[str, str]:
-    """Return the names of a text's row and column variables."""
-    return _find_coordinate(code, "row"), _find_coordinate(code, "col")
-
-
-def _find_coordinate(code: LaneCode, word: str) -> str:
-    names = [name for name in code.names if word in name.lower()]
-    if len(names) == 1:
-        return names[0]
-    unread = [name for name in code.unread if word in name.lower()]
-    if unread and "divides by 0" in code.unread[unread[0]]:
-        message = f"'{unread[0]}' divides by 0, so it has no value."
-        raise LayoutError("open_formula", message, "Divide by the lanes of a row, as in lane / 4.", "text")
-    why = f"{len(names)} names are a {word}"
-    if unread:
-        why = f"'{unread[0]}' cannot be evaluated: {code.unread[unread[0]]}"
-    raise make_open_error(why if names or unread else f"no {word} is computed")
-
-
-def _find_named(names: tuple[str, str]) -> str:
-    """Return the operand's letter in names such as c_row or colB; "" if none."""
-    found = {(match[1] or match[2]).lower() for match in map(_OF_OPERAND.fullmatch, names) if match}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _find_index(source: str) -> tuple[str, ...]:
-    """Return the name of the value's index as a tuple; () if the text has none or assigns it."""
-    used = tuple(
-        name for name in INDEX if re.search(rf"\b{name}\b", source) and not re.search(rf"\b{name}\s*=(?!=)", source)
-    )
-    if len(used) > 1:
-        raise make_open_error(f"{' and '.join(used)} may both be the value’s index")
-    return used
 
 
 # comparing ------------------------------------------------------------------------------------------------------------

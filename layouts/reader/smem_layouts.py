@@ -14,9 +14,12 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from lanescope.cute.algebra import tile_to_shape
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import format_tuple, pair_leaves
 from lanescope.cute.words import LAYOUTS
 from lanescope.cxx.sizes import find_element_bits
+from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader import shapes, terms
 from lanescope.reader.meaning import TextMeaning
@@ -375,25 +378,17 @@ def _tile_atom(
     """Return the layout of an atom repeated to fill a shape, each mode (atom, copies); None if it does not divide
     it.
     """
-    modes = list(layout.shape) if isinstance(layout.shape, tuple) else [layout.shape]
-    steps = list(layout.stride) if isinstance(layout.stride, tuple) else [layout.stride]
-    modes += [1] * (len(sizes) - len(modes))
-    steps += [0] * (len(sizes) - len(steps))
-    if len(modes) != len(sizes):
+    if not layout.known:
         return None
-    owned = [shapes.compute_size(mode) or 1 for mode in modes]
-    if any(size % covered for size, covered in zip(sizes, owned, strict=True)):
+    order = order if order and len(order) == len(sizes) else None
+    try:
+        tiled = tile_to_shape(CuteLayout(layout.shape, layout.stride), tuple(sizes), order)
+    except LayoutError:
         return None
-    copies = [size // covered for size, covered in zip(sizes, owned, strict=True)]
-    leaves = pair_leaves(layout.shape, layout.stride)
-    step = 1 + sum((n - 1) * d for n, d in leaves)
-    ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
-    strides = [0] * len(sizes)
-    for mode in sorted(range(len(sizes)), key=lambda n: ranks[n]):
-        strides[mode] = step if copies[mode] > 1 else 0
-        step *= copies[mode]
-    shape = tuple((mode, n) for mode, n in zip(modes, copies, strict=True))
-    return shapes.SymbolicLayout(shape, tuple(zip(steps, strides, strict=True)))
+    steps: list[Any] = [mode.stride for mode in tiled.modes]
+    once = [mode.modes[1].size == 1 for mode in tiled.modes]
+    strides = tuple((inner, 0 if one else step) for (inner, step), one in zip(steps, once, strict=True))
+    return shapes.SymbolicLayout(tiled.shape, strides)
 
 
 def _format_cute(atom: SwizzleAtom, layout: shapes.SymbolicLayout) -> str:

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any
 
-import numpy as np
-
 from lanescope.blackwell import umma_atom
-from lanescope.cute import layout as cute
-from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, pair_leaves
+from lanescope.cute.tuples import format_tuple, make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.reader import atoms, labelled_layouts, shapes, terms
 from lanescope.reader import umma as umma_atoms
-from lanescope.reader.atom_meaning import AtomMeaning, count_atom_threads
+from lanescope.reader.atom_meaning import AtomMeaning
 from lanescope.reader.lookup import describe_instantiation
 from lanescope.reader.meaning import TextMeaning, drop_repeats
+from lanescope.reader.printed_operands import holds_a, matches_print
 from lanescope.reader.terms import SyntaxTerm, TermText
 
 _MAKERS = re.compile(
@@ -332,9 +328,9 @@ def _parse_print(block: dict[str, str]) -> TextMeaning | None:
         return None
     in_atom = shapes.compute_size(thr.shape[0]) or 1
     sizes = _parse_printed_sizes(block)
-    fitting = [i for i in catalog.instructions() if _matches_print(i, sizes, in_atom, block)] if sizes else []
+    fitting = [i for i in catalog.instructions() if matches_print(i, sizes, in_atom, block)] if sizes else []
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
-    atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and _holds_a(fitting[0], block))
+    atom = AtomMeaning(tuple(fitting), "", {}, memory, bool(fitting) and holds_a(fitting[0], block))
     tiled = _Tiled(atom, _parse_printed_atoms(thr, in_atom), printed_threads=shapes.compute_size(thr.shape))
     if "permutation" in block:
         tiled.permutation, tiled.sizes = shapes.parse_printed_tiler(block["permutation"])
@@ -362,13 +358,6 @@ def _parse_printed_sizes(block: dict[str, str]) -> dict[str, int]:
     )
 
 
-def _holds_a(i: Instruction, block: dict[str, str]) -> bool:
-    """Return whether a print shows A of a wgmma distributed over threads, so in registers."""
-    printed_layout = shapes.parse_printed_layout(block.get("a", ""))
-    of_threads = printed_layout.stride[0] if printed_layout and isinstance(printed_layout.stride, tuple) else 0
-    return any(list_leaves(of_threads)) and i.family.by_descriptor
-
-
 def _make_sized_meaning(tiled: _Tiled, sizes: dict[str, int], in_atom: int) -> TextMeaning:
     """Return a TiledMMA with only the atom's shape known; it may be a tcgen05.mma."""
     issued = []
@@ -393,45 +382,3 @@ def _divide_strides(step: Any, by: int) -> Any:
         inner = tuple(_divide_strides(quotient, by) for quotient in step)
         return inner if all(quotient is not None for quotient in inner) else None
     return None if step % by else step // by
-
-
-def _matches_print(i: Instruction, sizes: dict[str, int], threads: int, block: dict[str, str]) -> bool:
-    """Return whether an instruction's fragments agree with a print."""
-    if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
-        return False
-    if threads != count_atom_threads(i):
-        return False
-    return threads == 8 or all(_can_print(i, letter, block) for letter in "abc")
-
-
-def _can_print(i: Instruction, letter: str, block: dict[str, str]) -> bool:
-    """Return whether an operand's map agrees with a print; operands not shown or in shared memory always agree."""
-    op = i.operands.get(letter) or (i.operands.get("d") if letter == "c" else None)
-    layout = shapes.parse_printed_layout(block[letter]) if letter in block else None
-    if layout is None or op is None:
-        return True
-    if letter == "a" and any(operand.sparsity for operand in i.operands.values()):
-        return True
-    if i.family.by_descriptor and (letter == "b" or (letter == "a" and 0 in list_leaves(layout.stride[:1]))):
-        return True
-    return is_same_map(op, layout, letter == "b")
-
-
-def is_same_map(op: Operand, layout: shapes.SymbolicLayout, turned: bool) -> bool:
-    """Return whether a layout (thread, value) → element is an operand's map; turned: transposed, as for CuTe's B."""
-    shape, stride = layout.shape, layout.stride
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        return False
-    if (shapes.compute_size(shape[0]), shapes.compute_size(shape[1])) != (op.threads, op.values):
-        return False
-    index = _make_tv_map(shape, stride)
-    rows, cols = (op.cols, op.rows) if turned else (op.rows, op.cols)
-    height = op.col_count if turned else op.row_count
-    return bool(np.array_equal(index, rows + height * cols))
-
-
-def _make_tv_map(shape: Any, stride: Any) -> Any:
-    modes = [pair_leaves(*mode) for mode in zip(shape, stride, strict=True)]
-    counts = [prod(n for n, _ in mode) for mode in modes]
-    threads, values = (np.arange(n) for n in counts)
-    return cute.compute_index(threads, modes[0])[:, None] + cute.compute_index(values, modes[1])[None, :]
