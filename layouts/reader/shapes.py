@@ -55,6 +55,11 @@ class SymbolicLayout:
     stride: Nested
 
     @property
+    def rank(self) -> int:
+        """The number of modes; 1 for a single size."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1
+
+    @property
     def known(self) -> bool:
         """Whether it contains no symbol and its stride is known."""
         return self.stride is not None and not list_symbols(self.shape, self.stride)

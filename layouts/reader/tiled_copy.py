@@ -199,7 +199,7 @@ def _make_facts(
 
 def _multiply_layouts(thr: shapes.SymbolicLayout, val: shapes.SymbolicLayout) -> list[int | None]:
     """Return the tile that a thread and a value layout cover (None: unknown mode)."""
-    rank = _get_rank(thr, val)
+    rank = max(2, thr.rank, val.rank)
     both = zip(list_mode_sizes(thr.shape, rank), list_mode_sizes(val.shape, rank), strict=True)
     return [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
 
@@ -220,10 +220,6 @@ def _make_meaning(facts: dict[str, Any], copied: CopyAtomMeaning, opened: list[s
     title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {tile}"
     shown = notices if copied.tensor_memory else ()
     return TextMeaning("tiled_copy", title, facts, shown, True, tuple(dict.fromkeys((*opened, *names))))
-
-
-def _get_rank(*laid: shapes.SymbolicLayout) -> int:
-    return max(2, *(len(layout.shape) if isinstance(layout.shape, tuple) else 1 for layout in laid))
 
 
 def _make_operand_meaning(copied: CopyAtomMeaning, letter: str, mma: TextMeaning | None) -> TextMeaning:
