@@ -159,7 +159,7 @@ def _make_layout_meanings(layout: cute.CuteLayout, sure: bool, label: str = "") 
 
 def _make_facts(layout: cute.CuteLayout, label: str) -> dict[str, Any]:
     """Return the facts of any layout: shape, strides, size and swizzle, and a storage if it has two modes."""
-    modes = len(layout.shape) if isinstance(layout.shape, tuple) else 1
+    modes = layout.rank
     swizzle = layout.swizzle
     return {
         "cute": str(layout),

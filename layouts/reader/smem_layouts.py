@@ -285,7 +285,7 @@ class _Tile:
     @property
     def modes(self) -> int:
         if self.laid:
-            return len(self.laid.shape) if isinstance(self.laid.shape, tuple) else 1
+            return self.laid.rank
         return len(self.sizes) if self.sizes else 2
 
     @property
