@@ -110,16 +110,14 @@ def parse_integer(value: object, field: str, least: int = 0, most: int | None = 
     return number
 
 
-def parse_pair(
-    text: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
-) -> tuple[int, int]:
+def parse_pair(text: str, field: str, most: tuple[int | None, int | None] = (None, None)) -> tuple[int, int]:
     """Return two integers separated by a comma, each up to its `most`."""
     parts = text.split(",") if len(text) <= 4 * LONGEST_NUMBER else []
     if len(parts) != 2:
         raise LayoutError(
             "bad_number",
             f"{get_last_name(field)} is '{shorten_value(text)}'.",
-            f"Two numbers with a comma, as in {example}.",
+            "Two numbers with a comma, as in 3,2.",
             field,
         )
     return parse_integer(parts[0], field, 0, most[0]), parse_integer(parts[1], field, 0, most[1])

@@ -309,13 +309,13 @@ def summarize_missing(examined: engine.Examined) -> Missing | None:
     return Missing(wrong=int(lost.size), found=int(lost.size) - several - absent, several=several, absent=absent)
 
 
-def list_wrong(examined: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
+def list_wrong(examined: engine.Examined) -> Iterator[Wrong]:
     """Yield the first wrong elements, row by row, including those outside the dump."""
     if examined.right is None or examined.wanted is None or examined.tile is None or examined.where is None:
         return
     values, expected = examined.values, decode_as_read(examined.wanted, examined.element)
     holder = _index_by_code(examined.tile.codes)
-    for row, k in np.argwhere(~examined.right)[:most].tolist():
+    for row, k in np.argwhere(~examined.right)[:MOST_WRONG].tolist():
         inside = bool(examined.inside[row, k])
         yield Wrong(
             row=row,

@@ -7,6 +7,8 @@ from lanescope.app.guide.markdown import format_link, format_table
 from lanescope.app.kit.links import link_instruction
 from lanescope.ptx import catalog, differences, hardware_runs
 
+MOST_LINKS = 4
+
 
 def render_differences(_: str) -> str:
     """Render every difference with its proofs, below a list of them."""
@@ -59,6 +61,6 @@ def format_proofs(row: differences.DocumentSlip) -> str:
     return "\n".join(lines)
 
 
-def _format_links(texts: tuple[str, ...], most: int = 4) -> str:
-    rest = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(format_link(f"`{text}`", link_instruction(find(text))) for text in texts[:most]) + rest
+def _format_links(texts: tuple[str, ...]) -> str:
+    rest = f" and {len(texts) - MOST_LINKS} more" if len(texts) > MOST_LINKS else ""
+    return ", ".join(format_link(f"`{text}`", link_instruction(find(text))) for text in texts[:MOST_LINKS]) + rest

@@ -23,10 +23,10 @@ _RING = re.compile(r'class="ringed" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)"
 INKS = {"ok": "--ok", "bad": "--bad", "warn": "--warn", "plain": "--ink"}
 
 
-def draw_card(card: PageCard, picture: str, theme: str = "light") -> str:
+def draw_card(card: PageCard, picture: str) -> str:
     """Draw a card as SVG. picture: the picture of the page as a file (`draw_alone`), "" for none."""
-    colours, headline = list_colours(theme), card.verdict or card.title
-    out = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PALETTES[theme].paper}"/>']
+    colours, headline = list_colours("light"), card.verdict or card.title
+    out = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PALETTES["light"].paper}"/>']
     y = 56.0
     if card.adds_verdict:
         out += _draw_lines(card.title, y, 22, 1, colours["--muted"])

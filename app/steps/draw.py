@@ -31,11 +31,11 @@ def _render_head(run: TracedRun) -> list[str]:
     ]
 
 
-def _render_matrix(matrix: Any, numbered: str = "3") -> list[str]:
+def _render_matrix(matrix: Any) -> list[str]:
     """Return a line per row with its number, all cells equally wide."""
     cells = [[format_number(value) for value in line] for line in np.asarray(matrix).tolist()]
     wide = max(3, *(len(cell) for line in cells for cell in line))
-    return [f"   {n:{numbered}}  " + " ".join(cell.rjust(wide) for cell in line) for n, line in enumerate(cells)]
+    return [f"   {n:3}  " + " ".join(cell.rjust(wide) for cell in line) for n, line in enumerate(cells)]
 
 
 # a warp's mma ---------------------------------------------------------------------------------------------------------

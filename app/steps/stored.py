@@ -317,12 +317,7 @@ def _are_contiguous(by_lane: Ints, unit: int, bits: int) -> bool:
     )
 
 
-def find_storage(
-    operand: Operand, spec: Mapping[str, Any] | None, major: str, base: int, field: str = "storage"
-) -> Storage:
+def find_storage(operand: Operand, spec: Mapping[str, Any] | None, major: str, base: int) -> Storage:
     """Return the storage of an operand: the user's, or rows of 128 bytes with the 128B swizzle from `base` on."""
     default = {"kind": "rows", "inner": major, "pitch_bytes": LINE_BYTES, "swizzle": "128B", "base": base}
-    try:
-        return make_operand_storage(dict(spec) if spec else default, operand, major)
-    except LayoutError as error:
-        raise error.move_to_field(error.field.replace("storage", field, 1)) from None
+    return make_operand_storage(dict(spec) if spec else default, operand, major)

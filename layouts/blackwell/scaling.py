@@ -196,8 +196,8 @@ def make_scale_operands(
     return a, b
 
 
-def list_mma_steps(a: ScaleOperand, b: ScaleOperand, types: dict[str, object] | None = None) -> list[ScaledMmaStep]:
-    """Return all MMAs of the tile. types: types and majors in the instruction descriptor."""
+def list_mma_steps(a: ScaleOperand, b: ScaleOperand) -> list[ScaledMmaStep]:
+    """Return all MMAs of the tile."""
     steps = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step
@@ -205,7 +205,6 @@ def list_mma_steps(a: ScaleOperand, b: ScaleOperand, types: dict[str, object] | 
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
         fields = {
             **idesc.get_factor_types(a.mma.kind, a.mma.scale_vec),
-            **(types or {}),
             "m": a.mma.m,
             "n": a.mma.n,
             "sparse": int(a.mma.sparse),

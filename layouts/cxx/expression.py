@@ -84,12 +84,12 @@ class _TypedNumber(NamedTuple):
     wide: int
 
 
-def evaluate_constant(text: str, field: str = "descriptor", written: str = "") -> ConstantValue:
+def evaluate_constant(text: str, field: str = "descriptor") -> ConstantValue:
     """Evaluate a constant expression, or a declaration `constexpr uint64_t desc = …;`, to its 64-bit word.
 
-    LayoutError says what cannot be parsed; it quotes `written` if the caller has replaced names by values in the text.
+    LayoutError says what cannot be parsed;
     """
-    return _ConstantReader(text, field, written or text).evaluate_text()
+    return _ConstantReader(text, field).evaluate_text()
 
 
 _WIDE = (1 << 64) - 1
@@ -103,9 +103,9 @@ def _is_type_word(word: str) -> bool:
 class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     """A parser that computes values while parsing. dead: the depth of operands that C++ does not evaluate."""
 
-    def __init__(self, text: str, field: str, written: str) -> None:
+    def __init__(self, text: str, field: str) -> None:
         super().__init__(DEEPEST)
-        self.text, self.field, self.written = text, field, written
+        self.text, self.field = text, field
         self.events: dict[str, str] = {}
         self.dead = 0
         self.tokens = self._split_tokens()
@@ -128,7 +128,7 @@ class _ConstantReader(PrecedenceClimber[_TypedNumber]):
     def make_error(self, why: str) -> LayoutError:
         return LayoutError(
             "bad_word",
-            f"'{shorten_value(self.written, 80)}' is not a constant expression of integers: {why}.",
+            f"'{shorten_value(self.text, 80)}' is not a constant expression of integers: {why}.",
             ALLOWED,
             self.field,
         )

@@ -264,7 +264,7 @@ def compute_many_addresses(words: NDArray[np.uint64], view: View, form: Descript
     return _compute_places(words, view, np.arange(view.rows, dtype=np.int64), np.arange(view.k, dtype=np.int64), form)
 
 
-def compute_chunk_addresses(word: int, view: View, form: DescriptorFormat = WGMMA) -> Addresses:
+def compute_chunk_addresses(word: int, view: View) -> Addresses:
     """Return the first byte of every 16-byte chunk that a descriptor without reserved code reads.
 
     int64 [rows, chunks of k], or [chunks of rows, k] if M or N is contiguous.
@@ -272,7 +272,7 @@ def compute_chunk_addresses(word: int, view: View, form: DescriptorFormat = WGMM
     by_k = view.major == "K"
     r = np.arange(0, view.rows, 1 if by_k else view.per, dtype=np.int64)
     k = np.arange(0, view.k, view.per if by_k else 1, dtype=np.int64)
-    addresses: Addresses = _compute_places(np.array([word], dtype=np.uint64), view, r, k, form)[0]
+    addresses: Addresses = _compute_places(np.array([word], dtype=np.uint64), view, r, k, WGMMA)[0]
     return addresses
 
 

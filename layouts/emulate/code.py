@@ -198,12 +198,12 @@ class Compiler:
         self.code, self.function = code, code.function
         self.program, self.module = code.program, code.program.module
 
-    def get_type(self, statement: Statement, which: int = -1) -> RegisterType:
-        """Return a type of the opcode, by default the last one; UnknownInstructionError if it has none."""
+    def get_type(self, statement: Statement) -> RegisterType:
+        """Return the last type of the opcode; UnknownInstructionError if it has none."""
         named = [word for word in statement.words[1:] if word in TYPES]
         if not named:
             raise UnknownInstructionError(statement, f"{statement.opcode} names no type")
-        return TYPES[named[which]]
+        return TYPES[named[-1]]
 
     def read(self, operand: Operand, row: RegisterType) -> Reader:
         """Return a reader of an operand's values in a type: [threads], or a scalar where all are equal."""

@@ -99,9 +99,9 @@ class OptionReader:
         self.full[name] = str(value)
         return value
 
-    def is_negated(self, name: str = "scale") -> bool:
+    def is_negated(self) -> bool:
         """Return whether an imm-scale is -1."""
-        return self.read_choice(name, ("1", "-1")) == "-1"
+        return self.read_choice("scale", ("1", "-1")) == "-1"
 
     def make_error(self, code: str, name: str, message: str, hint: str) -> LayoutError:
         return LayoutError(code, message, hint, f"{self.side}.{name}")

@@ -15,6 +15,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.syntax import STATE_SPACES, OpcodeSyntax, parse_sizes
 from lanescope.ptx.wrong_words import explain_types, replace_unknown_words
 
+MOST_NEAREST = 5
 MOST_SPELLED = 200  # of the candidates nearest by their parts, how many are compared by spelling
 # The cost of a change in each part: a caller can change a shape more easily than the types of the data.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
@@ -34,7 +35,7 @@ def shorten(text: str, most: int = 120) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction], most: int = 5) -> list[Instruction]:
+def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction]) -> list[Instruction]:
     """Return the instructions nearest to a syntax: fewest different parts, then closest spelling."""
 
     def parts(candidate: Instruction) -> tuple[float, float]:
@@ -52,10 +53,10 @@ def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction], most: int = 
     ranked = sorted(((parts(i), i) for i in same or rows), key=lambda scored: scored[0])[:MOST_SPELLED]
     nearest: list[Instruction] = []
     for _, alike in itertools.groupby(ranked, key=lambda scored: scored[0]):  # spelling decides among equals
-        if len(nearest) < most:
+        if len(nearest) < MOST_NEAREST:
             equals = [i for _, i in alike]
             nearest += sorted(equals, key=spelling) if len(equals) > 1 else equals
-    return nearest[:most]
+    return nearest[:MOST_NEAREST]
 
 
 def _is_same_part(part: str, syntax: OpcodeSyntax, candidate: OpcodeSyntax) -> bool:

@@ -165,7 +165,7 @@ def make_threads_sheet(
     )
 
 
-def make_memory_sheet(offset: Longs, plane: DrawingPlane, element_bits: int, memory: str = "shared") -> TileSheet:
+def make_memory_sheet(offset: Longs, plane: DrawingPlane, element_bits: int) -> TileSheet:
     """Return the sheet of a layout of memory.
 
     offset: in elements, an array with the tensor's axes.
@@ -178,9 +178,7 @@ def make_memory_sheet(offset: Longs, plane: DrawingPlane, element_bits: int, mem
     else:
         shown = offset[tuple(plane.fixed.get(axis, slice(None)) for axis in range(offset.ndim))]
         shown = shown if plane.down < plane.across else shown.T
-    return TileSheet(
-        rows, cols, place=shown, element_bits=element_bits, row_names=_list_row_names(plane, rows, cols), memory=memory
-    )
+    return TileSheet(rows, cols, place=shown, element_bits=element_bits, row_names=_list_row_names(plane, rows, cols))
 
 
 def _list_row_names(plane: DrawingPlane, rows: int, cols: int) -> tuple[str, ...]:

@@ -31,11 +31,11 @@ class TensorSheet(TileSheet):
         return {"row": self.down, "column": self.across}
 
 
-def make_tensor_sheet(layout: LinearLayout, element_bits: int, block: int = 0) -> TensorSheet:
-    """Return the lanes and columns of one CTA of the cluster; each cell is a 32-bit column with its elements."""
+def make_tensor_sheet(layout: LinearLayout, element_bits: int) -> TensorSheet:
+    """Return the lanes and columns of the first CTA of the cluster; each cell is a 32-bit column with its elements."""
     names = ("block", "row", "col")
     rows, cols = (
-        layout.list_coordinates(axis, names).reshape(-1, layout.count_values("row"), layout.count_values("col"))[block]
+        layout.list_coordinates(axis, names).reshape(-1, layout.count_values("row"), layout.count_values("col"))[0]
         for axis in (0, 1)
     )
     full = triton.mask_occupied(layout)

@@ -25,8 +25,8 @@ def get_atom_name(atom: UmmaAtom) -> str:
     return format_stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
 
 
-def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
-    """Return the atom's C++ type with all arguments; "" if CUTLASS has none. spaces: the text after a comma."""
+def format_template(atom: UmmaAtom) -> str:
+    """Return the atom's C++ type with all arguments; "" if CUTLASS has none."""
     if atom.named is None:
         return ""
     row, _ = atom.named
@@ -47,7 +47,7 @@ def format_template(atom: UmmaAtom, spaces: str = " ") -> str:
             *(signs if atom.tensor_a and not parts[-1].startswith("UMMA::ScaleIn") else []),
             "UMMA::Saturate::True",
         ]
-    return f"{get_atom_name(atom)}<{f',{spaces}'.join(parts)}>"
+    return f"{get_atom_name(atom)}<{', '.join(parts)}>"
 
 
 def format_layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:

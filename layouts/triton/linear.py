@@ -182,7 +182,7 @@ def _make_unit_basis(axis: int, rank: int, value: int) -> Basis:
     return tuple(value if n == axis else 0 for n in range(rank))
 
 
-def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) -> LinearLayout:
+def linear_from_cute(layout: CuteLayout, tile: Sequence[int]) -> LinearLayout:
     """Return the linear layout of a thread-value layout over a tile; LayoutError if it is not linear."""
     if layout.swizzle or layout.offset or layout.rank != 2 or isinstance(layout.shape, int):
         raise LayoutError(
@@ -206,7 +206,7 @@ def linear_from_cute(layout: CuteLayout, tile: Sequence[int], warp: int = 32) ->
             vectors.append(tuple(at // step % size for step, size in zip(steps, tile, strict=True)))
         bases[key] = tuple(vectors)
     lanes = bases["lane"]
-    cut = log2(warp)
+    cut = log2(32)
     linear = LinearLayout(
         {"register": bases["register"], "lane": lanes[:cut], "warp": lanes[cut:], "block": ()},
         tuple(tile),

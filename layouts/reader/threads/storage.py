@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 EMPTY, OPEN = 0, 1  # records: a byte that nothing wrote, one whose origin is not known
 SHARED_BYTES = 1 << 19
+ALIGNMENT = 1 << 10  # of every array
 BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
 Span = tuple[int, int]
 
@@ -171,9 +172,9 @@ class SharedMemory:
     broken: str = ""
     changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
 
-    def allocate_array(self, size: int, align: int = 1024) -> int:
+    def allocate_array(self, size: int) -> int:
         """Return the address of a new array."""
-        at = -(-self.next // align) * align
+        at = -(-self.next // ALIGNMENT) * ALIGNMENT
         self.next = at + size
         return at
 
