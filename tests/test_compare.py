@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lanescope import find
 from lanescope.app.compare.facts import compare_fragments
 from lanescope.render.view import OperandGrid
@@ -62,3 +64,16 @@ def test_the_page_says_how_often_each_side_holds_an_element() -> None:
     assert "The same layout" in same and "is held" not in same
     told = client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).json()
     assert told["copies"] == {"left": 1, "right": 2}
+
+
+def test_the_page_and_the_answer_compare_a_load_with_its_transpose() -> None:
+    client, (plain, turned) = share_client(), (f"ldmatrix.m8n8.x1{way}.b16" for way in ("", ".trans"))
+    told = client.get("/api/v1/compare", params={"left": f"{plain}/data", "right": f"{turned}/data"}).json()
+    owners = [
+        [find_operand(ptx, "data").owner(row, col)[0][0] for row in range(8) for col in range(8)]
+        for ptx in (plain, turned)
+    ]
+    moved = sum(one != other for one, other in zip(*owners, strict=True))
+    assert told["total"] == 64 and told["other_lane"] == moved > 0 and np.shape(told["moved"]) == (8, 8)
+    assert client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{MMA}/b"}).status_code == 422
+    assert "held more often on one side" in client.get("/compare").text

@@ -120,7 +120,11 @@ def test_a_long_text_is_refused_before_it_is_searched(monkeypatch: pytest.Monkey
 
 
 @settings(max_examples=choose_count(300, 100), deadline=None)
-@given(st.text(max_size=60) | st.text(alphabet="0123456789abcdefxXbdD_'` :{},=loxyhiul\n", max_size=60))
+@given(
+    st.text(max_size=60)
+    | st.text(alphabet="0123456789abcdefxXbdD_'` :{},=loxyhiul\n", max_size=60)
+    | st.text(alphabet="0123456789abxulz'_()<>|&^~!?:+-*/%={};, ", max_size=60)
+)
 def test_any_text_is_a_word_or_refused(text: str) -> None:
     try:
         assert 0 <= parse_word(text).word < 1 << 64
