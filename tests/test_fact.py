@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.fact import ByThread, Description, extend_fact, fact, fact_to_json, make_optional_field
+from lanescope.app.kit.fact import ByThread, Description, copy_fact, fact, fact_to_json, make_optional_field
 
 
 @fact
@@ -47,7 +47,7 @@ def test_a_fact_is_json_in_the_order_of_its_fields() -> None:
 
 
 def test_what_is_extended_has_the_same_fields_and_more() -> None:
-    made = extend_fact(OneFieldFact(from_=7), NestedFact, moved=np.zeros((1, 1), int), inner=(), note="x")
+    made = copy_fact(NestedFact, OneFieldFact(from_=7), moved=np.zeros((1, 1), int), inner=(), note="x")
     assert (made.from_, made.note, made.left) == (7, "x", None) and list(fact_to_json(made)) == [
         "from",
         "moved",
@@ -55,9 +55,9 @@ def test_what_is_extended_has_the_same_fields_and_more() -> None:
         "note",
     ]
     with pytest.raises(TypeError, match="moved"):
-        extend_fact(OneFieldFact(from_=7), NestedFact, inner=())
+        copy_fact(NestedFact, OneFieldFact(from_=7), inner=())
     with pytest.raises(TypeError, match="other"):
-        extend_fact(OneFieldFact(from_=7), OneFieldFact, other=1)
+        copy_fact(OneFieldFact, OneFieldFact(from_=7), other=1)
 
 
 def test_what_is_no_fact_is_refused() -> None:

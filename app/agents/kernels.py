@@ -12,7 +12,7 @@ import numpy as np
 from lanescope.app.chain.facts import LoadChainBody, answer_chain, find_loads
 from lanescope.app.emulate.forms import emulate_body
 from lanescope.app.kit.enumerations import PtxText
-from lanescope.app.kit.fact import Json, fact
+from lanescope.app.kit.fact import Json, copy_fact, fact
 from lanescope.app.kit.question import make_question, options_of, text_field
 from lanescope.inputs import check_keys
 
@@ -60,19 +60,12 @@ def plan_load(body: Json) -> LoadPlan:
         fits, feeding = find_loads(chain)
         chain["load"] = (feeding or fits)[0]
     answer = answer_chain(chain)
-    return LoadPlan(
+    return copy_fact(
+        LoadPlan,
+        answer,
         load=chain["load"],
-        verdict=answer.verdict,
-        matched=answer.matched,
-        total=answer.total,
-        first_mismatch=answer.first_mismatch,
-        lane_addresses=answer.lane_addresses,
         turns=answer.turns if len(answer.turns) > 1 else [],
-        wavefronts=answer.wavefronts,
-        ways=answer.ways,
-        notes=answer.notes,
         instead=[ptx for ptx in answer.instead if ptx != chain["load"]],
-        code=answer.code,
     )
 
 
@@ -98,14 +91,7 @@ def emulate_kernel(body: Json) -> EmulatedValues:
             outputs[name]["compared"] = buffer.compared
         if buffer.npy:
             outputs[name]["values"] = _decode_values(buffer.npy)
-    return EmulatedValues(
-        status=answer.status,
-        findings=answer.findings,
-        outputs=outputs,
-        barriers=answer.barriers,
-        steps=answer.steps,
-        notes=answer.notes,
-    )
+    return copy_fact(EmulatedValues, answer, outputs=outputs)
 
 
 def _decode_values(npy: str) -> list[Any]:

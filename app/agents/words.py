@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from lanescope.app.idesc.facts import IdescBody, IdescQuestion, InstructionDescriptor, Problem, build_idesc, parse_wish
-from lanescope.app.kit.fact import Json, fact, make_optional_field
+from lanescope.app.kit.fact import Json, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, make_question, question_field, read_question
 from lanescope.app.memory import facts as memory
 from lanescope.app.memory.descriptors import encode_descriptor
@@ -140,14 +140,13 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
     verdict: Any = "legal" if legal else "illegal"
     if question.expected is not None:
         verdict = "match" if legal and not repair else "mismatch"
-    return VerifiedIdesc(
-        word=answer.word,
+    return copy_fact(
+        VerifiedIdesc,
+        answer,
         verdict=verdict,
         differences=differences,
         repair=repair,
-        problems=answer.problems,
         illegal_in={form: [problem.message for problem in why] for form, why in answer.forms.items() if why},
-        warnings=answer.warnings,
         says={
             **{size: getattr(answer, size) for size in "mnk"},
             **{operand: getattr(answer.types, operand) for operand in "dab"},
@@ -156,5 +155,4 @@ def verify_idesc(question: VerifyIdescQuestion) -> VerifiedIdesc:
         fields=[
             {"field": field.title, "bits": f"{field.high}:{field.low}", "says": field.says} for field in answer.fields
         ],
-        evidence=answer.evidence,
     )

@@ -13,7 +13,7 @@ from lanescope import capture
 from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.question import declare_question, flag_field, options_of, raw_field
 from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.verdicts import Diagnosis, build_diagnosis
@@ -290,14 +290,11 @@ def build_answer(verified: Verified) -> CaptureVerified:
         causes=[_build_cause(cause) for cause in find_causes(verified.steps)],
         first_wrong=next((n for n, step in enumerate(verified.steps) if not step.ok), None),
         steps=[
-            RecordedStep(
+            copy_fact(
+                RecordedStep,
+                step.record,
                 index=step.index,
-                kind=step.record.kind,
-                file=step.record.file,
-                line=step.record.line,
-                label=step.record.label,
                 block=list(step.record.block),
-                warp=step.record.warp,
                 instruction=step.ptx,
                 ok=step.ok,
                 operands=[_build_operand(operand) for operand in step.operands],
@@ -315,17 +312,12 @@ def build_answer(verified: Verified) -> CaptureVerified:
             for load in verified.loads
         ],
         accumulators=[
-            RecordedAccumulators(
-                verdict=accumulator.verdict,  # type: ignore[arg-type]
+            copy_fact(
+                RecordedAccumulators,
+                accumulator,
                 file=accumulator.record.file,
                 line=accumulator.record.line,
                 warp=accumulator.record.warp,
-                m=accumulator.m,
-                n=accumulator.n,
-                steps=accumulator.steps,
-                total=accumulator.total,
-                right=accumulator.right,
-                as_read=accumulator.as_read,
             )
             for accumulator in verified.accumulators
         ],
@@ -357,14 +349,12 @@ def _build_cause(cause: CaptureCause) -> RecordedCause:
 
 
 def _build_operand(operand: OperandVerdict) -> RecordedOperand:
-    return RecordedOperand(
-        operand=operand.name,  # type: ignore[arg-type]
-        read_from=operand.how,  # type: ignore[arg-type]
-        ok=operand.ok,
-        slice=RecordedSlice(mn=operand.part.mn, k=operand.part.k, by=operand.part.by),  # type: ignore[arg-type]
-        total=operand.total,
-        right=operand.right,
-        outside=operand.outside,
+    return copy_fact(
+        RecordedOperand,
+        operand,
+        operand=operand.name,
+        read_from=operand.how,
+        slice=copy_fact(RecordedSlice, operand.part),
         ambiguous=operand.several,
         descriptor=None if operand.word is None else format_word(operand.word),
         major=operand.major or None,

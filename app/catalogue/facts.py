@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import Family
-from lanescope.app.kit.fact import Description, extend_fact, fact
+from lanescope.app.kit.fact import Description, copy_fact, fact
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
 from lanescope.names import search
@@ -116,7 +116,7 @@ def list_instructions(family: str = "", type: str = "", target: str = "", shape:
 
 def _get_summary(instruction: Instruction) -> Summary:
     if instruction.ptx not in _ROWS:
-        _ROWS[instruction.ptx] = extend_fact(build_row(instruction), Summary, operands=tuple(instruction.operand_names))
+        _ROWS[instruction.ptx] = copy_fact(Summary, build_row(instruction), operands=tuple(instruction.operand_names))
     return _ROWS[instruction.ptx]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX, PtxText, Verdict
-from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.memory_words import Major
 from lanescope.app.kit.question import declare_question, options_of, text_field, word_field
 from lanescope.app.memory.storage import storage_field
@@ -186,15 +186,7 @@ def build_chain(chain_result: chain.Chain) -> ChainVerdict:
 def _build_mismatch(mismatch: chain.GranuleMismatch | None) -> ChainMismatch | None:
     if mismatch is None:
         return None
-    return ChainMismatch(
-        thread=mismatch.thread,
-        register_=mismatch.register,
-        byte=mismatch.byte,
-        row=mismatch.row,
-        col=mismatch.col,
-        read=mismatch.read,
-        expected=mismatch.expected,
-    )
+    return copy_fact(ChainMismatch, mismatch, register_=mismatch.register)
 
 
 def _list_element(operand: Operand, mn: int, k: int) -> list[int] | None:

@@ -19,6 +19,7 @@ from lanescope.app.check.facts import (
     SourceSpan,
     SourceText,
 )
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.job import run_within
 from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
@@ -177,13 +178,11 @@ def _find_unbalanced_files(source: SourceText) -> Iterator[CheckFinding]:
 
 
 def _build_finding(source: SourceText, finding: check_report.CheckFinding) -> CheckFinding:
-    return CheckFinding(
-        code=finding.code,
+    return copy_fact(
+        CheckFinding,
+        finding,
         title=get_finding_title(finding.code),
-        level=finding.level,  # type: ignore[arg-type]  # its three words
-        message=finding.message,
         place=source.locate(finding.span),
-        reads=finding.reads,
         fix=finding.fix or None,
         assumed=dict(finding.assumed),
         edits=[SourceEdit(place=source.locate(edit.span), text=edit.text) for edit in finding.edits],

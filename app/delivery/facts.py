@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX
-from lanescope.app.kit.fact import Description, IntegerArray, fact
+from lanescope.app.kit.fact import Description, IntegerArray, copy_fact, fact
 from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
 from lanescope.delivery.ask import LONGEST_SIDE, RENUMBERED, SOURCES, TYPES, DeliveryRequest, answer_request
 from lanescope.delivery.conversions import WIDTHS, find_conversions
@@ -157,12 +157,10 @@ def describe_delivery(delivery: Delivery, chosen: bool = False) -> DeliveryFacts
     rows = find_conversions(delivery.stored, delivery.type)
     width = WIDTHS[delivery.stored] if rows else delivery.wanted.width
     fitting = {} if delivery.start else list_fitting_orders(delivery.wanted, rows, width)
-    return DeliveryFacts(
-        found=delivery.found,
+    return copy_fact(
+        DeliveryFacts,
+        delivery,
         instructions=delivery.count,
-        why=delivery.why,
-        exhausted=delivery.exhausted,
-        states=delivery.states,
         certified=delivery.found and delivery.certified,
         renumbering=_list_renumbered(delivery),
         memory=_list_memory(delivery),

@@ -18,6 +18,7 @@ from lanescope.app.kit.fact import (
     Json,
     Numbers,
     RealArray,
+    copy_fact,
     fact,
     make_optional_field,
 )
@@ -261,28 +262,23 @@ def examine_dump(question: DumpQuestion, raw: bytes = b"", expected: bytes | Non
 def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
     """Return the answer of POST /dumps/verify."""
     first, past = examined.needed
-    return DumpVerified(
-        verdict=examined.verdict,  # type: ignore[arg-type]  # its words
+    return copy_fact(
+        DumpVerified,
+        examined,
         descriptor=str(examined.descriptor),
         instruction=ptx,
-        operand=examined.operand,  # type: ignore[arg-type]
         element_type=examined.element.name,
         base=examined.dump.base,
         bytes=len(examined.dump.data),
         first=first,
         last=past - 1,
-        matched=examined.matched,
-        total=examined.total,
-        outside=examined.outside,
-        address=examined.address,
         bits=examined.codes.astype("int64"),
-        values=examined.values,
         right=None if examined.right is None else examined.right.astype("int64"),
         lies=examined.where.address if examined.where else None,
-        lies_by=examined.where.by if examined.where else None,  # type: ignore[arg-type]
+        lies_by=examined.where.by if examined.where else None,
         wrong=list(list_wrong(examined)),
         missing=summarize_missing(examined),
-        expected_as=examined.tile.taken if examined.tile else None,  # type: ignore[arg-type]
+        expected_as=examined.tile.taken if examined.tile else None,
         layouts=[
             Layout(
                 storage=dict(layout.fit.stored.spec),
@@ -294,7 +290,6 @@ def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
             )
             for layout in examined.layouts
         ],
-        layout_count=examined.layout_count,
         bases=list(examined.begins),
         notes=list(list_notes(examined)),
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.emulate.result import Comparison, EmulationResult, Output
 
 Status = Literal["finished", "deadlock", "fault", "unknown_instruction", "budget"]
@@ -83,16 +83,7 @@ def build_answer(result: EmulationResult, most_bytes: int = 0) -> Emulated:
     """Build the answer of POST /emulate. most_bytes: size up to which arrays are included."""
     return Emulated(
         status=result.status,  # type: ignore[arg-type]  # its words
-        findings=[
-            EmulationFinding(
-                code=finding.code,
-                message=finding.message,
-                line=finding.line,
-                place=finding.place,
-                severity=finding.severity,
-            )
-            for finding in result.findings
-        ],
+        findings=[copy_fact(EmulationFinding, finding) for finding in result.findings],
         outputs={name: _build_output(output, most_bytes) for name, output in result.outputs.items()},
         barriers=[dict(row) for row in result.barriers],
         steps=result.steps,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import KindName, Number, Word32, Word64
-from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.question import (
     declare_question,
     flag_field,
@@ -204,14 +204,12 @@ def build_idesc(word: IdescWord) -> InstructionDescriptor:
         word=str(word),
         kind=word.kind.name,
         fields=[
-            IdescField(
+            copy_fact(
+                IdescField,
+                part.field,
                 name=part.name,
-                title=part.field.title,
-                low=part.field.low,
-                high=part.field.high,
                 encoded=part.field.get(word.word),
                 says=describe_field(part, word),
-                meaning=part.field.meaning,
             )
             for part in word.kind.parts
         ],
@@ -231,7 +229,7 @@ def build_idesc(word: IdescWord) -> InstructionDescriptor:
 
 
 def build_problems(notices: Iterable[FieldNotice]) -> list[Problem]:
-    return [Problem(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
+    return [copy_fact(Problem, n) for n in notices]
 
 
 # the zero-column mask -------------------------------------------------------------------------------------------------
@@ -331,4 +329,4 @@ def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
 
 
 def _build_mask_field(mask: ZeroMask, field: BitField) -> MaskField:
-    return MaskField(name=field.name, low=field.low, high=field.high, value=field.get(mask.word), meaning=field.meaning)
+    return copy_fact(MaskField, field, value=field.get(mask.word))

@@ -21,7 +21,7 @@ from lanescope.app.instruction.spread import build_spreads
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import build_supplies
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.fact import extend_fact, fact
+from lanescope.app.kit.fact import copy_fact, fact
 from lanescope.app.kit.links import link_instruction
 from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog
@@ -203,5 +203,5 @@ def build_scale_tables(instruction: Instruction, page_state: PageState) -> list[
             for ts, bs in zip(scale_map.thread.tolist(), scale_map.byte.tolist(), strict=True)
         )
         line = "row" if name == "scale_a" else "column"
-        tables.append(extend_fact(scale_map, ScaleTable, cells=cells, line=line))
+        tables.append(copy_fact(ScaleTable, scale_map, cells=cells, line=line))
     return tables

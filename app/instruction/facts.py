@@ -14,7 +14,7 @@ from lanescope.app.kit.fact import (
     Description,
     IntegerArray,
     Numbers,
-    extend_fact,
+    copy_fact,
     fact,
     make_optional_field,
     make_spread_field,
@@ -210,9 +210,9 @@ def build_detail(instruction: engine.Instruction, pointer: str = "", ldm: str = 
     """
     check = check_pointer(instruction, pointer, ldm)
     memory = build_memory(instruction)
-    return extend_fact(
-        build_row(instruction),
+    return copy_fact(
         Detail,
+        build_row(instruction),
         operands=tuple(build_operand(instruction, op) for op in instruction.operands.values()),
         note=instruction.family.note,
         deprecated=instruction.family.deprecated,
@@ -246,23 +246,18 @@ def build_operand(instruction: engine.Instruction, op: engine.Operand) -> Operan
     formula = {
         way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()
     }
-    return Operand(
-        name=op.name,
+    return copy_fact(
+        Operand,
+        op,
         rows=op.row_count,
         cols=op.dense_col_count,
         stored_cols=op.col_count,
         axes=tuple(op.axes),
         dims=tuple(op.dims),
-        threads=op.threads,
-        values=op.values,
         element_type=op.element.name,
         element_bits=op.element.bits,
-        container_bits=op.container_bits,
-        registers=op.registers,
         register_type=op.element.register_type,
-        register_bits=op.register_bits,
         pattern=str(pattern),
-        cute=op.cute,
         linear_layout=pattern.linear_layout(),
         formula=Formula(**formula),
         terms={
@@ -284,7 +279,7 @@ def _list_axes() -> set[str]:
 
 
 def _build_terms(terms: Iterable[DigitTerm]) -> tuple[PatternTerm, ...]:
-    return tuple(extend_fact(term, PatternTerm) for term in terms)
+    return tuple(copy_fact(PatternTerm, term) for term in terms)
 
 
 def build_sparsity(op: engine.Operand) -> Sparsity | None:
@@ -292,7 +287,7 @@ def build_sparsity(op: engine.Operand) -> Sparsity | None:
     s = op.sparsity
     if s is None:
         return None
-    return Sparsity(kept=s.kept, group=s.group, index_bits=s.index_bits, selectors=s.selectors, index=str(s.index))
+    return copy_fact(Sparsity, s, index=str(s.index))
 
 
 def build_scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> ScaleMap:
@@ -366,9 +361,9 @@ def build_operand_map(instruction: engine.Instruction, op: engine.Operand, selec
     if instruction.family.tensor:
         sparse["columns"] = tmem.count_columns(op)
     field_names = {field.name for field in dataclasses.fields(OperandMap)}
-    return extend_fact(
-        build_operand(instruction, op),
+    return copy_fact(
         OperandMap,
+        build_operand(instruction, op),
         **sparse,
         **{axis: array for axis, array in axes.items() if axis in field_names},
         places={axis: array for axis, array in axes.items() if axis not in field_names},

@@ -8,7 +8,7 @@ from lanescope.app.instruction import headline, lanes, state, terms, wording
 from lanescope.app.instruction.state import AutomaticColour, PageState
 from lanescope.app.instruction.supplies import TIP, SupplyMatrix, list_facts
 from lanescope.app.kit.answer import AnswerWords, get_per_register, list_value_bits
-from lanescope.app.kit.fact import Numbers, fact, make_optional_field
+from lanescope.app.kit.fact import Numbers, copy_fact, fact, make_optional_field
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.matrix import MatrixData
@@ -199,28 +199,17 @@ def _build_supply_panel(supply: SupplyMatrix) -> PanelData:
     """Build the panel: it scrolls with the rows of A or the columns of B, and shows all of its other dimension."""
     dims = ("", "n") if supply.of == "b" else ("m", "")
     edges = tuple(supply.list_warp_edges())
-    return PanelData(
-        name=supply.name,
-        title=supply.title,
-        rows=supply.rows,
-        cols=supply.cols,
-        dims=dims,
-        warp_edges=edges,
-        subject=supply.title,
-        beside=True,
-    )
+    return copy_fact(PanelData, supply, dims=dims, warp_edges=edges, subject=supply.title, beside=True)
 
 
 def build_supply_data(supply: SupplyMatrix) -> SupplyData:
     """Build metadata or scale factors for the script."""
     bits = tuple(supply.format_bits(unit) for unit in range(supply.units))
     spans = [f"bits {unit * supply.unit_bits} to {(unit + 1) * supply.unit_bits - 1}" for unit in range(supply.units)]
-    return SupplyData(
-        name=supply.name,
-        title=supply.title,
+    return copy_fact(
+        SupplyData,
+        supply,
         element_type=f"b{supply.unit_bits}",
-        rows=supply.rows,
-        cols=supply.cols,
         copies=1,
         bits=tuple(f"[{text}]" for text in bits),
         spoken_bits=tuple(spans),
@@ -243,9 +232,6 @@ def build_supply_data(supply: SupplyMatrix) -> SupplyData:
             "range": [bits[unit] for unit in supply.unit.ravel().tolist()],
         },
         texts={name: "" if name == "none" else supply.label for name in LABELS},
-        of=supply.of,
-        down=supply.down,
-        across=supply.across,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Description, extend_fact, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 from lanescope.ptx import wmma
@@ -86,7 +86,7 @@ def build_memory(instruction: Instruction) -> WmmaMemory | None:
         default_stride=wmma.get_default_stride(op, layout),
         pointer_bytes=combined.pointer_bytes,
         ldm_elements=combined.ldm_elements,
-        requirements=tuple(extend_fact(requirement, Requirement) for requirement in wmma.get_requirements(op)),
+        requirements=tuple(copy_fact(Requirement, requirement) for requirement in wmma.get_requirements(op)),
     )
 
 
@@ -105,7 +105,5 @@ def check_pointer(instruction: Instruction, pointer: str, ldm: str) -> PointerCh
     (layout,) = instruction.syntax.layouts
     address = parse_integer(texts.get("pointer", 0), "pointer", 0, MOST_POINTER)
     stride = parse_integer(texts.get("ldm", wmma.get_default_stride(op, layout)), "ldm", 1, MOST_LDM)
-    rules = tuple(
-        extend_fact(pointer_rule, WmmaRule) for pointer_rule in wmma.check_pointer(op, address, stride, layout)
-    )
+    rules = tuple(copy_fact(WmmaRule, pointer_rule) for pointer_rule in wmma.check_pointer(op, address, stride, layout))
     return PointerCheck(pointer=hex(address), ldm=stride, legal=all(rule.holds for rule in rules), rules=rules)

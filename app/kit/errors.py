@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.app.kit.media import FORMS
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -85,7 +85,7 @@ def build_retry_headers(error: LayoutError) -> dict[str, str]:
 def build_error_body(error: LayoutError) -> ErrorBody:
     """Return the object under "error"."""
     nearest = tuple(error.nearest) or None
-    return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
+    return copy_fact(ErrorBody, error, nearest=nearest)
 
 
 def make_missing_error(error: dict[str, Any]) -> LayoutError:

@@ -117,17 +117,18 @@ def _get_json_fields(
     )
 
 
-def extend_fact(begun: Any, cls: type[Made], **more: Any) -> Made:
-    """Return a fact with the fields of another and more.
+def copy_fact(cls: type[Made], source: Any, /, **more: Any) -> Made:
+    """Return a fact whose fields are the attributes of a source with the same names, and more.
 
     >>> @fact
     ... class Point: x: int
     >>> @fact
     ... class Place(Point): y: int
-    >>> extend_fact(Point(x=1), Place, y=2)
+    >>> copy_fact(Place, Point(x=1), y=2)
     Place(x=1, y=2)
     """
-    return cls(**{field.name: getattr(begun, field.name) for field in dataclasses.fields(begun)}, **more)
+    names = (field.name for field in dataclasses.fields(cls) if field.name not in more)  # type: ignore[arg-type]
+    return cls(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **more)
 
 
 @dataclass(frozen=True, eq=False)  # identity hash, so that a union of types can hold it: dicts are not hashable

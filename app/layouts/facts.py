@@ -11,6 +11,7 @@ from lanescope.app.kit.fact import (
     Description,
     IntegerArray,
     Numbers,
+    copy_fact,
     fact,
     make_optional_field,
 )
@@ -217,15 +218,13 @@ def build_tv(question: TvBody) -> TvFacts:
         bases = linear_from_cute(layout.layout, (layout.row_count, layout.col_count)).list_bases()
     except LayoutError as error:
         why = error.message
-    return TvFacts(
+    return copy_fact(
+        TvFacts,
+        layout,
         linear_layout=bases,
         why=why,
         cute=str(layout.layout),
-        threads=layout.threads,
-        values=layout.values,
         row=layout.rows,
         col=layout.cols,
-        copies=layout.copies,
-        covered=layout.covered,
         elements=layout.row_count * layout.col_count,
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.enumerations import Number
-from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, fact, make_optional_field
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, RealArray, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, parsed_field
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.app.layouts.triton_presets import MMA
@@ -164,15 +164,13 @@ def build_triton(question: TritonBody) -> TritonFacts:
     layout = question.layout
     of_threads, tensor = layout.of_threads, layout.tensor_memory
     lane, column, bit = _place_columns(layout) if tensor else (None, None, None)
-    return TritonFacts(
-        text=layout.text,
-        kind=layout.kind,
+    return copy_fact(
+        TritonFacts,
+        layout,
         shape=list(layout.shape),
-        element_bits=layout.element_bits,
         threads=layout.threads if of_threads else None,
         warps=layout.warps if of_threads else None,
         lanes=layout.lanes if of_threads else None,
-        blocks=layout.blocks,
         registers=layout.registers if of_threads else None,
         copies=layout.copies if of_threads else None,
         coords=np.stack(layout.coords) if of_threads else None,
@@ -246,12 +244,9 @@ def build_conversion(question: ConvertBody) -> ConversionFacts:
     conversion = convert_layout(source, target)
     trip = conversion.trip
     solution = trip.solution if trip else None
-    return ConversionFacts(
-        way=conversion.way,
-        places=conversion.places,
-        in_thread=conversion.in_thread,
-        in_warp=conversion.in_warp,
-        in_block=conversion.in_block,
+    return copy_fact(
+        ConversionFacts,
+        conversion,
         order=list(conversion.order) if conversion.order is not None else None,
         trip=None
         if trip is None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Target, Word64
-from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact, make_optional_field
 from lanescope.app.kit.memory_words import FormatName, SwizzleMode
 from lanescope.app.kit.target import parse_target
 from lanescope.app.memory.questions import DecodeQuestion
@@ -177,12 +177,10 @@ def build_decoded(descriptor: Descriptor, notes: Iterable[CompilerNote] = ()) ->
     notices = [
         DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes
     ]
-    return Decoded(
+    return copy_fact(
+        Decoded,
+        descriptor,
         descriptor=str(descriptor),
-        start_address=descriptor.start_address,
-        lbo_bytes=descriptor.lbo_bytes,
-        sbo_bytes=descriptor.sbo_bytes,
-        base_offset=descriptor.base_offset,
         swizzle=get_mode_name(descriptor),
         fields=build_fields(descriptor),
         reserved=format_word(descriptor.reserved),
@@ -204,16 +202,11 @@ def get_mode_name(descriptor: Descriptor) -> str | None:
 def build_fields(descriptor: Descriptor) -> list[DescriptorField]:
     """Return every field with its bits, encoded value and amount."""
     encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
-    return [
-        DescriptorField(
-            name=f.name, low=f.low, high=f.high, encoded=n, unit=f.unit, amount=n * f.unit, meaning=f.meaning
-        )
-        for f, n in encoded
-    ]
+    return [copy_fact(DescriptorField, f, encoded=n, amount=n * f.unit) for f, n in encoded]
 
 
 def build_warnings(notices: Iterable[FieldNotice]) -> list[DescriptorWarning]:
-    return [DescriptorWarning(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
+    return [copy_fact(DescriptorWarning, n) for n in notices]
 
 
 def encode_descriptor(body: Json) -> Encoded:

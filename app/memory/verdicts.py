@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, RequestModel, fact, make_optional_field
+from lanescope.app.kit.fact import (
+    Description,
+    IntegerArray,
+    Json,
+    Numbers,
+    RequestModel,
+    copy_fact,
+    fact,
+    make_optional_field,
+)
 from lanescope.app.kit.target import parse_target
 from lanescope.app.memory.descriptors import (
     DescriptorWarning,
@@ -239,11 +248,7 @@ def _is_undescribed(result: Verdict | None, body: Json, seen: View) -> bool:
 
 
 def _build_mismatch(mismatch: ElementMismatch | None) -> ReadMismatch | None:
-    return (
-        ReadMismatch(row=mismatch.row, k=mismatch.k, read=mismatch.read, expected=mismatch.expected)
-        if mismatch
-        else None
-    )
+    return copy_fact(ReadMismatch, mismatch) if mismatch else None
 
 
 def _find_fits(descriptor: Descriptor, seen: View) -> list[Fit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, copy_fact, fact
 from lanescope.app.kit.question import declare_question, number_field, word_field
 from lanescope.app.metadata.order_figure import draw_order
 from lanescope.inputs import require_text
@@ -69,20 +69,15 @@ def find_index(question: OrderQuestion) -> MetadataOrder:
     compressed = make_order(question)
     rows, groups = compressed.coords
     word, bit = compressed.locate_index(question.row, question.group)
-    return MetadataOrder(
+    return copy_fact(
+        MetadataOrder,
+        compressed,
         opcode=compressed.order.opcode,
-        element=compressed.element,
-        rows=compressed.rows,
-        k=compressed.k,
-        group=compressed.group,
-        bytes=compressed.bytes,
-        atoms=compressed.atoms,
         pattern=str(compressed.atom),
         row=rows,
         group_of=groups,
         word=word,
         bit=bit,
-        evidence=compressed.evidence,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
-from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.messages.facts import NUMBER_NOTICE, link_message
 from lanescope.app.read import meaning_links
 from lanescope.app.read.facts import Meaning, Reading
@@ -39,7 +39,7 @@ def read_message(text: str) -> Reading | None:
         pages.append(about)
     if len(rows) > 1 and reading.numbers:
         pages[0] = dataclasses.replace(pages[0], notices=(NUMBER_NOTICE, *pages[0].notices))
-    return extend_fact(pages[0], Reading, also=tuple(pages[1:]))
+    return copy_fact(Reading, pages[0], also=tuple(pages[1:]))
 
 
 def find_link(text: str) -> str:

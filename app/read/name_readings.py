@@ -6,7 +6,7 @@ import dataclasses
 
 from lanescope import reader
 from lanescope.app.catalogue import topics
-from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import named_forms, page_meanings, question_readings, tool_words
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
@@ -36,7 +36,7 @@ def is_name_of_topic(matches: FormMatches, recognised: reader.RecognisedText) ->
 
 def read_name(text: str, matches: FormMatches) -> Reading:
     """Read a name: its forms, and the pages that have its words."""
-    return extend_fact(named_forms.build_meaning(text, matches), Reading, also=_list_topics(text, matches))
+    return copy_fact(Reading, named_forms.build_meaning(text, matches), also=_list_topics(text, matches))
 
 
 def _list_topics(text: str, matches: FormMatches) -> tuple[Meaning, ...]:
@@ -54,11 +54,11 @@ def read_shorter_name(text: str, matches: FormMatches, recognised: reader.Recogn
         meaning = named_forms.build_meaning(text, matches)
         if refused and lookup.is_spelled_out(text):
             meaning = dataclasses.replace(meaning, notices=(refused.message, *meaning.notices))
-        return extend_fact(meaning, Reading, also=_list_topics(text, matches))
+        return copy_fact(Reading, meaning, also=_list_topics(text, matches))
     if lookup.is_refused(matches) and not lookup.is_spelled_out(text):
         return _read_refused_name(text, matches)
     if _has_shape_alone(matches):
-        return extend_fact(named_forms.build_meaning(text, matches), Reading, also=_list_topics(text, matches))
+        return copy_fact(Reading, named_forms.build_meaning(text, matches), also=_list_topics(text, matches))
     if named_forms.is_opcode(matches) and not page_meanings.find_pages(text):
         return read_name(text, matches)
     return None
@@ -77,7 +77,7 @@ def _read_refused_name(text: str, matches: FormMatches) -> Reading:
     pages = [page_meanings.build_topic(topic) for topic in compared]
     pages += page_meanings.search_question(text, pages)
     if pages and named_forms.is_sentence(matches):
-        return extend_fact(pages[0], Reading, also=(*pages[1:], *named_forms.build_nearest(matches)))
+        return copy_fact(Reading, pages[0], also=(*pages[1:], *named_forms.build_nearest(matches)))
     also = (*named_forms.build_nearest(matches), *pages)
     return question_readings.build_unknown(text, "No such instruction", [lookup.explain_refusal(matches)], also)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lanescope.app.catalogue import full_text
 from lanescope.app.kit import links
-from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.sought_place import check_whole
 from lanescope.app.read import (
     element_forms,
@@ -43,11 +43,11 @@ def read_place_question(text: str) -> Reading | None:
     """
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if (laid := layout_elements.answer_question(cleaned)) is not None:
-        return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else extend_fact(laid, Reading, also=())
+        return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else copy_fact(Reading, laid, also=())
     if tile := tile_elements.answer_question(cleaned):
-        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else extend_fact(tile, Reading, also=())
+        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else copy_fact(Reading, tile, also=())
     if in_memory := memory_elements.answer_question(cleaned):
-        return extend_fact(in_memory, Reading, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
+        return copy_fact(Reading, in_memory, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
     if elements.asks_for_scales(cleaned):
         return _read_scales(text)
     answers = elements.answer_question(cleaned)
@@ -64,8 +64,8 @@ def read_place_question(text: str) -> Reading | None:
     unused = " ".join(word for word in answers.unused if word.lower() not in full_text.SILENT)
     pages = page_meanings.find_pages(unused) if full_text.is_asked(cleaned) else []
     if pages:
-        return extend_fact(pages[0], Reading, also=(*pages[1:], first, *rest))
-    return extend_fact(first, Reading, also=tuple(rest))
+        return copy_fact(Reading, pages[0], also=(*pages[1:], first, *rest))
+    return copy_fact(Reading, first, also=tuple(rest))
 
 
 def _read_scales(text: str) -> Reading:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from lanescope import inputs, reader
 from lanescope.app.catalogue import topics
 from lanescope.app.kit import links
-from lanescope.app.kit.fact import extend_fact
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.memory.tile_descriptors import describe_tile
 from lanescope.app.read import (
     element_texts,
@@ -134,7 +134,7 @@ def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Mean
     if found and all(meaning.kind == "topic" for meaning in found):
         meanings = _join_pages(text, meanings, found)
     first, *rest = message_readings.add_rules(meanings, text)
-    return extend_fact(first, Reading, also=tuple(rest))
+    return copy_fact(Reading, first, also=tuple(rest))
 
 
 def _read_words(text: str) -> Reading:
@@ -182,7 +182,7 @@ def _read_plain_words(text: str) -> Reading | None:
         found += page_meanings.search_question(text, found)
     if not found and question_readings.read_place_question(text) is None:
         found = list(tensor_forms.find_meanings(pasted_text.clean_text(text[: meaning_links.MOST_NAMED])))
-    return extend_fact(found[0], Reading, also=tuple(found[1:])) if found else None
+    return copy_fact(Reading, found[0], also=tuple(found[1:])) if found else None
 
 
 def _respell(text: str) -> str:
@@ -201,7 +201,7 @@ def _read_thread(text: str, thread: str) -> Reading:
     """Read the name of a GitHub thread: the page about it, or that there is none. Only its number matters."""
     found = [page_meanings.build_topic(topic) for topic in _find_named_topics(thread)]
     if found:
-        return extend_fact(found[0], Reading, also=tuple(found[1:]))
+        return copy_fact(Reading, found[0], also=tuple(found[1:]))
     notice = f"No page of the guide is about {thread}. Ask for its subject in words, or paste its code."
     return question_readings.build_unknown(text, "No page on this thread", [notice], page_meanings.find_sharing(thread))
 

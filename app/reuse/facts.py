@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from lanescope import inputs
-from lanescope.app.kit.fact import ByThread, Description, fact
+from lanescope.app.kit.fact import ByThread, Description, copy_fact, fact
 from lanescope.app.kit.question import declare_question, number_field, parsed_field
 from lanescope.app.kit.requests import parse_instruction_field
 from lanescope.ptx.instruction import Instruction
@@ -74,15 +74,13 @@ def find_reuse(question: ReuseQuestion) -> Reuse:
     first, second = question.from_, question.to
     reuse = match_accumulator(first, second)
     step = inputs.parse_integer(question.step, "step", 0, reuse.steps - 1)
-    return Reuse(
+    return copy_fact(
+        Reuse,
+        reuse,
         from_=first.ptx,
         to=second.ptx,
-        verdict=reuse.verdict,
-        tiles=reuse.tiles,
-        steps=reuse.steps,
         stay=int(reuse.stays.sum()),
         total=int(reuse.stays.size),
-        order=reuse.order,
         order_period=reuse.period,
         step=step,
         tile=reuse.tile[step],

@@ -14,7 +14,7 @@ from lanescope.app.hardware.evidence import PARTS, SummaryRow, summarize
 from lanescope.app.hardware.members import FleetMember
 from lanescope.app.hardware.pieces import Contradiction, find_contradictions
 from lanescope.app.kit.enumerations import Word64, make_word_enum
-from lanescope.app.kit.fact import Description, IntegerArray, Json, TaggedUnion, fact, make_optional_field
+from lanescope.app.kit.fact import Description, IntegerArray, Json, TaggedUnion, copy_fact, fact, make_optional_field
 from lanescope.app.kit.memory_words import AccessName, Major
 from lanescope.app.kit.run_results import (
     Architecture,
@@ -108,15 +108,12 @@ class GpuStatus(DeviceList):
 def build_fleet_status(scheduler: str, known: Sequence[FleetMember], reason: str = "") -> FleetStatus:
     """Return the status of a fleet from its scheduler's report. reason: why the report is missing."""
     workers = [
-        FleetWorker(
-            name=member.name,
-            host=member.host,
+        copy_fact(
+            FleetWorker,
+            member,
             device=Device(**member.device) if member.device else None,
-            architecture=member.architecture,
-            program=member.program,
             ready=not member.refused,
             reason=member.refused,
-            queue=member.queue,
             last_seen_seconds=round(member.seen_seconds, 1),
         )
         for member in known

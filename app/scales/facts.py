@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import Word32, Word64
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, number_field, word_field
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, sparse_field
@@ -177,30 +177,23 @@ def scale_factors(question: ScaleQuestion) -> ScaleFactors:
         copy=scaling.format_copy_ptx(mma),
         copies=list_copies(tile),
         steps=[_build_step(step) for step in list_steps(tile)],
-        held=ScaleHeld(
+        held=copy_fact(
+            ScaleHeld,
+            location,
             operand=tile.side,
             row=tile.row,
             factor=tile.factor,
-            row_major=location.row_major,
-            atoms=location.atoms,
             shared=None if location.shared is None else tile.selected.shared + location.shared,
-            lanes=location.lanes,
-            column=location.column,
-            byte=location.byte,
-            step=location.step,
         ),
         evidence=f"documented; {SOURCE}",
     )
 
 
 def _build_side(operand: ScaleOperand) -> ScaleSide:
-    return ScaleSide(
-        rows=operand.rows,
+    return copy_fact(
+        ScaleSide,
+        operand,
         padded_rows=operand.padded,
-        factors=operand.factors,
-        atoms=operand.atoms,
-        column=operand.column,
-        columns=operand.columns,
         pattern=str(operand.layout.pattern),
         evidence=operand.layout.evidence,
     )
@@ -209,15 +202,7 @@ def _build_side(operand: ScaleOperand) -> ScaleSide:
 def list_copies(tile: ScaleTile) -> list[ScaleCopy]:
     """Return the copies of both operands; [] if they are not documented."""
     return [
-        ScaleCopy(
-            operand=name,
-            row=copy.row,
-            factor=copy.factor,
-            global_offset=copy.global_offset,
-            shared_offset=copy.shared_offset,
-            descriptor=str(copy.descriptor),
-            column=copy.column,
-        )
+        copy_fact(ScaleCopy, copy, operand=name, descriptor=str(copy.descriptor))
         for name, side in (("a", tile.a), ("b", tile.b))
         for copy in ([] if tile.copies_open else side.list_copies())
     ]

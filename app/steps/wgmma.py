@@ -13,7 +13,7 @@ import numpy as np
 from lanescope.app.hardware import product_inputs, user_matrices, whole_product
 from lanescope.app.hardware.product_inputs import ProductInputs
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, IntegerArray, RealArray, fact, make_optional_field
+from lanescope.app.kit.fact import Description, IntegerArray, RealArray, copy_fact, fact, make_optional_field
 from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.kit.run_results import Backend, Device, MmaRan, Value
 from lanescope.app.steps.fragments import find_dense_columns
@@ -195,13 +195,11 @@ def describe_storage(side: DescribedSide) -> str:
 
 def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
     word = side.get_descriptor(step)
-    return StepDescriptor(
+    return copy_fact(
+        StepDescriptor,
+        word,
         step=step,
         descriptor=str(word),
-        start_address=word.start_address,
-        lbo_bytes=word.lbo_bytes,
-        sbo_bytes=word.sbo_bytes,
-        base_offset=word.base_offset,
         swizzle=word.mode.name,
         unused=sorted(desc.find_inert_fields(word, side.view)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import Target
-from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.fact import Description, copy_fact, fact
 from lanescope.app.kit.question import declare_question, word_field
 from lanescope.app.kit.target import parse_optional_target
 from lanescope.blackwell.tmem import COLUMNS
@@ -114,16 +114,7 @@ def _describe_target(name: str) -> TargetLimits:
         sm_shared_memory_bytes=row.sm_shared_memory,
         tensor_memory_columns=COLUMNS if has_tensor_memory(name) else 0,
         exclusive_columns=count_exclusive_columns(name) if has_tensor_memory(name) else 0,
-        unmapped=tuple(
-            UnmappedForm(
-                name=newer_form.name,
-                ptx=newer_form.ptx,
-                does=newer_form.does,
-                missing=newer_form.missing,
-                source=newer_form.source,
-            )
-            for newer_form in list_newer_forms(name)
-        ),
+        unmapped=tuple(copy_fact(UnmappedForm, newer_form) for newer_form in list_newer_forms(name)),
         max_cluster=row.cluster,
         portable_cluster=min(row.cluster, PORTABLE_CLUSTER),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from lanescope.app.kit.fact import Description, Json, fact, make_optional_field
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import options_of
 from lanescope.app.tiles.questions import LoopBody, OperandOfLoop, parse_mma
 from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
@@ -177,16 +177,7 @@ def _list_accesses(feed: LoopFeed) -> list[LoopAccess]:
             )
         )
     return out + [
-        LoopAccess(
-            operand=feed.operand,
-            stage="load",
-            access=feed.access,
-            warp=step.warp,
-            step=step.step,
-            accesses=step.loads,
-            wavefronts=step.wavefronts,
-            ideal=step.ideal,
-        )
+        copy_fact(LoopAccess, step, operand=feed.operand, stage="load", access=feed.access, accesses=step.loads)
         for step in feed.steps
     ]
 
@@ -321,13 +312,11 @@ def _list_stages(feed: LoopFeed) -> list[LoopStage]:
 
 
 def _build_operand(feed: LoopFeed) -> LoopOperand:
-    return LoopOperand(
+    return copy_fact(
+        LoopOperand,
+        feed,
         verdict="match" if feed.good else "mismatch",
         place="registers" if feed.load else "shared",
-        wrong=feed.wrong,
-        uncovered=feed.uncovered,
-        overlaps=feed.overlaps,
-        fault=feed.fault,
         swizzle=_format_swizzle(feed),
         steps=[_build_step(step) for step in feed.steps],
     )
@@ -342,22 +331,8 @@ def _build_step(step: LoadStep) -> LoopStep:
     first = step.first
     wrong = None
     if first:
-        wrong = WrongElement(
-            thread=first.thread,
-            value=first.value,
-            row=first.row,
-            k=first.k,
-            reads=list(first.reads) if first.reads else None,
-        )
-    return LoopStep(
-        warp=step.warp,
-        step=step.step,
-        loads=step.loads,
-        wavefronts=step.wavefronts,
-        ideal=step.ideal,
-        wrong=step.wrong,
-        first_wrong=wrong,
-    )
+        wrong = copy_fact(WrongElement, first, reads=list(first.reads) if first.reads else None)
+    return copy_fact(LoopStep, step, first_wrong=wrong)
 
 
 def _list_notes(mma: TiledMMA, feeds: Mapping[str, LoopFeed]) -> list[str]:

@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from lanescope.app.kit.fact import ByThread, Description, IntegerArray, Json, Numbers, fact, make_optional_field
+from lanescope.app.kit.fact import (
+    ByThread,
+    Description,
+    IntegerArray,
+    Json,
+    Numbers,
+    copy_fact,
+    fact,
+    make_optional_field,
+)
 from lanescope.app.kit.question import options_of
 from lanescope.app.tiles.questions import TiledCopyBody, parse_layout_text, parse_mma
 from lanescope.cute.text import parse_cute_layout
@@ -156,26 +165,18 @@ def build_tma_copy(body: Json) -> TmaCopyFacts:
     made = parse_tma_copy(body)
     parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
     begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
-    return TmaCopyFacts(
+    return copy_fact(
+        TmaCopyFacts,
+        made,
         verdict="mismatch" if made.rules or made.wrong else "match",
-        atom=made.atom,
         direction="load" if made.loads else "store",
-        element_bits=made.element_bits,
         tile=list(made.tile),
-        inner=made.inner,  # type: ignore[arg-type]  # one of the two
         box=list(made.box),
-        boxes=made.boxes,
-        swizzle=made.swizzle,
-        bytes=made.bytes,
-        multicast=made.multicast,
         ctas=[
             TmaPart(cta=cta, begins=at[::-1] if made.inner == "K" else at, bytes=made.bytes_per_cta)
             for cta, at in enumerate(begins)
         ],
-        number=made.number,
-        cta=made.cta,
         addresses=made.address,
-        wrong=made.wrong,
         first_wrong=list(made.first) if made.first else None,
         rules=[BrokenRule(code=rule.code, message=rule.message) for rule in made.rules],
         notes=list_tma_notes(made),
@@ -315,7 +316,7 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
     shared, found = build_cost_sides(made, body)
     across = None
     if found:
-        across = GlobalCost(sectors=found.sectors, ideal=found.ideal, vector_bits=found.vector_bits, why=found.why)
+        across = copy_fact(GlobalCost, found)
     solution = shared.solution if shared else None
     return TiledCopyFacts(
         threads=made.threads,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Description, IntegerArray, Numbers, fact, make_optional_field
+from lanescope.app.kit.fact import Description, IntegerArray, Numbers, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, flag_field, number_field, text_field, word_field
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d_field, rows_of_d_field
@@ -156,15 +156,12 @@ def access(question: AccessQuestion) -> TmemAccess:
     first, second = found.pattern.evaluate()[:2]
     second = tmem.place_columns(found, second)
     moved = found.by_warp or found.verb == "shift"
-    return TmemAccess(
-        ptx=found.ptx,
+    return copy_fact(
+        TmemAccess,
+        found,
         pattern=str(found.pattern),
-        axes=found.axes,
         lane=first if moved else None,
         column=second if moved else None,
         row=None if moved else first,
         word=None if moved else second,
-        registers=found.registers,
-        columns=found.columns,
-        evidence=found.evidence,
     )

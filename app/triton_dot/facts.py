@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Target
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, flag_field, number_field, word_field
 from lanescope.blackwell.tmem import COLUMNS
 from lanescope.ptx.targets import TARGETS, parse_target_name
@@ -133,18 +133,16 @@ def build_triton_dot(question: TritonDotQuestion) -> TritonDotFacts:
     """
     dot = parse_dot(question)
     found = choose_instruction(dot)
-    return TritonDotFacts(
+    return copy_fact(
+        TritonDotFacts,
+        found,
         instruction=found.attempts[-1].instruction,
         reason=f"{found.reason}.",
         attempts=[
             TritonAttempt(instruction=attempt.instruction, taken=not attempt.failed, failed=list(attempt.failed))
             for attempt in found.attempts
         ],
-        ptx=found.ptx,
         products=found.product.count,
-        layout=found.layout,
-        shape=found.shape,
-        transposed=found.transposed,
         element_bits=ELEMENT_BITS[dot.acc],
         a=_build_operand(found.a),
         b=_build_operand(found.b),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
 from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place
 from lanescope.weights.formats import FORMATS, SideValues
@@ -153,19 +153,14 @@ def locate_weight(question: WeightQuestion) -> WeightFacts:
     """
     layout = make_layout(question)
     row, place = layout.format, find_place(question, layout)
-    return WeightFacts(
+    return copy_fact(
+        WeightFacts,
+        layout,
         format=row.name,
         title=row.title,
-        bits=layout.bits,
-        k=layout.k,
-        n=layout.n,
-        shape=layout.shape,
         bytes=layout.word_count * WORD_BITS // 8,
         tile=layout.tile.extents,
         pattern=row.tile_of(layout.bits),
-        threads=layout.threads,
-        words_of_thread=layout.words_of_thread,
-        fields=layout.fields,
         place=_build_place(layout, place),
         word=[
             WordElement(field=field, k=k, n=n)
@@ -186,13 +181,10 @@ def locate_weight(question: WeightQuestion) -> WeightFacts:
 
 def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
     fragment, known = place.fragment, place.thread >= 0
-    return PlacedWeight(
-        k=place.k,
-        n=place.n,
-        word=place.word,
-        field=place.field,
+    return copy_fact(
+        PlacedWeight,
+        place,
         bit=place.field * layout.bits,
-        tile=place.tile,
         thread=place.thread if known else None,
         word_of_thread=place.word_of_thread if known else None,
         slot=_build_slot(fragment) if fragment else None,
@@ -201,15 +193,7 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
 
 
 def _build_slot(holders: FragmentPlace) -> WeightSlot:
-    return WeightSlot(
-        instruction=holders.instruction,
-        row=holders.row,
-        col=holders.col,
-        lane=holders.thread,
-        register=holders.register,
-        bit=holders.bit,
-        value=holders.value,
-    )
+    return copy_fact(WeightSlot, holders, lane=holders.thread)
 
 
 def _build_side(side: SideValues) -> SideFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanescope.app.kit.fact import fact, make_optional_field
+from lanescope.app.kit.fact import copy_fact, fact, make_optional_field
 from lanescope.app.kit.maps.answer import build_words, get_element_template, get_line_template
 from lanescope.app.kit.maps.bench import PIN, HolderMap, MapBench
 from lanescope.app.kit.matrix import MatrixData
@@ -128,12 +128,10 @@ def build_tile_data(holder_map: HolderMap, element: str = "", answer: str = "") 
             wheel=palette.list_fill_variables(len(colouring.names)),
             names=colouring.names,
         )
-    return TileData(
-        name=holder_map.name,
-        title=holder_map.title,
+    return copy_fact(
+        TileData,
+        holder_map,
         element_type=f"b{bits}",
-        rows=holder_map.rows,
-        cols=holder_map.cols,
         copies=holder_map.find_first_holders().copies,
         held_by=list(range(holder_map.cell.shape[0])),
         team=1,
