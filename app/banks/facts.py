@@ -16,7 +16,7 @@ from lanescope.app.banks.questions import (
     RowFields,
     UseFields,
 )
-from lanescope.app.kit.fact import Description, Json, fact
+from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
     options_of,
@@ -187,10 +187,7 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,
         ways=cost.ways,
-        phases=[
-            Phase(lanes=list(p.lanes), wavefronts=p.wavefronts, ideal=p.ideal, ways=p.ways, words=list(p.words))
-            for p in cost.phases
-        ],
+        phases=[copy_fact(Phase, p, lanes=list(p.lanes), words=list(p.words)) for p in cost.phases],
         architecture=architecture,
         counters=[ProfilerCounter(metric=metric, per_execution=count) for metric, count in counters.items()],
         counters_note=""
@@ -268,7 +265,7 @@ def solve_swizzle(body: Json) -> Solved:
     xor = found.swizzle
     return Solved(
         free=found.free,
-        swizzle=SwizzleBits(bits=xor.bits, base=xor.base, shift=xor.shift, text=str(xor)),
+        swizzle=copy_fact(SwizzleBits, xor, text=str(xor)),
         mode=next((mode.name for mode in MODES if mode.swizzle() == xor), None),
         why=found.why,
         tried=found.tried,

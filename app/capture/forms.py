@@ -302,11 +302,10 @@ def build_answer(verified: Verified) -> CaptureVerified:
             for step in verified.steps
         ],
         loads=[
-            RecordedRows(
-                file=load.record.file,
-                line=load.record.line,
-                warp=load.record.warp,
-                operand=load.operand,  # type: ignore[arg-type]
+            copy_fact(
+                RecordedRows,
+                load.record,
+                operand=load.operand,
                 rows=[_list_position(pair) for pair in zip(load.mn.tolist(), load.k.tolist(), strict=True)],
             )
             for load in verified.loads
@@ -368,13 +367,8 @@ def _build_operand(operand: OperandVerdict) -> RecordedOperand:
 
 def _build_element(element: MisreadElement) -> RecordedElement:
     lies = element.stored_at if element.stored_at is not None and element.stored_at >= 0 else None
-    return RecordedElement(
-        row=element.row,
-        k=element.k,
-        address=element.address,
-        read=_list_position(element.read),
-        expected=list(element.expected),
-        lies=lies,
+    return copy_fact(
+        RecordedElement, element, read=_list_position(element.read), expected=list(element.expected), lies=lies
     )
 
 

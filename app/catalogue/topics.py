@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from lanescope.app.guide import index as guide_index
-from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.fact import Description, copy_fact, fact
 from lanescope.names import vocabulary
 from lanescope.ptx import syntax
 from lanescope.ptx.instruction import Instruction
@@ -47,7 +47,7 @@ class TopicEntry(Topic):
     @property
     def shown(self) -> Topic:
         """Return the topic as a fact of an answer."""
-        return Topic(page=self.page, title=self.title, summary=self.summary)
+        return copy_fact(Topic, self)
 
 
 @fact

@@ -280,12 +280,11 @@ def build_answer(examined: engine.Examined, ptx: str) -> DumpVerified:
         missing=summarize_missing(examined),
         expected_as=examined.tile.taken if examined.tile else None,
         layouts=[
-            Layout(
+            copy_fact(
+                Layout,
+                layout.fit,
                 storage=dict(layout.fit.stored.spec),
                 text=layout.fit.stored.text,
-                matched=layout.fit.matched,
-                total=layout.fit.total,
-                determined=layout.fit.determined,
                 diagnoses=[build_diagnosis(found) for found in layout.diagnoses],
             )
             for layout in examined.layouts

@@ -110,10 +110,9 @@ def encode_npy(output: Output) -> str:
 
 def _build_comparison(compared: Comparison) -> BufferComparison:
     first = compared.first_mismatch
-    return BufferComparison(
-        equal=compared.equal,
-        mismatches=compared.mismatches,
-        total=compared.total,
+    return copy_fact(
+        BufferComparison,
+        compared,
         first_mismatch=None
         if first is None
         else BufferMismatch(

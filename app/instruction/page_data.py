@@ -237,7 +237,7 @@ def build_supply_data(supply: SupplyMatrix) -> SupplyData:
 
 def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, CategoryData]:
     return {
-        name: CategoryData(of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.list_fill_variables(c.count)))
+        name: copy_fact(CategoryData, c, wheel=tuple(palette.list_fill_variables(c.count)))
         for name, c in categories.items()
     }
 

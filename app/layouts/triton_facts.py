@@ -261,9 +261,7 @@ def build_conversion(question: ConvertBody) -> ConversionFacts:
 
 
 def _build_access(one: BufferAccess) -> ScratchAccess:
-    return ScratchAccess(
-        access=one.name, elements=one.values, wavefronts=one.wavefronts, ideal=one.ideal, ways=one.ways
-    )
+    return copy_fact(ScratchAccess, one, access=one.name, elements=one.values)
 
 
 @fact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import Word64
-from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, fact
+from lanescope.app.kit.fact import Description, IntegerArray, Json, Numbers, copy_fact, fact
 from lanescope.app.kit.memory_words import Major, Order, SwizzleMode
 from lanescope.app.kit.question import declare_question, number_field, options_of, read_question, word_field
 from lanescope.descriptor import matrix as desc
@@ -207,10 +207,7 @@ def build_tile(tile: tiling.Tile, rows: int) -> Tile:
         lbo_used=lbo_used,
         sbo_used=sbo_used,
         unused={name: why for name, why in reasons.items() if name in ("lbo", "sbo")},
-        k_steps=[
-            KStep(k=step.k, start_offset_bytes=step.start_offset_bytes, descriptor=str(step.descriptor), why=step.why)
-            for step in slices.list_k_steps(tile)
-        ],
+        k_steps=[copy_fact(KStep, step, descriptor=str(step.descriptor)) for step in slices.list_k_steps(tile)],
         mn_steps=[_build_mn_step(step) for step in slices.list_mn_steps(tile, rows)],
         descriptor=str(tile.descriptor()),
         tma_box=build_tma_boxes(tile),
@@ -219,7 +216,7 @@ def build_tile(tile: tiling.Tile, rows: int) -> Tile:
 
 def _build_mn_step(step: slices.MnStep) -> MnStep:
     word = str(step.descriptor) if step.descriptor else None
-    return MnStep(mn=step.mn, start_offset_bytes=step.start_offset_bytes, descriptor=word, why=step.why)
+    return copy_fact(MnStep, step, descriptor=word)
 
 
 def build_tma_boxes(tile: tiling.Tile) -> TmaBox:

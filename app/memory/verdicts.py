@@ -262,4 +262,4 @@ def build_diagnosis(diagnosis: case.Diagnosis) -> Diagnosis:
     """Return a diagnosis with its repair and, if the data are at fault, how they would have to be stored."""
     changed = {name: Change(from_=had, to=want) for name, (had, want) in diagnosis.changes.items()}
     fix = Fix(descriptor=str(diagnosis.fix), changes=changed) if diagnosis.fix else None
-    return Diagnosis(code=diagnosis.code, message=diagnosis.message, fix=fix, storage=diagnosis.storage)
+    return copy_fact(Diagnosis, diagnosis, fix=fix)

@@ -14,6 +14,7 @@ from lanescope.app.hardware.connection import TlsFiles
 from lanescope.app.hardware.device_targets import format_architecture
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.pool import WorkerPool
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.run_results import Device
 from lanescope.app.kit.settings import Settings
 from lanescope.app.runs.facts import (
@@ -185,14 +186,7 @@ async def build_status(request: Any) -> GpuStatus:
     fleet = await hardware.get_fleet_status()
     found = await hardware.list_devices() if fleet is None else _build_devices(fleet)
     recent = [Recent(**run) for run in hardware.pool.ledger.recent]
-    return GpuStatus(
-        available=found.available,
-        reason=found.reason,
-        devices=found.devices,
-        queue=hardware.waiting,
-        recent=recent,
-        fleet=fleet,
-    )
+    return copy_fact(GpuStatus, found, queue=hardware.waiting, recent=recent, fleet=fleet)
 
 
 def _build_devices(fleet: FleetStatus) -> DeviceList:

@@ -234,16 +234,7 @@ def _build_whole_loop(value: Any, mma: TiledMMA, stages: list[LoopStage]) -> Who
     """Return the stages multiplied by the number of tiles along K."""
     depth, tile_depth = parse_integer(value, "k", 1, MOST_K), mma.tile[2]
     tiles, (m, n, k) = depth // tile_depth, mma.steps
-    rows = [
-        WholeStage(
-            operand=stage.operand,
-            stage=stage.stage,
-            units=stage.units,
-            count=stage.count * tiles,
-            ideal=stage.ideal * tiles,
-        )
-        for stage in stages
-    ]
+    rows = [copy_fact(WholeStage, stage, count=stage.count * tiles, ideal=stage.ideal * tiles) for stage in stages]
     paid = [row for row in rows if row.units == "wavefronts"]
     return WholeLoop(
         k=depth,
