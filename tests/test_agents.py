@@ -115,7 +115,7 @@ def test_figures_are_links_and_tables_are_computed() -> None:
     text = render_page_markdown("swizzle", "/tools")
     assert "Figure: " in text and "](/tools/smem.svg?" in text
     assert page_markdown.find_picture_address("/banks?row_bytes=128") == ""
-    assert "| --- |" in render_page_markdown("shapes")
+    assert "|---|" in render_page_markdown("shapes")
     assert "m16n8k16" in render_page_markdown("read-ptx")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from lanescope.app.guide import page_markdown
-from lanescope.app.guide.markdown import format_code_block, format_table
+from lanescope.app.guide.markdown import format_code_block
 from lanescope.app.hardware.evidence import METHODS, summarize
 from lanescope.app.instruction import facts
 from lanescope.errors import LayoutError
@@ -16,6 +16,7 @@ from lanescope.names import lookup
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.targets import format_targets
+from lanescope.render.tables import format_table
 
 MARKDOWN = "text/markdown"
 SCHEME = "lanescope://"

@@ -6,7 +6,7 @@ import json
 
 from lanescope.app.agents.excerpt import format_json
 from lanescope.app.agents.tools import ROWS
-from lanescope.app.guide.markdown import format_table
+from lanescope.render.tables import format_table
 
 SUBJECT = (
     "Layouts of NVIDIA tensor cores (mma, wgmma, tcgen05, ldmatrix, TMA): which lane and register holds which element,"

@@ -306,24 +306,10 @@ def _format_tile(form: str, tile: Tile, rows: int, title: str, look: TileLook) -
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
     down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
     heads = [f"{across} {c}" for c in range(cells.cols)]
+    numbers = range(len(offsets))
     if form == "md":
-        return f"### {title}\n\n{facts_line}\n\n{_format_markdown_table(down, heads, offsets)}"
-    return f"{facts_line}\n\n{_format_plain_table(down, heads, offsets)}"
-
-
-def _format_markdown_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
-    """Return numbered rows of text under heads, as Markdown."""
-    lines = [f"| {down} |" + "".join(f" {head} |" for head in heads), "|---:|" + "---|" * len(heads)]
-    lines += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(rows)]
-    return "\n".join(lines) + "\n"
-
-
-def _format_plain_table(down: str, heads: list[str], rows: list[list[str]]) -> str:
-    """Return numbered rows of text under heads, in columns of one width."""
-    width = max(len(heads[-1]), max(len(text) for row in rows for text in row))
-    lines = [f"{down:>5} " + " ".join(head.rjust(width) for head in heads)]
-    lines += [f"{n:5} " + " ".join(text.rjust(width) for text in row) for n, row in enumerate(rows)]
-    return "\n".join(lines) + "\n"
+        return f"### {title}\n\n{facts_line}\n\n{tables.format_markdown_grid(numbers, heads, offsets, down)}"
+    return f"{facts_line}\n\n{tables.format_plain_grid(numbers, heads, offsets, down)}"
 
 
 def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = DrawingJob.render) -> Made:
@@ -335,22 +321,6 @@ def render_descriptor(form: str, word: Descriptor, query: Mapping[str, str], dra
         (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.format_field_value(word.word, f))
         for f in word.format.fields
     ]
-    if form == "csv":
-        return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
-    if form == "md":
-        lines = [
-            f"### {word}",
-            "",
-            "| field | bits | encoded | amount |",
-            "|---|---|---|---|",
-            *(f"| {' | '.join(row)} |" for row in rows),
-        ]
-        return ("\n".join(lines) + "\n").encode(), FORMS[form]
-    if form == "txt":
-        return (
-            "\n".join(
-                [str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]
-            )
-            + "\n"
-        ).encode(), FORMS[form]
+    if form in ("txt", "md", "csv"):
+        return tables.format_titled(form, str(word), ("field", "bits", "encoded", "amount"), rows).encode(), FORMS[form]
     return render_svg(form, render_descriptor_bits(word, get_palette(query)), query, draw)

@@ -19,6 +19,7 @@ from lanescope.app.share.draw import draw_alone
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.errors import LayoutError
+from lanescope.render.tables import format_titled
 
 _NUMBER = re.compile(r"\s*0[xb][0-9a-f'_]+[ul]*\s*", re.I)
 
@@ -54,11 +55,7 @@ def render_idesc(form: str, word: IdescWord, query: Mapping[str, str], draw: Dra
     if form == "txt":
         question = DecodeQuestion(kind=word.kind, value=word.word)
         return ("\n".join(format_idesc(question, answer)) + "\n").encode(), FORMS[form]
-    if form == "csv":
-        return ("\n".join(["field,bits,encoded,value", *map(",".join, rows)]) + "\n").encode(), FORMS[form]
     title = query.get("title") or f"{word}, kind::{word.kind.name}: {format_title(word)}"
-    if form == "md":
-        lines = [f"### {title}", "", "| Field | Bits | Encoded | Value |", "|---|---|---|---|"]
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+    if form in ("md", "csv"):
+        return format_titled(form, title, ("field", "bits", "encoded", "value"), rows).encode(), FORMS[form]
     return render_svg(form, draw_alone(draw_idesc(word), query.get("theme") or "light", title), query, draw)

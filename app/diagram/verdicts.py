@@ -26,6 +26,7 @@ from lanescope.render.figure import FigurePanel
 from lanescope.render.palette import Palette
 from lanescope.render.read_pictures import make_figure
 from lanescope.render.statuses import render_swatches
+from lanescope.render.tables import format_markdown_grid
 
 _LINE, _ADVANCE = 16.0, 6.7  # height of a line below the panels, and width of a letter
 
@@ -161,10 +162,9 @@ def _format_text(form: str, judged: JudgedRequest, first: int, last: int) -> str
     head = [format_headline(judged), *list_findings(judged)]
     if form == "txt":
         return "\n".join([*head, *(f"{line_axis} {line:3}  {'  '.join(addresses)}" for line, addresses in rows)]) + "\n"
-    columns = "".join(f" +{n * judged.seen.per} |" for n in range(cells.across))
-    table = [f"| {line_axis} |{columns}", "|---:|" + "---|" * cells.across]
-    table += [f"| **{line}** | {' | '.join(addresses)} |" for line, addresses in rows]
-    return f"### {head[0]}\n\n" + "\n".join(f"{text}  " for text in head[1:]) + "\n\n" + "\n".join(table) + "\n"
+    columns = [f"+{n * judged.seen.per}" for n in range(cells.across)]
+    table = format_markdown_grid((line for line, _ in rows), columns, [texts for _, texts in rows], line_axis)
+    return f"### {head[0]}\n\n" + "\n".join(f"{text}  " for text in head[1:]) + f"\n\n{table}"
 
 
 def _format_csv(judged: JudgedRequest) -> str:

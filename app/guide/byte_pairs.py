@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.app.guide.markdown import format_table
 from lanescope.ptx.catalog import find
+from lanescope.render.tables import format_table
 from lanescope.shared.operand_storage import make_operand_storage
 
 MMA = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"

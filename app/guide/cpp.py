@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope import find
-from lanescope.app.guide.markdown import format_code_block, format_link, format_table
+from lanescope.app.guide.markdown import format_code_block, format_link
 from lanescope.app.kit.links import link_instruction
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, wmma
@@ -13,6 +13,7 @@ from lanescope.ptx.instruction import Instruction, Operand, OperandFeed
 from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
 from lanescope.ptx.targets import format_targets
 from lanescope.render import wmma_cpp
+from lanescope.render.tables import format_table
 
 
 def render_functions(_: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lanescope import find
-from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.guide.markdown import format_link
 from lanescope.app.kit.links import link_instruction
 from lanescope.ptx import catalog, differences, hardware_runs
+from lanescope.render.tables import format_table
 
 MOST_LINKS = 4
 

@@ -10,12 +10,13 @@ from urllib.parse import quote
 
 import numpy as np
 
-from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.guide.markdown import format_link
 from lanescope.cute import algebra
 from lanescope.cute.calls import evaluate_statements, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout
 from lanescope.ptx.catalog import find
+from lanescope.render.tables import format_table
 from lanescope.tiles.copy_layouts import copy_from_operand
 from lanescope.tiles.fragments import Fragment, make_fragment, retile_fragment
 from lanescope.tiles.mma import TiledMMA

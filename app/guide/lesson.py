@@ -11,7 +11,7 @@ from functools import lru_cache
 from html import escape
 from urllib.parse import urlencode
 
-from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.guide.markdown import format_link
 from lanescope.app.kit import links
 from lanescope.app.memory.atoms import format_atom
 from lanescope.app.memory.verdicts import build_verified
@@ -19,6 +19,7 @@ from lanescope.app.memory.verification import build_request, judge_request
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Operand
+from lanescope.render.tables import format_table
 from lanescope.shared import chain
 from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import BY_WIDTH, Mode, get_mode

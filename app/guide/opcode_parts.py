@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from lanescope import find
-from lanescope.app.guide.markdown import format_code_block, format_table
+from lanescope.app.guide.markdown import format_code_block
 from lanescope.ptx import catalog, qualifiers
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import OperandPlace
 from lanescope.ptx.slots import OperandSlot, list_slots
+from lanescope.render.tables import format_table
 
 
 def render_opcode_words(text: str) -> str:

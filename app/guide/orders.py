@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.app.guide.markdown import format_code_block, format_link, format_table
+from lanescope.app.guide.markdown import format_code_block, format_link
 from lanescope.ptx.table import wgmma_order as order
 from lanescope.render import wgmma_order
+from lanescope.render.tables import format_table
 
 
 def render_ordering(name: str) -> str:

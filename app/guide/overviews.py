@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lanescope.app.guide.markdown import format_link, format_table
+from lanescope.app.guide.markdown import format_link
 from lanescope.app.kit.links import link_instruction
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.ptx.targets import format_targets
+from lanescope.render.tables import format_table
 
 
 def render_shapes(section: str) -> str:

@@ -10,11 +10,12 @@ from urllib.parse import quote, urlsplit
 
 from lanescope.app.guide import benchmarks, examples, integrations
 from lanescope.app.guide.index import GROUPS, MOVED, ORDER, read_lead, read_source, read_title
-from lanescope.app.guide.markdown import format_code_block, format_link, format_table
+from lanescope.app.guide.markdown import format_code_block, format_link
 from lanescope.app.guide.reference import expand_parts, render_part
 from lanescope.app.guide.values import expand_values
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
+from lanescope.render.tables import format_table
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 

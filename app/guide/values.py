@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 from lanescope import find
 from lanescope.app.guide import byte_pairs, fragments, lesson
-from lanescope.app.guide.markdown import format_table
 from lanescope.app.guide.tcgen05_tables import (
     render_data_paths,
     render_formats,
@@ -34,6 +33,7 @@ from lanescope.inputs import join_words
 from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Operand
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
+from lanescope.render.tables import format_table
 from lanescope.shared import slices
 from lanescope.shared.swizzle import BY_WIDTH, MODES, Mode
 from lanescope.shared.tiling import Tile

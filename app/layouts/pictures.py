@@ -19,6 +19,7 @@ from lanescope.app.layouts.facts import CuteQuestion, TvBody, build_cute, build_
 from lanescope.app.layouts.triton_facts import TritonBody, build_triton
 from lanescope.errors import LayoutError
 from lanescope.render.sheet import TileSheet, draw_sheets
+from lanescope.render.tables import format_csv, format_table
 
 Asked = TypeVar("Asked")
 Parts = list[tuple[TileSheet, str, str]]
@@ -128,10 +129,8 @@ def render_layout(name: str, form: str, query: Mapping[str, str], draw: Draw = D
 
 def _render_stage(form: str, bench: MapBench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
     """Return the stage of a page's address in a format."""
-    if form in ("txt", "md"):
+    if form in ("txt", "md", "csv"):
         return "\n".join(figure.format_maps(form, bench, look)).encode(), FORMS[form]
-    if form == "csv":
-        return "\n".join(map("".join, figure.list_cell_texts(bench, look))).encode(), FORMS[form]
     if len(bench.maps) > 1:
         bench = replace(
             bench,
@@ -150,9 +149,9 @@ def _format_sheet(form: str, sheet: TileSheet, letter: str, title: str) -> str:
         raise LayoutError("too_large", f"The table has {sheet.rows * sheet.cols} cells.", "At most 65536.", "shape")
     rows = [[sheet.format_cell(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]
     if form == "csv":
-        return "".join(",".join(f'"{text}"' if "," in text else text for text in row) + "\n" for row in rows)
+        return format_csv(rows)
     if form == "md":
-        head = f"| {title} |{''.join(f' {col} |' for col in range(sheet.cols))}\n|{'---|' * (sheet.cols + 1)}\n"
-        return head + "".join(f"| {n} | {' | '.join(row)} |\n" for n, row in enumerate(rows))
+        head = (title, *map(str, range(sheet.cols)))
+        return f"{format_table(head, [(str(n), *row) for n, row in enumerate(rows)])}\n"
     wide = max(len(text) for row in rows for text in row)
     return f"{title}\n" + "".join(" ".join(text.rjust(wide) for text in row).rstrip() + "\n" for row in rows)

@@ -17,6 +17,7 @@ from lanescope.app.tiles import main_loop_facts, main_loop_page
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand, LoopStep
 from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import RIGHT, WRONG, Palette
+from lanescope.render.tables import format_columns, format_table
 
 OPTIONS = {name: says for name, says in drawing.STYLE.items() if name != "legend"}
 WIDE, HIGH, LINE = 112.0, 22.0, 18.0  # of a cell; of a line of text
@@ -133,13 +134,7 @@ def _format_csv(loop: LoopFacts) -> str:
 def _format_text(form: str, loop: LoopFacts) -> list[str]:
     rows = [[getattr(stage, name) for name in HEAD] for stage in loop.stages]
     table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
-    if form == "md":
-        lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(row)} |" for row in table)]
-    else:
-        wide = [max(len(row[n]) for row in [list(HEAD), *table]) for n in range(len(HEAD))]
-        each = [list(HEAD), *table]
-        lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
-    out = ["\n".join(lines) + "\n"]
+    out = [f"{format_table(HEAD, table)}\n" if form == "md" else format_columns([HEAD, *table])]
     for name, operand in _list_operands(loop):
         body = [[_format_cell(step) for step in row] for row in main_loop_page.build_step_table(operand)]
         out.append(drawing.format_matrix(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))

@@ -21,6 +21,7 @@ from lanescope.blackwell import tmem
 from lanescope.blackwell.tmem import Allocation, PlacedOperand
 from lanescope.render.palette import Palette
 from lanescope.render.svg import render_hatches
+from lanescope.render.tables import format_titled
 from lanescope.tiles.umma import NAMES, TiledUmma
 
 OPTIONS = {"part": "product or tensor alone", **drawing.STYLE}
@@ -300,23 +301,4 @@ def _format_steps(form: str, tiled_umma: TiledUmma) -> str:
         ]
         for step in tiled_umma.mmas
     ]
-    if form == "csv":
-        return "\n".join(",".join(line) for line in [head, *lines]) + "\n"
-    if form == "md":
-        return (
-            "\n".join(
-                [
-                    f"### {describe_tile(tiled_umma)}",
-                    "",
-                    f"| {' | '.join(head)} |",
-                    "|" + "---|" * len(head),
-                    *(f"| {' | '.join(line)} |" for line in lines),
-                ]
-            )
-            + "\n"
-        )
-    wide = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
-    rows = [
-        "  ".join(text.ljust(size) for text, size in zip(line, wide, strict=True)).rstrip() for line in [head, *lines]
-    ]
-    return "\n".join([describe_tile(tiled_umma), *rows]) + "\n"
+    return format_titled(form, describe_tile(tiled_umma), head, lines)

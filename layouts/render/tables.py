@@ -1,9 +1,71 @@
-"""An operand as text for documents: the matrix as plain text or Markdown, every element as CSV."""
+"""Tables for documents, as plain text, Markdown or CSV: rows under heads, numbered grids, and operands as such."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
 from lanescope.ptx.instruction import Operand
 from lanescope.render.figure import FigurePanel
+
+
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table, without a line end.
+
+    >>> format_table(("bits", "field"), [("13:0", "start | 16")])
+    '| bits | field |\\n|---|---|\\n| 13:0 | start \\\\| 16 |'
+    """
+    first, *others = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in (head, *rows))
+    return "\n".join([first, "|" + "---|" * len(head), *others])
+
+
+def format_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of text in columns, without blanks at the ends of lines."""
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines) + "\n"
+
+
+def format_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV; a cell with a comma is quoted."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def format_titled(form: str, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows under heads as txt, md or csv, the first two with a title."""
+    if form == "csv":
+        return format_csv([head, *rows])
+    if form == "md":
+        return f"### {title}\n\n{format_table(head, rows)}\n"
+    return f"{title}\n{format_columns([head, *rows])}"
+
+
+def format_plain_grid(
+    rows: Iterable[int], heads: Iterable[object], body: Sequence[Sequence[str]], corner: str = ""
+) -> str:
+    """Return numbered rows of cells under heads, columns aligned."""
+    names = [str(head) for head in heads]
+    width = max(3, *map(len, names), *(len(text) for row in body for text in row))
+    first = max(4, len(corner))
+    lines = [f"{corner:>{first}} " + " ".join(name.rjust(width) for name in names)]
+    lines += [f"{n:{first}} " + " ".join(text.rjust(width) for text in row) for n, row in zip(rows, body, strict=True)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def format_markdown_grid(
+    rows: Iterable[int], heads: Iterable[object], body: Sequence[Sequence[str]], corner: str = ""
+) -> str:
+    """Return numbered rows of cells under heads, as a Markdown table."""
+    names = [str(head) for head in heads]
+    lines = [
+        f"|{f' {corner} ' if corner else ' '}|" + "".join(f" {name} |" for name in names),
+        "|---:|" + "---|" * len(names),
+    ]
+    lines += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in zip(rows, body, strict=True)]
+    return "\n".join(lines) + "\n"
 
 
 def _get_window(panel: FigurePanel) -> tuple[range, range]:
@@ -22,28 +84,12 @@ def _list_texts(panel: FigurePanel, label: str, threads: frozenset[int] | None) 
 
 def render_plain(panel: FigurePanel, label: str, threads: frozenset[int] | None = None) -> str:
     """Return the matrix with row and column numbers, columns aligned."""
-    rows, cols = _get_window(panel)
-    body = _list_texts(panel, label, threads)
-    width = max(3, max(len(text) for row in body for text in row), len(str(cols[-1])))
-    head = " " * 5 + " ".join(str(c).rjust(width) for c in cols)
-    return (
-        "\n".join(
-            [
-                head.rstrip(),
-                *(f"{r:4} " + " ".join(t.rjust(width) for t in row) for r, row in zip(rows, body, strict=True)),
-            ]
-        )
-        + "\n"
-    )
+    return format_plain_grid(*_get_window(panel), _list_texts(panel, label, threads))
 
 
 def render_markdown(panel: FigurePanel, label: str, threads: frozenset[int] | None = None) -> str:
     """Return the matrix as a Markdown table."""
-    rows, cols = _get_window(panel)
-    body = _list_texts(panel, label, threads)
-    lines = ["| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
-    lines += [f"| **{r}** |" + "".join(f" {text} |" for text in row) for r, row in zip(rows, body, strict=True)]
-    return "\n".join(lines) + "\n"
+    return format_markdown_grid(*_get_window(panel), _list_texts(panel, label, threads))
 
 
 def render_csv(operand: Operand, panel: FigurePanel | None = None, threads: frozenset[int] | None = None) -> str:

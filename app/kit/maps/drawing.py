@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from lanescope.errors import LayoutError
+from lanescope.render import tables
 from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.palette import Palette
 from lanescope.render.svg import render_svg
@@ -104,15 +105,13 @@ def _draw_swatches(text: str, fills: Sequence[tuple[str, str]], y: float, theme:
 
 
 def format_matrix(form: str, title: str, body: Sequence[Sequence[str]], rows: range, cols: range) -> str:
-    """Return a matrix with row and column numbers, as txt or md. body: [row][column]."""
+    """Return a matrix as txt or md with row and column numbers, or as csv. body: [row][column]."""
+    shown = [[body[r][c] for c in cols] for r in rows]
+    if form == "csv":
+        return tables.format_csv(shown)
     if form == "md":
-        lines = [f"**{title}**", "", "| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
-        lines += [f"| **{r}** |" + "".join(f" {body[r][c]} |" for c in cols) for r in rows]
-    else:
-        width = max(3, *(len(body[r][c]) for r in rows for c in cols), len(str(cols[-1])))
-        lines = [title, (" " * 5 + " ".join(str(c).rjust(width) for c in cols)).rstrip()]
-        lines += [f"{r:4} " + " ".join(body[r][c].rjust(width) for c in cols) for r in rows]
-    return "\n".join(lines) + "\n"
+        return f"**{title}**\n\n{tables.format_markdown_grid(rows, cols, shown)}"
+    return f"{title}\n{tables.format_plain_grid(rows, cols, shown)}"
 
 
 def check_text_size(what: str, rows: range, cols: range, hint: str) -> None:

@@ -73,21 +73,8 @@ def _make_sheet(bench: MapBench, holder_map: HolderMap, panel: FigurePanel) -> P
     )
 
 
-def list_cell_texts(bench: MapBench, look: Mapping[str, str]) -> list[list[str]]:
-    """Return the texts of each map's cells in its window, one CSV line per row."""
-    out = []
-    for holder_map in bench.maps:
-        rows, cols = stage.find_view_spans(bench, holder_map, look["view"])
-        drawing.check_text_size(f"The {holder_map.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
-        body = stage.build_panel(bench, holder_map, look, (rows, cols), True).texts or []
-        out.append(
-            [",".join(f'"{body[r][c]}"' if "," in body[r][c] else body[r][c] for c in cols) + "\n" for r in rows]
-        )
-    return out
-
-
 def format_maps(form: str, bench: MapBench, look: Mapping[str, str]) -> list[str]:
-    """Return each map as a matrix of labels, in Markdown or plain text."""
+    """Return each map's cells in its window: a matrix of labels as txt or md, or their texts as csv."""
     out = []
     for holder_map in bench.maps:
         rows, cols = stage.find_view_spans(bench, holder_map, look["view"])
