@@ -130,7 +130,6 @@ def test_right_cells_are_plain_and_wrong_ones_red() -> None:
                 y=30,
                 cell_width=30,
                 cell_height=20,
-                grid=None,
                 texts=texts,
                 status=np.array([[number]], np.int32),
             )

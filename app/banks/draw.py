@@ -32,10 +32,8 @@ def draw_banks(costs: list[banks.Cost]) -> str:
         rows=len(phases),
         cols=32,
         x=34.0,
-        y=TOP,
         cell_width=24.0,
         cell_height=17.0,
-        grid=None,
         texts=text,
         status=status,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from lanescope.app.kit.draw import render_status_panel
 from lanescope.capture.verdict import OperandPicture
 from lanescope.render import read_pictures
-from lanescope.render.figure import LEFT, TOP, FigurePanel
+from lanescope.render.figure import FigurePanel
 from lanescope.render.palette import RIGHT, WRONG
 
 WORDS = {"right": "the expected element", "wrong": "another element"}
@@ -64,11 +64,8 @@ def _draw_matrix(picture: OperandPicture) -> str:
         name,
         rows=rows,
         cols=columns,
-        x=LEFT,
-        y=TOP,
         cell_width=width,
         cell_height=17.0,
-        grid=None,
         texts=texts,
         status=status,
     )

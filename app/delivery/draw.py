@@ -69,7 +69,6 @@ def _make_panel(title: str, bits: list[str], texts: list[list[str]], x: float, y
         y=y,
         cell_width=56.0,
         cell_height=26.0,
-        grid=None,
         category=np.array(colours, np.int32),
         texts=texts,
     )
@@ -92,10 +91,8 @@ def draw_registers(delivery: Delivery) -> str:
         rows=32,
         cols=columns,
         x=LEFT + 24,
-        y=TOP,
         cell_width=44.0,
         cell_height=17.0,
-        grid=None,
         category=np.asarray((second if delivery.goal.space.bits[1] else first) % COLOURS, np.int32),
         texts=_name_elements(first.tolist(), second.tolist()),
         row_names=tuple(f"T{lane}" for lane in range(32)),

@@ -35,11 +35,8 @@ def draw_operand(examined: Examined) -> str:
         name,
         rows=rows,
         cols=cols,
-        x=LEFT,
-        y=TOP,
         cell_width=width,
         cell_height=height,
-        grid=None,
         texts=texts,
         status=status,
     )

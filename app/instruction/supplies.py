@@ -119,7 +119,6 @@ class SupplyMatrix:
             y=0,
             cell_width=1,
             cell_height=1,
-            grid=None,
             category=np.where(shown, category.numbers[self.thread], -1),
             texts=texts,
             of=category.count,

@@ -31,11 +31,8 @@ def draw_grid(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> d
         title,
         rows=rows,
         cols=cols,
-        x=LEFT,
-        y=TOP,
         cell_width=width,
         cell_height=height,
-        grid=None,
         texts=texts,
         status=status,
     )

@@ -14,7 +14,7 @@ from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.tiles import chain_sheets, draw, facts, forms, questions
 from lanescope.app.tiles.facts import ChainedFacts
 from lanescope.inputs import parse_integer
-from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
+from lanescope.render.figure import LEFT, FigurePanel, PanelFigure
 from lanescope.render.palette import MOVED, REORDERED, RIGHT, STATUSES
 from lanescope.render.statuses import render_status_legend
 from lanescope.render.svg import render_svg
@@ -191,10 +191,8 @@ def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> 
             rows=high,
             cols=wide,
             x=x,
-            y=TOP,
             cell_width=width,
             cell_height=17.0,
-            grid=None,
             row0=top,
             col0=left,
             texts=draw.format_cells(made, op, cells, "thread:value", range(top, top + high), range(left, left + wide)),

@@ -60,7 +60,6 @@ def build_panel(
         y=0,
         cell_width=1,
         cell_height=1,
-        grid=None,
         category=category.astype(np.int32),
         of=shade.count,
     )
@@ -131,7 +130,6 @@ def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown
         y=0,
         cell_width=1,
         cell_height=1,
-        grid=None,
         category=drawn.category,
         texts=texts,
         of=drawn.of,

@@ -193,14 +193,14 @@ def _build_panel(
         drawn.title,
         len(rows),
         len(cols),
-        *place,
         *cell,
-        None,
-        category,
-        texts,
-        rows.start,
-        cols.start,
+        category=category,
+        texts=texts,
+        row0=rows.start,
+        col0=cols.start,
         of=drawn.of,
+        x=place[0],
+        y=place[1],
     )
 
 

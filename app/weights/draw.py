@@ -139,7 +139,6 @@ def _make_panel(
         y=corner[1],
         cell_width=size[0],
         cell_height=size[1],
-        grid=None,
         category=number.astype(np.int32),
         texts=texts,
         row_names=tuple(map(str, rows)),

@@ -25,7 +25,7 @@ from lanescope.descriptor.verify import Verdict, verify
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
+from lanescope.render.figure import TOP, FigurePanel, PanelFigure
 from lanescope.render.palette import RIGHT, WRONG
 from lanescope.render.svg import render_svg
 from lanescope.shared.storage import Storage, make_tile_storage, require_element_size, storage
@@ -207,11 +207,8 @@ def _make_panel(
         title,
         rows=rows,
         cols=cols,
-        x=LEFT,
-        y=TOP,
         cell_width=7.0 * longest + 8,
         cell_height=17.0,
-        grid=None,
         texts=texts,
         status=None if status is None else status.astype(np.int32),
     )

@@ -123,7 +123,7 @@ def _make_operand_panel(operand: TileOperand) -> FigurePanel:
     if not operand.shared:
         return make_tile_panel(operand.rows, operand.cols, size, title, operand.thread_ids)
     team = np.zeros(size, dtype=np.int32)
-    return FigurePanel("tile", title, *size, LEFT + 24, TOP, *_size_cells(size), None, team, of=1)
+    return FigurePanel("tile", title, *size, *_size_cells(size), category=team, of=1, x=LEFT + 24)
 
 
 def _make_tile_matrix(operand: TileOperand, panel: FigurePanel) -> LiveMatrix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import WARP, Instruction, Operand, OperandPlace
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.view import OperandGrid
+
+LEFT, TOP, GAP = 30.0, 34.0, 18.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,9 @@ class FigurePanel:
     title: str
     rows: int
     cols: int
-    x: float
-    y: float
     cell_width: float
     cell_height: float
-    grid: OperandGrid | None
+    grid: OperandGrid | None = None
     category: IntArray | None = None
     texts: list[list[str]] | None = None
     row0: int = 0
@@ -39,6 +39,8 @@ class FigurePanel:
     col_names: tuple[str, ...] = ()
     of: int = 0
     status: IntArray | None = None
+    x: float = field(default=LEFT, kw_only=True)
+    y: float = field(default=TOP, kw_only=True)
 
     @property
     def drawn(self) -> bool:
@@ -80,7 +82,6 @@ class PanelFigure:
         return sum(p.rows * p.cols for p in self.panels if p.drawn)
 
 
-LEFT, TOP, GAP = 30.0, 34.0, 18.0
 _WIDE, _TALL = 1080.0, 720.0
 
 
@@ -227,8 +228,6 @@ def make_operand_figure(
         title,
         rows=high,
         cols=wide,
-        x=LEFT,
-        y=TOP,
         cell_width=cell_width,
         cell_height=cell_height,
         grid=grid,

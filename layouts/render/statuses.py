@@ -144,7 +144,6 @@ def render_swatches(
         y=0,
         cell_width=1,
         cell_height=1,
-        grid=None,
         status=np.unique(statuses)[None, :],
     )
     defs = "".join(render_status_hatches(PanelFigure(0, 0, (row,)), palette, key))

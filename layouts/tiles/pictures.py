@@ -65,5 +65,5 @@ def make_tile_panel(
                 texts[row][col] = f"T{numbers[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
     cell = (58.0, 17.0) if texts else (max(2.0, 900 / width), max(2.0, 900 / width))
     return FigurePanel(
-        "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1
+        "tile", title, height, width, *cell, category=category, texts=texts, of=int(category.max()) + 1, x=LEFT + 24
     )

@@ -153,7 +153,6 @@ def build_panel(
         y=0,
         cell_width=1,
         cell_height=1,
-        grid=None,
         category=number.astype(np.int32),
         texts=texts,
         of=len(names),
