@@ -163,7 +163,6 @@ def build_accumulators(values: np.ndarray, label: str = "D") -> list[Record]:
     """The registers of D of m64n64, f32, as the four warps record them."""
     own = find(BF16.format(n=64)).operand("d")
     registers = values.astype(np.float32).view(np.uint32)[own.rows, own.cols]
-    none = np.zeros(0, np.uint8)
     return [
         Record(
             "fragment",
@@ -171,14 +170,7 @@ def build_accumulators(values: np.ndarray, label: str = "D") -> list[Record]:
             30,
             label=label,
             text=BF16.format(n=64),
-            block=(0, 0, 0),
             thread=32 * warp,
-            words={},
-            slice={},
-            immediates={},
-            window_first=0,
-            window=none,
-            addresses=None,
             registers={"d": registers[32 * warp : 32 * warp + 32]},
         )
         for warp in range(4)

@@ -261,16 +261,7 @@ def build_mma_loop(text: str, element: str, shift: int = 0, **fill: Any) -> list
                 "mma",
                 "k.cu",
                 20,
-                label="",
                 text=text,
-                block=(0, 0, 0),
-                thread=0,
-                words={},
-                slice={},
-                immediates={},
-                window_first=0,
-                window=np.zeros(0, np.uint8),
-                addresses=None,
                 registers=held,
             )
         )

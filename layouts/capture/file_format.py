@@ -94,15 +94,15 @@ class Record:
     kind: str
     file: str
     line: int
-    label: str
-    text: str
-    block: tuple[int, int, int]
-    thread: int
-    words: Mapping[str, int]
-    slice: Mapping[str, int]
-    immediates: Mapping[str, int]
-    window_first: int
-    window: NDArray[np.uint8]
+    label: str = ""
+    text: str = ""
+    block: tuple[int, int, int] = (0, 0, 0)
+    thread: int = 0
+    words: Mapping[str, int] = field(default_factory=dict)
+    slice: Mapping[str, int] = field(default_factory=dict)
+    immediates: Mapping[str, int] = field(default_factory=dict)
+    window_first: int = 0
+    window: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     addresses: NDArray[np.uint32] | None = None
     registers: Mapping[str, NDArray[np.uint32]] = field(default_factory=dict)
 
