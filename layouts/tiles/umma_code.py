@@ -233,7 +233,7 @@ def render_lanescope_python(tiled_mma: TiledUmma, atom: str) -> str:
     if tiled_mma.order:
         more += f", order={tiled_mma.order!r}"
     call = "tiled_umma" if more else "tiled_mma"
-    where = "lanescope.tiles.umma" if more else "lanescope"
+    where = "lanescope.tiles.tiled_umma" if more else "lanescope"
     return (
         f"from {where} import {call}\n\n"
         f"made = {call}({atom!r}, tile={tiled_mma.tile}{more})\n"
