@@ -192,7 +192,7 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("warpgroup_arrive();", "auto n = size<0>();"),
+        ("warpgroup_arrive();", "warpgroup_arrive(); auto n = size<0>();"),
         (
             "Layout<Shape<_2, _1, _1>>{}",
             "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<Shape<_64, _2>, Stride<_2, _1>>, X, X>{}",
@@ -328,3 +328,27 @@ def test_a_type_that_is_taken_from_the_atom_is_said() -> None:
     assert not any(said in point.message for point in check_text(WGMMA_KERNEL).open)
     report = check_text(WGMMA_KERNEL.replace("Atom<half_t>", "Atom<TA>"))
     assert sum(said in point.message for point in report.open) == 2
+
+
+def test_a_tile_of_the_constants_of_its_atom() -> None:
+    """MMA_Traits<…>::Shape_MNK gives the permutation's sizes, get<i> the numbers."""
+    text = """
+#include <cute/tensor.hpp>
+using namespace cute;
+template <class T> struct Traits {
+  using Op = decltype(SM90_64x64x16_F16F16F16_SS<GMMA::Major::K, GMMA::Major::K>{});
+  using Shape = typename MMA_Traits<Op>::Shape_MNK;
+  static constexpr int M = 2 * get<0>(Shape{}), N = get<1>(Shape{}), K = get<2>(Shape{});
+  using Mma = decltype(make_tiled_mma(MMA_Atom<MMA_Traits<Op>>{}, make_layout(make_shape(Int<2>{}, Int<1>{}, Int<1>{})),
+                                      make_shape(Int<M>{}, Int<N>{}, Int<K>{})));
+  using TileA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{})));
+};
+template <class Traits> __global__ void multiply() {
+  extern __shared__ half_t smem[];
+  auto a = typename Traits::Mma{}.get_thread_slice(0).partition_fragment_A(
+      make_tensor(make_smem_ptr(smem), typename Traits::TileA{}));
+}
+void run() { multiply<Traits<half_t>><<<1, 256>>>(); }
+"""
+    report = check_text(text)
+    assert (report.steps, report.findings) == (8, ())  # 128 rows by two warpgroups, four steps along K

@@ -319,20 +319,20 @@ def is_cute_call(name: str) -> bool:
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
     """Return whether a function is a CuTe function that returns a size."""
-    return name in SIZES and not ev.python and _names_cute(ev.text)
+    return name in SIZES and not ev.python and names_cute(ev.text)
 
 
 def measure_cute(ev: Evaluator, term: OpaqueValue) -> SymbolicInt | None:
     """Return the number that size<0>(shape), get<0>(shape) and the like are; None for another value."""
     try:
-        size = CuteEvaluator(ev.text, None).evaluate_value(term) if _names_cute(ev.text) else None
+        size = CuteEvaluator(ev.text, None).evaluate_value(term) if names_cute(ev.text) else None
     except (OpenCuteValueError, LayoutError):
         return None
     return SymbolicInt(size, INT) if isinstance(size, int) else None
 
 
 @lru_cache(maxsize=4)
-def _names_cute(text: str) -> bool:
+def names_cute(text: str) -> bool:
     """Return whether a text names CuTe."""
     return _CUTE.search(text) is not None
 
