@@ -318,8 +318,8 @@ def is_cute_call(name: str) -> bool:
 
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
-    """Return whether a function is a CuTe function that returns a size."""
-    return name in SIZES and not ev.python and names_cute(ev.text)
+    """Return whether a function is a CuTe function that returns a size, or an item of a shape."""
+    return (name in SIZES or name == "get") and not ev.python and names_cute(ev.text)
 
 
 def measure_cute(ev: Evaluator, term: OpaqueValue) -> SymbolicInt | None:
