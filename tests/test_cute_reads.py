@@ -352,3 +352,31 @@ void run() { multiply<Traits<half_t>><<<1, 256>>>(); }
 """
     report = check_text(text)
     assert (report.steps, report.findings) == (8, ())  # 128 rows by two warpgroups, four steps along K
+
+
+def test_the_element_type_of_a_kernel_that_vectors_are_passed_to() -> None:
+    """h(m * k) in a function is a vector, not a function; data().get() of a vector of T is a T*."""
+    text = """
+#include <cute/tensor.hpp>
+using namespace cute;
+template <class T> struct Traits {
+  using Shape = Shape<Int<64>, Int<128>, Int<64>>;
+  using Mma = decltype(make_tiled_mma(GMMA::ss_op_selector<T, T, float, Shape>()));
+  using Atom = decltype(cutlass::gemm::collective::detail::ss_smem_selector<
+      GMMA::Major::K, T, decltype(get<0>(Shape{})), decltype(get<2>(Shape{}))>());
+  using TileA = decltype(tile_to_shape(Atom{}, make_shape(get<0>(Shape{}), get<2>(Shape{}))));
+};
+template <class Traits> __global__ void multiply() {
+  extern __shared__ half_t smem[];
+  auto a = typename Traits::Mma{}.get_thread_slice(0).partition_fragment_A(
+      make_tensor(make_smem_ptr(smem), typename Traits::TileA{}));
+}
+template <class T> void launch(T const* a) { multiply<Traits<T>><<<1, 128>>>(); }
+void run(int m, int k) {
+  thrust::host_vector<half_t> h(m * k);
+  thrust::device_vector<half_t> d = h;
+  launch(d.data().get());
+}
+"""
+    report = check_text(text)
+    assert (report.steps, report.findings) == (4, ())  # 64 elements along K, in steps of 16

@@ -274,8 +274,8 @@ class DeclarationLowering(ExpressionLowering):
         """Return the arguments of `T x(a, b)`, which parses as a function declaration, if a and b can be values."""
         result: list[tree.Expression] = []
         parameters = node.child_by_field_name("parameters")
-        local = node.parent is not None and node.parent.parent is not None
-        inside = local and node.parent.parent.type == "compound_statement"
+        block = node.parent.parent if node.parent is not None else None
+        inside = block is not None and block.type == "compound_statement"
         for child in parameters.named_children if parameters else ():
             type_node, factor = child.child_by_field_name("type"), child.child_by_field_name("declarator")
             if child.type != "parameter_declaration" or type_node is None or type_node.type == "primitive_type":
