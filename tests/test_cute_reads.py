@@ -192,7 +192,7 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("warpgroup_arrive();", "auto n = size<0>();"),
+        ("warpgroup_arrive();", "warpgroup_arrive(); auto n = size<0>();"),
         (
             "Layout<Shape<_2, _1, _1>>{}",
             "Layout<Shape<_2, _1, _1>>{}, Tile<Layout<Shape<_64, _2>, Stride<_2, _1>>, X, X>{}",
@@ -328,3 +328,55 @@ def test_a_type_that_is_taken_from_the_atom_is_said() -> None:
     assert not any(said in point.message for point in check_text(WGMMA_KERNEL).open)
     report = check_text(WGMMA_KERNEL.replace("Atom<half_t>", "Atom<TA>"))
     assert sum(said in point.message for point in report.open) == 2
+
+
+def test_a_tile_of_the_constants_of_its_atom() -> None:
+    """MMA_Traits<…>::Shape_MNK gives the permutation's sizes, get<i> the numbers."""
+    text = """
+#include <cute/tensor.hpp>
+using namespace cute;
+template <class T> struct Traits {
+  using Op = decltype(SM90_64x64x16_F16F16F16_SS<GMMA::Major::K, GMMA::Major::K>{});
+  using Shape = typename MMA_Traits<Op>::Shape_MNK;
+  static constexpr int M = 2 * get<0>(Shape{}), N = get<1>(Shape{}), K = get<2>(Shape{});
+  using Mma = decltype(make_tiled_mma(MMA_Atom<MMA_Traits<Op>>{}, make_layout(make_shape(Int<2>{}, Int<1>{}, Int<1>{})),
+                                      make_shape(Int<M>{}, Int<N>{}, Int<K>{})));
+  using TileA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{})));
+};
+template <class Traits> __global__ void multiply() {
+  extern __shared__ half_t smem[];
+  auto a = typename Traits::Mma{}.get_thread_slice(0).partition_fragment_A(
+      make_tensor(make_smem_ptr(smem), typename Traits::TileA{}));
+}
+void run() { multiply<Traits<half_t>><<<1, 256>>>(); }
+"""
+    report = check_text(text)
+    assert (report.steps, report.findings) == (8, ())  # 128 rows by two warpgroups, four steps along K
+
+
+def test_the_element_type_of_a_kernel_that_vectors_are_passed_to() -> None:
+    """h(m * k) in a function is a vector, not a function; data().get() of a vector of T is a T*."""
+    text = """
+#include <cute/tensor.hpp>
+using namespace cute;
+template <class T> struct Traits {
+  using Shape = Shape<Int<64>, Int<128>, Int<64>>;
+  using Mma = decltype(make_tiled_mma(GMMA::ss_op_selector<T, T, float, Shape>()));
+  using Atom = decltype(cutlass::gemm::collective::detail::ss_smem_selector<
+      GMMA::Major::K, T, decltype(get<0>(Shape{})), decltype(get<2>(Shape{}))>());
+  using TileA = decltype(tile_to_shape(Atom{}, make_shape(get<0>(Shape{}), get<2>(Shape{}))));
+};
+template <class Traits> __global__ void multiply() {
+  extern __shared__ half_t smem[];
+  auto a = typename Traits::Mma{}.get_thread_slice(0).partition_fragment_A(
+      make_tensor(make_smem_ptr(smem), typename Traits::TileA{}));
+}
+template <class T> void launch(T const* a) { multiply<Traits<T>><<<1, 128>>>(); }
+void run(int m, int k) {
+  thrust::host_vector<half_t> h(m * k);
+  thrust::device_vector<half_t> d = h;
+  launch(d.data().get());
+}
+"""
+    report = check_text(text)
+    assert (report.steps, report.findings) == (4, ())  # 64 elements along K, in steps of 16

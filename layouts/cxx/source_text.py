@@ -7,6 +7,7 @@ from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
+_VALUE_END = re.compile(r"\}\s*[),>:.]")  # of T{}, where a value continues
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -176,5 +177,10 @@ def read_statement_head(text: str, at: int, ends: str = ";{}") -> str:
 
     >>> read_statement_head("{ int x; const int y = 1; }", 19)
     ' const int '
+    >>> read_statement_head("int x; __launch_bounds__(size(Mma{})) void f()", 44)
+    ' __launch_bounds__(size(Mma{})) void f'
     """
-    return text[max(text.rfind(end, 0, at) for end in ends) + 1 : at]
+    start = at
+    while (start := max(text.rfind(end, 0, start) for end in ends)) >= 0 and _VALUE_END.match(text, start):
+        start = max(text.rfind("{", 0, start), 0)
+    return text[start + 1 : at]

@@ -32,6 +32,7 @@ from lanescope.workbench import (
     copy_overlaps,
     cute_copies,
     cute_names,
+    cute_order,
     exchanged_products,
     filled_tiles,
     order,
@@ -312,7 +313,11 @@ def _find_kernel_mistakes(
     # a box of the other operand's map has another size, too
     other_map = any(mistake.code == "tma_map_other" for mistake in filled)
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
-    ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
+    ordered = (
+        *order.find_order_mistakes(text),
+        *cute_order.find_cute_order_mistakes(text),
+        *tensor_memory_order.find_tensor_memory_mistakes(text),
+    )
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []

@@ -29,6 +29,9 @@ from lanescope.value_class import value_class
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
+_VECTORS = frozenset("vector host_vector device_vector universal_vector array unique_ptr shared_ptr".split())
+_POINTERS = frozenset("data get begin raw_pointer_cast".split())
+
 
 @value_class(frozen=True, slots=True)
 class Invocation:
@@ -137,7 +140,7 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
         kind = replace(pointed, pointers=pointed.pointers + 1, reference="") if pointed is not None else None
         return CallArgument(value, kind)
     if isinstance(value, OpaqueValue) and value.kind is None:
-        return CallArgument(value, None)
+        return CallArgument(value, _find_pointer_type(value))
     if isinstance(value, ArrayValue) and isinstance(value.typed, ResolvedType) and not is_cute_value(value):
         return CallArgument(value, value.typed)
     if isinstance(value, str):
@@ -146,6 +149,20 @@ def make_argument(ev: Evaluator, value: Any) -> CallArgument:
             value, ResolvedType("char", CHAR, 8, pointers=not array, dims=array, const=True), True, True
         )
     return CallArgument(value, ev.get_value_type(value) if not isinstance(value, FunctionSet) else None)
+
+
+def _find_pointer_type(value: OpaqueValue) -> ResolvedType | None:
+    """Return T* for data() of a library's vector<T>, and for get() of that; None for another value."""
+    owner = dict(value.named).get("self", next(iter(value.arguments), None))
+    if value.head not in _POINTERS or len(value.arguments) + len(value.named) != 1:
+        return None
+    if isinstance(owner, OpaqueValue):
+        return _find_pointer_type(owner)
+    kind = owner.typed if isinstance(owner, ArrayValue) else None
+    if not isinstance(kind, ResolvedType) or kind.record is not None or kind.name.split("::")[-1] not in _VECTORS:
+        return None
+    item = kind.arguments[0] if kind.arguments else None
+    return replace(item, pointers=item.pointers + 1) if isinstance(item, ResolvedType) else None
 
 
 def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | None:
@@ -165,7 +182,7 @@ def find_declared_type(ev: Evaluator, place: Any, value: Any) -> ResolvedType | 
 def _find_type_of_value(ev: Evaluator, value: Any) -> ResolvedType | None:
     """Return the type of the value in a place without a declared type."""
     if isinstance(value, OpaqueValue):
-        return value.kind
+        return value.kind or _find_pointer_type(value)
     if isinstance(value, ArrayValue) and value.typed is None:
         item_type = value.element
         return None if item_type is None else replace(item_type, dims=(SymbolicInt(len(value.cells)), *item_type.dims))

@@ -12,13 +12,14 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.call_arguments import Invocation
 from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.constness import find_constness, find_pointee_constness
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.code.instances import make_argument_key
 from lanescope.reader.code.launches import note_launch, note_unread_call
 from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
 from lanescope.reader.code.operator_calls import add_associated
-from lanescope.reader.code.overloads import CallArgument, OverloadCandidate
+from lanescope.reader.code.overloads import CallArgument, OverloadCandidate, accepts_count
 from lanescope.reader.code.python_calls import call_python, choose_python_overload
 from lanescope.reader.code.run_records import record_skipped
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -84,6 +85,8 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
         target = filter_declared_before(target, node.span[0])
     if target is None or isinstance(target, FunctionSet):
         target = add_associated(ev, target, call.name, function, arguments)
+    if isinstance(target, FunctionSet) and _is_of_cute(ev, target, function, len(arguments)):
+        target = None
     if isinstance(target, FunctionSet):
         if isinstance(function, tree.Name) and len(function.path) > 1:
             target = replace(target, direct=True)  # Base::f() calls no override
@@ -91,6 +94,12 @@ def _call_target(ev: Evaluator, call: Invocation) -> Any:
     if call.name == "swap" and len(arguments) == 2:
         return swap_places(ev, arguments, node)
     return call_library(ev, replace(call, target=target))
+
+
+def _is_of_cute(ev: Evaluator, target: FunctionSet, function: tree.Expression, count: int) -> bool:
+    """Return whether a name, such as gemm or copy, is one of CuTe's: no function of the text takes the arguments."""
+    plain = isinstance(function, tree.Name) and len(function.path) == 1
+    return plain and names_cute(ev.text) and not any(accepts_count(choice, count) for choice in target.functions)
 
 
 def _call_either(ev: Evaluator, call: Invocation, target: FunctionSet | EitherFunction) -> Any:

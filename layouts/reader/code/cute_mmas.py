@@ -31,7 +31,7 @@ from lanescope.reader.umma import find_atom_row
 from lanescope.shared.swizzle import BY_WIDTH
 
 _SELECTED_BITS = (8, 16, 32)
-_WRAPPERS = frozenset("MMA_Atom decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
+_WRAPPERS = frozenset("MMA_Atom MMA_Traits decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 _SLICED = frozenset(("get_slice", "get_thread_slice"))
 _MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
@@ -294,16 +294,18 @@ def _parse_majors(values: Sequence[Any]) -> tuple[str, str] | None:
 
 # what depends on a TiledMMA -------------------------------------------------------------------------------------------
 
-MEMBER_TYPES = frozenset(("AtomThrID", "AtomShape_MNK"))
+MEMBER_TYPES = frozenset(("AtomThrID", "AtomShape_MNK", "Shape_MNK"))
 
 
 def find_member_type(name: str, owner: Any, evaluate: Any) -> ResolvedType | None:
-    """Return TiledMMA::AtomThrID (the CTAs or threads of an instruction) or ::AtomShape_MNK; None if unknown."""
+    """Return TiledMMA::AtomThrID (the CTAs or threads of an instruction) or ::AtomShape_MNK, or Shape_MNK of an
+    MMA_Traits or MMA_Atom; None if unknown.
+    """
     try:
-        atom = find_tiled_mma(owner, evaluate).atom
+        atom = find_atom(owner, evaluate) if name == "Shape_MNK" else find_tiled_mma(owner, evaluate).atom
     except (OpenCuteValueError, LayoutError):
         return None
-    if name == "AtomShape_MNK":
+    if name != "AtomThrID":
         return ResolvedType("Shape", arguments=tuple(ResolvedType(f"_{size}") for size in atom.shape))
     if atom.form is None:
         return None

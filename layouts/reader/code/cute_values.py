@@ -18,6 +18,7 @@ from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value
 from lanescope.cute.text import parse_layout
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
 from lanescope.reader import smem_layouts, terms
 from lanescope.reader.code.cute_mmas import (
@@ -32,6 +33,7 @@ from lanescope.reader.code.cute_mmas import (
 from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
 from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import Swizzle
@@ -316,12 +318,21 @@ def is_cute_call(name: str) -> bool:
 
 
 def is_size_call(ev: Evaluator, name: str) -> bool:
-    """Return whether a function is a CuTe function that returns a size."""
-    return name in SIZES and not ev.python and _names_cute(ev.text)
+    """Return whether a function is a CuTe function that returns a size, or an item of a shape."""
+    return (name in SIZES or name == "get") and not ev.python and names_cute(ev.text)
+
+
+def measure_cute(ev: Evaluator, term: OpaqueValue) -> SymbolicInt | None:
+    """Return the number that size<0>(shape), get<0>(shape) and the like are; None for another value."""
+    try:
+        size = CuteEvaluator(ev.text, None).evaluate_value(term) if names_cute(ev.text) else None
+    except (OpenCuteValueError, LayoutError):
+        return None
+    return SymbolicInt(size, INT) if isinstance(size, int) else None
 
 
 @lru_cache(maxsize=4)
-def _names_cute(text: str) -> bool:
+def names_cute(text: str) -> bool:
     """Return whether a text names CuTe."""
     return _CUTE.search(text) is not None
 

@@ -274,13 +274,20 @@ class DeclarationLowering(ExpressionLowering):
         """Return the arguments of `T x(a, b)`, which parses as a function declaration, if a and b can be values."""
         result: list[tree.Expression] = []
         parameters = node.child_by_field_name("parameters")
+        block = node.parent.parent if node.parent is not None else None
+        inside = block is not None and block.type == "compound_statement"
         for child in parameters.named_children if parameters else ():
-            type_node = child.child_by_field_name("type")
-            plain = child.type == "parameter_declaration" and child.child_by_field_name("declarator") is None
-            if not plain or type_node is None or type_node.type == "primitive_type" or child.named_child_count != 1:
+            type_node, factor = child.child_by_field_name("type"), child.child_by_field_name("declarator")
+            if child.type != "parameter_declaration" or type_node is None or type_node.type == "primitive_type":
                 return None
-            path = self._lower_path(type_node)
-            result.append(tree.Name(path, span=self.get_span(child)))
+            if child.named_child_count != (1 if factor is None else 2):
+                return None
+            value: tree.Expression = tree.Name(self._lower_path(type_node), span=self.get_span(type_node))
+            if factor is not None:  # T x(m * k) in a function
+                if not inside or not _is_product(factor):
+                    return None
+                value = tree.Binary("*", value, self._lower_field(factor, "declarator"), span=self.get_span(child))
+            result.append(value)
         return tuple(result) or None
 
     # functions -------------------------------------------------------------------------------------------------------
@@ -402,6 +409,12 @@ def _is_prototype(
     if initializer is None:
         return arguments is None
     return node.type == "field_declaration"  # virtual void f() = 0
+
+
+def _is_product(declarator: tree_sitter.Node) -> bool:
+    """Return whether a declarator is `* name`, which may be the second half of a product."""
+    inner = declarator.child_by_field_name("declarator")
+    return declarator.type == "pointer_declarator" and inner is not None and inner.type == "identifier"
 
 
 def _split_declarator(

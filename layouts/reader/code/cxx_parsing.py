@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 MOST_PROGRESS = 900  # calls of the parser's progress function that any text may take …
 MOST_OPEN = 1500  # nested braces: error recovery from more unclosed ones blocks the parser for seconds
 _COMMA_LEFT_OUT = re.compile(rb'\)\s(?=\s*"[=+&%]{0,3}[A-Za-z]"\s*\()')  # between operands of asm: nvcc reads on
+# k < size<2>(tile), which the grammar reads as a call of the template k; as k > size<2>(tile) it reads a comparison
+_LESS_THAN_CALL = re.compile(
+    rb"([\w)\]]\s|;\s*\w+)<(?=\s?(?:\w+::)*\w+<[^<>;(){}]*>\((?:[^();{}]|\([^();{}]*\))*\)\s*[;)&|?+*/%=!-])"
+)
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
@@ -45,7 +49,7 @@ def parse_bounded(
         parser.included_ranges = list(ranges)
     length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
-    data = _COMMA_LEFT_OUT.sub(b"),", data)
+    data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(b"),", data))
     if _measure_depth(data) > MOST_OPEN:
         return None
     calls = 0

@@ -149,6 +149,7 @@ class Evaluator:
         self.unread_calls: set[str] = set()  # functions whose calls were not evaluated
         self.headers: tuple[Span, ...] = ()  # spans of included headers
         self.aliases_in_progress: set[int] = set()  # aliases being resolved
+        self.recursive_aliases = 0  # how often an alias was found inside itself
         self.endless_recursions: set[int] = set()  # functions whose recursion does not end
         self.standard_functions: dict[
             str, str

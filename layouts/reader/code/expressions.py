@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 MOST_CALLS = 2000  # bodiless calls that are recorded
-MOST_ALIKE = 256  # of one name related to maps and descriptors, and of all other names together
+MOST_ALIKE = 256  # of one name related to maps and descriptors
+_MOST_OTHERS = 1000  # of all other names together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode|fragment", re.I)
 MOST_ITEMS_COPIED = 64  # items of an array that is recorded with a call
 _ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
@@ -136,7 +137,7 @@ def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     function_name = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
     counted_name = function_name if _TELLING.search(function_name) or len(term.arguments) > 8 else ""
     count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
-    if count <= MOST_ALIKE and len(ev.bodiless_calls) < MOST_CALLS:
+    if count <= (MOST_ALIKE if counted_name else _MOST_OTHERS) and len(ev.bodiless_calls) < MOST_CALLS:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.run_count += 1
         ev.bodiless_calls.append(

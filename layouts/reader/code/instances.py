@@ -66,10 +66,11 @@ def apply_template(ev: Evaluator, template: TemplateEntity, template_arguments: 
 
 
 def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameScope) -> Any:
-    """Resolve an alias without parameters; the result is cached if it is a type of the text."""
+    """Resolve an alias without parameters; the result is cached unless it is, or uses, an alias of itself."""
     if template.meaning is None:
+        recursive = ev.recursive_aliases
         meaning = _resolve_alias(ev, cast("tree.Alias", template.decl), inner)
-        if not isinstance(meaning, ResolvedType) or (meaning.record is None and meaning.integer is None):
+        if not isinstance(meaning, ResolvedType) or meaning.unbound or ev.recursive_aliases != recursive:
             return meaning
         template.meaning = meaning
     return template.meaning
@@ -78,6 +79,7 @@ def _resolve_plain_alias(ev: Evaluator, template: TemplateEntity, inner: NameSco
 def _resolve_alias(ev: Evaluator, decl: tree.Alias, inner: NameScope) -> Any:
     """Resolve an alias; a recursive one names a type that is not in the text."""
     if id(decl) in ev.aliases_in_progress:  # using barrier = cuda::barrier<…>
+        ev.recursive_aliases += 1
         return ResolvedType(decl.name)
     ev.aliases_in_progress.add(id(decl))
     home = _find_home(decl, inner) if decl.type.path[0][0] == decl.name else None

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, INT, LONG, ULONG, IntegerType, find_common_type
-from lanescope.errors import LayoutError
+from lanescope.cxx.integers import BOOL, LONG, ULONG, IntegerType, find_common_type
 from lanescope.reader.code import symbolic_integers, traits, tree
 from lanescope.reader.code.builtin_calls import MISSING, evaluate_known_function
 from lanescope.reader.code.call_arguments import Invocation
-from lanescope.reader.code.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute_values import (
-    CuteEvaluator,
     freeze_value,
     is_cute_call,
     is_size_call,
+    measure_cute,
 )
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
@@ -204,11 +202,8 @@ def _measure_cute(ev: Evaluator, call: Invocation) -> Any:
     if not is_size_call(ev, call.name) or len(call.values) != 1 or isinstance(call.node.function, tree.Member):
         return MISSING  # tensor.size(1) belongs to another library
     term = OpaqueValue(call.name, None, call.name, tuple(call.values), (("<>", call.templates),), call.node.span)
-    try:
-        size = CuteEvaluator(ev.text, None).evaluate_value(term)
-    except (OpenCuteValueError, LayoutError):
-        return MISSING
-    return SymbolicInt(size, INT) if isinstance(size, int) else MISSING
+    size = measure_cute(ev, term)
+    return MISSING if size is None else size
 
 
 @_register_rule
@@ -296,12 +291,15 @@ def _evaluate_limit(ev: Evaluator, function: tree.Expression, scope: NameScope) 
 
 
 def get_tuple_item(ev: Evaluator, call: tree.Call, templates: tuple[Any, ...], scope: NameScope) -> Any:
-    """Evaluate std::get<n>(tuple), as a place."""
+    """Evaluate std::get<n>(tuple), as a place, and CuTe's get<n>(shape)."""
     place = ev.find_place(call.arguments[0], scope)
     value = ev.load_place(place, call.arguments[0]) if isinstance(place, PLACES) else place
     at = get_integer(templates[0]) if not isinstance(templates[0], ResolvedType) else None
-    item = _find_item(value, at) if isinstance(value, ArrayValue) else None
-    return item or OpaqueValue(ev.format_expression(call), span=call.span, head="get", arguments=(value,))
+    if item := _find_item(value, at) if isinstance(value, ArrayValue) else None:
+        return item
+    named = (("<>", templates),)
+    term = OpaqueValue(ev.format_expression(call), head="get", arguments=(value,), named=named, span=call.span)
+    return measure_cute(ev, term) or term
 
 
 def swap_places(ev: Evaluator, arguments: list[CallArgument], node: tree.Call) -> None:
