@@ -19,6 +19,7 @@ from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
+from lanescope.workbench.inner_dimensions import InnerDimension
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.open_names import describe_open_value
 from lanescope.workbench.presets import lay_preset
@@ -35,7 +36,8 @@ class OperandCase:
     """One operand with all its executions.
 
     store: the tensor map or layout that holds it, why: the reason for that choice; filled: the part of the tile that
-    the text's TMA loads fill; causes: whether to look for the causes of a mismatch.
+    the text's TMA loads fill; causes: whether to look for the causes of a mismatch; inner: the inner dimension of its
+    map, if the text determines it.
     """
 
     contents: TextContents
@@ -46,10 +48,12 @@ class OperandCase:
     why: str
     filled: FilledTile | None
     causes: bool
+    inner: InnerDimension | None = None
+    fixed_inner: str = ""  # the inner dimension that no reading of the operand can change
     tile: StoredTile | None = None
     missing: list[str] = field(default_factory=list)
     turned: str = ""  # why the tile is taken in the other major
-    uneven: str = ""  # why it is open what other threads read
+    uneven: str = ""  # why it is open what other threads read, or which dimension of the tile is K
     group_step: int = 0  # bytes between the starts of warpgroups that read rows of one tile
 
     def verify(self) -> VerifiedOperand:
@@ -58,6 +62,8 @@ class OperandCase:
         LayoutError if a given value is wrong, or the word's slice exceeds the tile.
         """
         seen = make_view(self.instruction, self.name, self._choose_major())
+        if self.inner is not None and (self.inner.stated or self.inner.value == seen.major):
+            self.fixed_inner = self.inner.value
         self._assume_sizes()
         self._assume_symbols(seen)
         self._lay_stored_tile(seen)
@@ -128,7 +134,7 @@ class OperandCase:
 
     def _make_request(self, view: View) -> TileRequest:
         rows, depth = verification.get_extents(self.turns, view)
-        return TileRequest(self.name, view, rows, depth, self.contents.choices)
+        return TileRequest(self.name, view, rows, depth, self.contents.choices, inner=self.fixed_inner)
 
     def _lay_stored_tile(self, view: View) -> None:
         """Lay out the operand's tile, or record the missing information."""
@@ -315,8 +321,22 @@ class OperandCase:
         starts = [get_start_address(turn.argument.value)[0] for turn in self.turns]
         self.uneven = alignment.explain_uneven_start(self.name, starts, view, tile)
         self.group_step = alignment.measure_group_step(starts, view, tile)
+        self.uneven = self.uneven or self._explain_other_inner(tile, steps)
         if self.uneven:
             self.missing.append(self.uneven)
+
+    def _explain_other_inner(self, tile: StoredTile, steps: list[OperandStep]) -> str:
+        """Explain why right steps are open whose tile has another inner dimension than its copies; "" if they agree."""
+        inner, laid = self.inner, tile.spec.get("inner")
+        given = f"inner.{self.name}" in self.contents.choices
+        if inner is None or given or not self._is_loaded_by_tma or laid in (None, inner.value):
+            return ""
+        if any(step.verdict == "mismatch" for step in steps):
+            return ""
+        return (
+            f"{self.name.upper()} is read {laid}-major, but the copies advance along K by the"
+            f" {'first' if inner.value == 'K' else 'second'} coordinate of its tensor map."
+        )
 
     def _make_operand(self, view: View, start: verification.Start, steps: list[OperandStep]) -> VerifiedOperand:
         contents, first = self.contents, self.turns[0]

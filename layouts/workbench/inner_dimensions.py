@@ -1,0 +1,162 @@
+"""Find which dimension of an operand's tensor map is K, from facts of the text that do not depend on how it is read.
+
+`bench_builder.py` asks for every operand that tensor maps store; `operands.py` and `tiles.py` use the answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.kernel_runs import KernelText, is_bulk_store
+from lanescope.workbench.names import split_name
+from lanescope.workbench.tiles import are_both_named, find_inner_dimension
+from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.unread_slices import has_panels
+
+_DIMS = 4  # index of the dimensions among cuTensorMapEncodeTiled's arguments
+_ROWS = {"a": "m", "b": "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class InnerDimension:
+    """The dimension along the inner side of a map's boxes, K or MN.
+
+    stated: whether the sizes of the tensors or their names say so; else only the coordinates of the copies do.
+    """
+
+    value: str
+    stated: bool
+
+
+def find_inner_dimensions(text: KernelText, maps: Mapping[str, TensorMap]) -> dict[str, InnerDimension]:
+    """Map the operands of one instruction to the inner dimension of their maps, without those that are open.
+
+    maps: of each operand. Facts that contradict each other are no facts.
+    """
+    by_name = {name: inner for name, one in maps.items() if (inner := _find_by_names(text, one, name))}
+    by_size, by_coordinate = _find_by_sizes(maps), _find_by_coordinates(text, maps)
+    found: dict[str, InnerDimension] = {}
+    for name in maps:
+        stated = {facts[name] for facts in (by_name, by_size) if name in facts}
+        every = stated | {facts[name] for facts in (by_coordinate,) if name in facts}
+        if len(every) == 1:
+            found[name] = InnerDimension(every.pop(), bool(stated))
+    return found
+
+
+# names and sizes ------------------------------------------------------------------------------------------------------
+
+
+def _find_by_names(text: KernelText, tensor_map: TensorMap, operand: str) -> str:
+    """Return the inner dimension if the first two dimensions are spelled with K, and M or N, each once; else ""."""
+    if are_both_named(tensor_map, operand):
+        return find_inner_dimension(tensor_map, operand) or ""
+    at = find_argument_span(text.blank, tensor_map.span, _DIMS) if "ncode" in tensor_map.source else None
+    if at is None:
+        return ""
+    spans = [follow_number(text.blank, text.functions, at, tensor_map.calls, item) for item in range(2)]
+    names = [{word.lower() for word in split_name(text.blank[slice(*span)])} for span in spans]
+    sides = [names[n] & {"k", _ROWS[operand]} for n in range(2)]
+    if [len(side) for side in sides] != [1, 1] or sides[0] == sides[1]:
+        return ""
+    return "K" if "k" in sides[0] else "MN"
+
+
+def _find_by_sizes(maps: Mapping[str, TensorMap]) -> dict[str, str]:
+    """Return the inner dimension of A and B if their tensors have exactly one size in common, which is K."""
+    if set(maps) != {"a", "b"} or maps["a"] is maps["b"]:
+        return {}
+    sizes = {name: one.dims[:2] for name, one in maps.items()}
+    if any(None in of_map or len(set(of_map)) != 2 for of_map in sizes.values()):
+        return {}
+    common = set(sizes["a"]) & set(sizes["b"])
+    if len(common) != 1:
+        return {}
+    k = common.pop()
+    return {name: "K" if of_map[0] == k else "MN" for name, of_map in sizes.items()}
+
+
+# coordinates ----------------------------------------------------------------------------------------------------------
+
+_Turns = dict[str, list[TileCopy]]  # the copies of one map in each turn of a loop
+
+
+def _find_by_coordinates(text: KernelText, maps: Mapping[str, TensorMap]) -> dict[str, str]:
+    """Return the inner dimensions of A and B by the coordinate that moves with the innermost loop that copies both: one
+    coordinate of each, by the same step; {} if loops disagree.
+    """
+    if set(maps) != {"a", "b"} or maps["a"] is maps["b"]:
+        return {}
+    found = [inner for turns in _list_common_loops(text, maps) if (inner := _judge_loop(turns, maps))]
+    return found[0] if found and all(other == found[0] for other in found) else {}
+
+
+def _list_common_loops(text: KernelText, maps: Mapping[str, TensorMap]) -> Iterator[dict[str, _Turns]]:
+    """Yield the copies of A and B in each loop that is the innermost one around copies of both."""
+    for run in text.runs:
+        of_map: dict[str, list[TileCopy]] = defaultdict(list)
+        for event in run.events:
+            copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
+            found = find_map(copy, text.maps) if copy is not None else None
+            name = next((name for name, one in maps.items() if found is one or found == one), "")
+            if copy is not None and name:
+                of_map[name].append(copy)
+        variables = [{tuple(n for n, _ in copy.event.loops) for copy in copies} for copies in of_map.values()]
+        if len(variables) < 2 or any(len(names) != 1 for names in variables):
+            continue
+        depth = _count_common(*(names.pop() for names in variables))
+        loops: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+        for name, copies in of_map.items():
+            for copy in copies if depth else ():
+                around = copy.event.loops
+                loops[str(around[: depth - 1])][name][str(around[depth - 1][1])].append(copy)
+        yield from loops.values()
+
+
+def _count_common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Count the outer loops that two places have in common."""
+    return next((n for n, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), None) or min(
+        len(first), len(second)
+    )
+
+
+def _judge_loop(of_loop: Mapping[str, _Turns], maps: Mapping[str, TensorMap]) -> dict[str, str]:
+    moves = {name: _list_moves(list(turns.values())) for name, turns in of_loop.items()}
+    if len(moves) != 2 or any(len(of_map) != 1 for of_map in moves.values()):
+        return {}
+    found = {}
+    steps = set()
+    for name, of_map in moves.items():
+        (number, step), inner = of_map[0], (0, 2) if has_panels(maps[name]) else (0,)
+        if number > 1 and number not in inner:
+            return {}
+        found[name] = "K" if number in inner else "MN"
+        steps.add(step * (maps[name].box[0] or 0) if number == 2 else step)
+    return found if len(steps) == 1 and 0 not in steps else {}
+
+
+def _list_moves(turns: Sequence[Sequence[TileCopy]]) -> list[tuple[int, int]]:
+    """Return (number, step) of the coordinates that differ between turns; step 0 if it is open or varies."""
+    moves = []
+    for number in range(max((len(copy.at) for turn in turns for copy in turn), default=0)):
+        places = [[_get_line(copy, number) for copy in turn] for turn in turns]
+        if len({str(sorted(map(str, turn))) for turn in places}) < 2:
+            continue
+        firsts = [turn[0] for turn in places]
+        steps = Counter(
+            later.const - earlier.const if later and earlier and later.terms == earlier.terms else 0
+            for earlier, later in pairwise(firsts)
+        )
+        moves.append((number, next(iter(steps)) if len(steps) == 1 else 0))
+    return moves
+
+
+def _get_line(copy: TileCopy, number: int) -> LinearExpression | None:
+    value = copy.at[number] if number < len(copy.at) else None
+    return value.plain if value is not None else None
