@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span
 from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.blamed_numbers import find_argument_span, list_followed_spans
 from lanescope.workbench.kernel_runs import KernelText, is_bulk_store
 from lanescope.workbench.names import split_name
 from lanescope.workbench.tiles import are_both_named, find_inner_dimension
-from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import TileCopy, read_copy
 from lanescope.workbench.unread_slices import has_panels
 
 _DIMS = 4  # index of the dimensions among cuTensorMapEncodeTiled's arguments
@@ -60,12 +60,17 @@ def _find_by_names(text: KernelText, tensor_map: TensorMap, operand: str) -> str
     at = find_argument_span(text.blank, tensor_map.span, _DIMS) if "ncode" in tensor_map.source else None
     if at is None:
         return ""
-    spans = [follow_number(text.blank, text.functions, at, tensor_map.calls, item) for item in range(2)]
-    names = [{word.lower() for word in split_name(text.blank[slice(*span)])} for span in spans]
-    sides = [names[n] & {"k", _ROWS[operand]} for n in range(2)]
+    sides = [_find_side(text, tensor_map, at, item, operand) for item in range(2)]
     if [len(side) for side in sides] != [1, 1] or sides[0] == sides[1]:
         return ""
     return "K" if "k" in sides[0] else "MN"
+
+
+def _find_side(text: KernelText, tensor_map: TensorMap, at: Span, item: int, operand: str) -> set[str]:
+    """Return the letters of K, and M or N, in the first spelling of a dimension that has one."""
+    spans = list_followed_spans(text.blank, text.functions, at, tensor_map.calls, item)
+    words = ({word.lower() for word in split_name(text.blank[slice(*span)])} for span in spans[1:])
+    return next(filter(None, (of_span & {"k", _ROWS[operand]} for of_span in words)), set())
 
 
 def _find_by_sizes(maps: Mapping[str, TensorMap]) -> dict[str, str]:
@@ -103,8 +108,7 @@ def _list_common_loops(text: KernelText, maps: Mapping[str, TensorMap]) -> Itera
         of_map: dict[str, list[TileCopy]] = defaultdict(list)
         for event in run.events:
             copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
-            found = find_map(copy, text.maps) if copy is not None else None
-            name = next((name for name, one in maps.items() if found is one or found == one), "")
+            name = _find_operand(copy, maps) if copy is not None else ""
             if copy is not None and name:
                 of_map[name].append(copy)
         variables = [{tuple(n for n, _ in copy.event.loops) for copy in copies} for copies in of_map.values()]
@@ -119,11 +123,17 @@ def _list_common_loops(text: KernelText, maps: Mapping[str, TensorMap]) -> Itera
         yield from loops.values()
 
 
+def _find_operand(copy: TileCopy, maps: Mapping[str, TensorMap]) -> str:
+    """Return the operand whose map alone has a name of a copy's; "" if none or both have."""
+    names = {name: {spelled.lstrip("&") for spelled in one.names} for name, one in maps.items()}
+    shared = set.intersection(*names.values())
+    found = [name for name, of_map in names.items() if (of_map - shared) & copy.maps]
+    return found[0] if len(found) == 1 else ""
+
+
 def _count_common(first: Sequence[str], second: Sequence[str]) -> int:
     """Count the outer loops that two places have in common."""
-    return next((n for n, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), None) or min(
-        len(first), len(second)
-    )
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
 
 
 def _judge_loop(of_loop: Mapping[str, _Turns], maps: Mapping[str, TensorMap]) -> dict[str, str]:
