@@ -25,8 +25,7 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
-from lanescope.workbench.inner_dimensions import InnerDimension, find_inner_dimensions
-from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.inner_dimensions import find_inner_dimensions
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
@@ -35,7 +34,7 @@ from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, find_places
 from lanescope.workbench.stage_counters import split_by_counters, split_by_stage_counter
-from lanescope.workbench.stores import OVERWRITTEN, Clues, TileStore, pair_stores
+from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
 from lanescope.workbench.tcgen05 import make_view
 from lanescope.workbench.tiles import is_filled_in_part
 
@@ -85,8 +84,6 @@ class _BenchBuilder(TextContents):
         self.why = why
         self.patience = patience
         self.loads = TextLoads(self.code)
-        self.kernel = KernelText(self.code) if self.code else None
-        self.inner: dict[tuple[tuple[str, int], ...], dict[str, InnerDimension]] = {}  # by the maps of the operands
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
@@ -281,21 +278,12 @@ class _BenchBuilder(TextContents):
             if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
                 chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
-        inner = self._find_inner_dimensions({name: store for name, (store, _) in chosen.items()})
+        maps = {name: store.map for name, (store, _) in chosen.items() if store is not None and store.map is not None}
+        inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns) if self.kernel_text else {}
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why, inner.get(name))
             for name, of_operand in turns.items()
         ]
-
-    def _find_inner_dimensions(self, stores: Mapping[str, TileStore | None]) -> dict[str, InnerDimension]:
-        """Map operands to the inner dimensions of their tensor maps, where the text determines them."""
-        maps = {name: store.map for name, store in stores.items() if store is not None and store.map is not None}
-        key = tuple((name, id(tensor_map)) for name, tensor_map in maps.items())
-        if self.kernel is None or not maps:
-            return {}
-        if key not in self.inner:
-            self.inner[key] = find_inner_dimensions(self.kernel, maps)
-        return self.inner[key]
 
     def _is_overwritten(self, view: View, turns: list[verification.OperandTurn]) -> bool:
         """Return whether threads store into a tile that TMA has filled, before it is read."""

@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, list_followed_spans
 from lanescope.workbench.kernel_runs import KernelText, is_bulk_store
+from lanescope.workbench.loads import TextLoads, drop_threads
 from lanescope.workbench.names import split_name
-from lanescope.workbench.tiles import are_both_named, find_inner_dimension
+from lanescope.workbench.results import OperandStep
+from lanescope.workbench.tiles import StoredTile, are_both_named, find_inner_dimension
 from lanescope.workbench.transfers import TileCopy, read_copy
 from lanescope.workbench.unread_slices import has_panels
+from lanescope.workbench.verification import OperandTurn
 
 _DIMS = 4  # index of the dimensions among cuTensorMapEncodeTiled's arguments
 _ROWS = {"a": "m", "b": "n"}
@@ -34,13 +37,22 @@ class InnerDimension:
     stated: bool
 
 
-def find_inner_dimensions(text: KernelText, maps: Mapping[str, TensorMap]) -> dict[str, InnerDimension]:
+Starts = Mapping[str, Collection[LinearExpression]]
+
+
+def find_inner_dimensions(
+    text: KernelText, loads: TextLoads, maps: Mapping[str, TensorMap], turns: Mapping[str, Sequence[OperandTurn]]
+) -> dict[str, InnerDimension]:
     """Map the operands of one instruction to the inner dimension of their maps, without those that are open.
 
-    maps: of each operand. Facts that contradict each other are no facts.
+    maps, turns: the map and the executions of each operand. Facts that contradict each other are no facts.
     """
+    lines = {name: {line for turn in turns[name] if (line := turn.argument.address) is not None} for name in maps}
+    starts = {
+        name: {drop_threads(line, loads.find_first_group(line)) for line in of_name} for name, of_name in lines.items()
+    }
     by_name = {name: inner for name, one in maps.items() if (inner := _find_by_names(text, one, name))}
-    by_size, by_coordinate = _find_by_sizes(maps), _find_by_coordinates(text, maps)
+    by_size, by_coordinate = _find_by_sizes(maps), _find_by_coordinates(text, maps, starts)
     found: dict[str, InnerDimension] = {}
     for name in maps:
         stated = {facts[name] for facts in (by_name, by_size) if name in facts}
@@ -48,6 +60,23 @@ def find_inner_dimensions(text: KernelText, maps: Mapping[str, TensorMap]) -> di
         if len(every) == 1:
             found[name] = InnerDimension(every.pop(), bool(stated))
     return found
+
+
+def doubt_other_inner(
+    inner: InnerDimension, operand: str, tile: StoredTile, steps: Sequence[OperandStep]
+) -> tuple[list[OperandStep], list[str]]:
+    """Return the steps of an operand, without verdicts if they are right only in a tile with another inner dimension;
+    and the reason.
+    """
+    laid = tile.spec.get("inner")
+    if laid in (None, inner.value) or any(step.verdict == "mismatch" for step in steps):
+        return list(steps), []
+    coordinate = "first" if inner.value == "K" else "second"
+    why = (
+        f"{operand.upper()} is read {laid}-major, but the copies advance along K by the {coordinate} coordinate of its"
+        " tensor map."
+    )
+    return [replace(step, verdict="unknown", matched=0, expected=None) for step in steps], [why]
 
 
 # names and sizes ------------------------------------------------------------------------------------------------------
@@ -92,23 +121,23 @@ def _find_by_sizes(maps: Mapping[str, TensorMap]) -> dict[str, str]:
 _Turns = dict[str, list[TileCopy]]  # the copies of one map in each turn of a loop
 
 
-def _find_by_coordinates(text: KernelText, maps: Mapping[str, TensorMap]) -> dict[str, str]:
+def _find_by_coordinates(text: KernelText, maps: Mapping[str, TensorMap], starts: Starts) -> dict[str, str]:
     """Return the inner dimensions of A and B by the coordinate that moves with the innermost loop that copies both: one
     coordinate of each, by the same step; {} if loops disagree.
     """
     if set(maps) != {"a", "b"} or maps["a"] is maps["b"]:
         return {}
-    found = [inner for turns in _list_common_loops(text, maps) if (inner := _judge_loop(turns, maps))]
+    found = [inner for turns in _list_common_loops(text, starts) if (inner := _judge_loop(turns, maps))]
     return found[0] if found and all(other == found[0] for other in found) else {}
 
 
-def _list_common_loops(text: KernelText, maps: Mapping[str, TensorMap]) -> Iterator[dict[str, _Turns]]:
+def _list_common_loops(text: KernelText, starts: Starts) -> Iterator[dict[str, _Turns]]:
     """Yield the copies of A and B in each loop that is the innermost one around copies of both."""
     for run in text.runs:
         of_map: dict[str, list[TileCopy]] = defaultdict(list)
         for event in run.events:
             copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
-            name = _find_operand(copy, maps) if copy is not None else ""
+            name = _find_operand(copy, starts) if copy is not None else ""
             if copy is not None and name:
                 of_map[name].append(copy)
         variables = [{tuple(n for n, _ in copy.event.loops) for copy in copies} for copies in of_map.values()]
@@ -123,11 +152,9 @@ def _list_common_loops(text: KernelText, maps: Mapping[str, TensorMap]) -> Itera
         yield from loops.values()
 
 
-def _find_operand(copy: TileCopy, maps: Mapping[str, TensorMap]) -> str:
-    """Return the operand whose map alone has a name of a copy's; "" if none or both have."""
-    names = {name: {spelled.lstrip("&") for spelled in one.names} for name, one in maps.items()}
-    shared = set.intersection(*names.values())
-    found = [name for name, of_map in names.items() if (of_map - shared) & copy.maps]
+def _find_operand(copy: TileCopy, starts: Starts) -> str:
+    """Return the operand that alone is read from where a copy begins, "" if none is."""
+    found = [name for name, of_name in starts.items() if copy.to in of_name]
     return found[0] if len(found) == 1 else ""
 
 

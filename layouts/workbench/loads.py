@@ -111,7 +111,7 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
-        first = self._find_first_group(base)
+        first = self.find_first_group(base)
         base, others = drop_threads(base, first), [drop_threads(other, first) for other in others]
         following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
@@ -128,7 +128,7 @@ class TextLoads:
         doubtful = frozenset(off for off, _ in own_map) - offsets
         return FilledTile(offsets, maps, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
 
-    def _find_first_group(self, start: LinearExpression) -> int:
+    def find_first_group(self, start: LinearExpression) -> int:
         """Find the first value of a thread's number at which a tile begins that some load fills, 0 if none is: of
         `threadIdx.x / 128 - 1` that is 1.
         """

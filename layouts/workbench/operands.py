@@ -19,7 +19,7 @@ from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
-from lanescope.workbench.inner_dimensions import InnerDimension
+from lanescope.workbench.inner_dimensions import InnerDimension, doubt_other_inner
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.open_names import describe_open_value
 from lanescope.workbench.presets import lay_preset
@@ -53,7 +53,7 @@ class OperandCase:
     tile: StoredTile | None = None
     missing: list[str] = field(default_factory=list)
     turned: str = ""  # why the tile is taken in the other major
-    uneven: str = ""  # why it is open what other threads read, or which dimension of the tile is K
+    uneven: str = ""  # why it is open what other threads read
     group_step: int = 0  # bytes between the starts of warpgroups that read rows of one tile
 
     def verify(self) -> VerifiedOperand:
@@ -71,6 +71,9 @@ class OperandCase:
         start = self._find_tile_start(seen, self.tile)
         steps = self._verify_turns(seen, start)
         self._name_gaps(seen, steps)
+        if self._is_loaded_by_tma and self.tile and self.inner and f"inner.{self.name}" not in self.contents.choices:
+            steps, doubt = doubt_other_inner(self.inner, self.name, self.tile, steps)
+            self.missing += doubt
         return self._make_operand(seen, start, steps)
 
     # what is assumed --------------------------------------------------------------------------------------------------
@@ -321,22 +324,8 @@ class OperandCase:
         starts = [get_start_address(turn.argument.value)[0] for turn in self.turns]
         self.uneven = alignment.explain_uneven_start(self.name, starts, view, tile)
         self.group_step = alignment.measure_group_step(starts, view, tile)
-        self.uneven = self.uneven or self._explain_other_inner(tile, steps)
         if self.uneven:
             self.missing.append(self.uneven)
-
-    def _explain_other_inner(self, tile: StoredTile, steps: list[OperandStep]) -> str:
-        """Explain why right steps are open whose tile has another inner dimension than its copies; "" if they agree."""
-        inner, laid = self.inner, tile.spec.get("inner")
-        given = f"inner.{self.name}" in self.contents.choices
-        if inner is None or given or not self._is_loaded_by_tma or laid in (None, inner.value):
-            return ""
-        if any(step.verdict == "mismatch" for step in steps):
-            return ""
-        return (
-            f"{self.name.upper()} is read {laid}-major, but the copies advance along K by the"
-            f" {'first' if inner.value == 'K' else 'second'} coordinate of its tensor map."
-        )
 
     def _make_operand(self, view: View, start: verification.Start, steps: list[OperandStep]) -> VerifiedOperand:
         contents, first = self.contents, self.turns[0]
