@@ -14,6 +14,7 @@ from typing import TypeVar
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.loops import MOST_ITERATIONS
+from lanescope.reader.code.map_objects import is_filled_name
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
@@ -316,9 +317,13 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
-    ones fit.
+    """Find the tensor map of a copy: the one that fills its object, if that is known, else by its name, else by the
+    operand in the name; None if none or several different ones fit.
     """
+    filled = {name for name in copy.maps if is_filled_name(name)}
+    if filled:
+        own = [tensor_map for tensor_map in maps if filled.intersection(tensor_map.filled)]
+        return own[0] if len(own) == 1 else None
     named = [tensor_map for tensor_map in maps if any(name.lstrip("&") in copy.maps for name in tensor_map.names)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None:

@@ -40,6 +40,7 @@ class TensorMap:
     symbols: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
     calls: tuple[tuple[str, Span], ...] = ()  # the running functions, outermost first
+    filled: tuple[str, ...] = ()  # of the objects that hold it (map_objects.py)
     alike: int = 0  # further equal maps with the same names
 
 
