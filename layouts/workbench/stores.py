@@ -71,7 +71,9 @@ class TileStore:
         return self.map is not None and (None in self.map.box or self.map.swizzle is None)
 
     def has_name_in(self, names: Collection[str]) -> bool:
-        """Return whether one of its names, also as an address, is among these."""
+        """Return whether one of its names, also as an address, is among these, or the object that its map fills."""
+        if self.map is not None:
+            return self.map.has_name_in(names)
         return any(name.lstrip("&") in names for name in self.names)
 
     @property

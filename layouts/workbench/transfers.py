@@ -320,13 +320,9 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """Find the tensor map of a copy: the one that fills its object, if that is known, else by its name, else by the
     operand in the name; None if none or several different ones fit.
     """
-    filled = {name for name in copy.maps if is_filled_name(name)}
-    if filled:
-        own = [tensor_map for tensor_map in maps if filled.intersection(tensor_map.filled)]
-        return own[0] if len(own) == 1 else None
-    named = [tensor_map for tensor_map in maps if any(name.lstrip("&") in copy.maps for name in tensor_map.names)]
+    named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
     letter = find_operand_letter(*copy.maps)
-    if len(named) != 1 and letter is not None:
+    if len(named) != 1 and letter is not None and not any(map(is_filled_name, copy.maps)):
         same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
         lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
         named = lettered or (named if same else [])
