@@ -26,6 +26,7 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.inner_dimensions import find_inner_dimensions
+from lanescope.workbench.launched_uses import split_by_launch
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
@@ -83,7 +84,7 @@ class _BenchBuilder(TextContents):
         super().__init__(text, source, choices, patience)
         self.why = why
         self.patience = patience
-        self.loads = TextLoads(self.code)
+        self.loads = self.every_load = TextLoads(self.code)
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
@@ -158,7 +159,8 @@ class _BenchBuilder(TextContents):
             part
             for (ptx, _), group in groups.items()
             if ptx or "instruction" in self.choices
-            for tile in (uses.group_by_tile(group) if group[0].computed else [group])
+            for launched in split_by_launch(group, self.every_load, self.stores)
+            for tile in (uses.group_by_tile(launched) if group[0].computed else [launched])
             for part in split_by_stage_counter(tile)
         ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
@@ -191,6 +193,7 @@ class _BenchBuilder(TextContents):
         if instruction is None or not instruction.family.by_descriptor:
             return []
         group = self._name_operands(group)
+        self.loads = self.every_load.list_of_launch(self.every_load.find_launch(group[0].site))
         where = find_places(group, self.code.unbounded_variables if self.code else frozenset(), self.text)
         before = self.save_state()
         verified = self._verify_places(instruction, group, where)

@@ -108,6 +108,8 @@ class OperandCase:
     def _assume_symbols(self, view: View) -> None:
         contents = self.contents
         for assumption in take_symbols(self.turns, contents.choices, contents.symbols, view, contents.aligned):
+            if before := contents.assumed.get(assumption.key):  # the value for earlier tiles is too small for this one
+                contents.assumed[assumption.key] = replace(before, value=assumption.value)
             contents.assume(assumption, self.name)
             if assumption.missing:
                 self.missing.append(f"The descriptor of {self.name.upper()} {describe_open_value(assumption.label)}.")
