@@ -80,9 +80,31 @@ def test_exchanged_objects_are_exchanged_maps() -> None:
     assert list_boxes(plant(("(x, y, C", "(y, x, C"), text=hold("returned"))) == [(64, 128), (64, 64)]
 
 
-def test_a_map_that_depends_on_an_open_condition_is_unknown() -> None:
-    text = plant((f"CUtensorMap x = {A};", f"CUtensorMap x = {A}; if (M > 64) x = {B};"), text=hold("returned"))
+X = f"CUtensorMap x = {A};"
+EITHER = [  # what may leave either map in the object of A
+    plant((X, f"{X} if (M > 64) x = {B};"), text=hold("returned")),
+    plant((X, f"CUtensorMap x = M > 64 ? {A} : {B};"), text=hold("returned")),
+    plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("items")),
+    plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("vector")),
+]
+
+
+@for_each("text", EITHER)
+def test_a_tile_that_either_of_two_maps_fills_is_open(text: str) -> None:
     assert list_boxes(text) == [None, (64, 128)]
+    report = check_text(text)
+    assert not report.findings and report.steps == 12  # those of B
+    assert [reads.count for reads in report.unverified] == [12]
+
+
+def test_either_of_two_equal_maps_may_fill_a_tile() -> None:
+    text = plant((X, f"CUtensorMap x = M > 64 ? {A} : {A.replace('A, M', 'A + 64, M')};"), text=hold("returned"))
+    assert (check_text(text).steps, check_text(text).unverified) == (24, ())
+
+
+def test_a_map_that_only_one_branch_makes_is_that_map() -> None:
+    text = plant((X, f"CUtensorMap x; if (M > 0) x = {A};"), text=hold("returned"))
+    assert list_boxes(text) == [(64, 64), (64, 128)]
 
 
 def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:

@@ -158,8 +158,8 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
             open_buffers.add(buffer)
         else:
             fills.append(fill)
-    later = _continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)
-    return CopiedBytes(tuple(_bound_rings([*fills, *later])), frozenset(open_buffers), everywhere)
+    later, further = _continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)
+    return CopiedBytes(tuple(_bound_rings([*fills, *later])), frozenset((*open_buffers, *further)), everywhere)
 
 
 def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None, bool]:
@@ -240,8 +240,10 @@ def _get_ring(fill: FilledBytes) -> object:
     return fill.copy.event.at, fill.copy.event.calls, fill.buffer, fill.step
 
 
-def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[FilledBytes]:
-    """Return the fills of the turns that were not run: of copies in loops that were cut, stage after stage."""
+def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> tuple[list[FilledBytes], set[str]]:
+    """Return (the fills of the turns that were not run: of copies in loops that were cut, stage after stage; the
+    buffers in which several such loops move a copy).
+    """
     turns: dict[object, list[FilledBytes]] = defaultdict(list)
     for fill in fills:
         event = fill.copy.event
@@ -249,9 +251,23 @@ def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[
             fixed = tuple((name, str(value)) for name, value in event.loops if name not in cut)
             turns[_get_ring(fill), fixed].append(fill)
     later: list[FilledBytes] = []
+    further: set[str] = set()
     for of_site in turns.values():
         starts = sorted({fill.low for fill in of_site})
         step = gcd(*(after - before for before, after in pairwise(starts)))
-        if step:
+        if step and len(_list_moving_loops(of_site, cut)) > 1:
+            further.add(of_site[0].buffer)
+        elif step:
             later.append(replace(of_site[0], low=starts[0], step=step, count=0, sure=False))
-    return later
+    return later, further
+
+
+def _list_moving_loops(fills: Iterable[FilledBytes], cut: Collection[str]) -> set[int]:
+    """Return the positions of the loops that were cut and that alone move the destination of a copy."""
+    starts: dict[tuple[int, object], set[int]] = defaultdict(set)
+    for fill in fills:
+        loops = [str(value) for _, value in fill.copy.event.loops]
+        for n, (name, _) in enumerate(fill.copy.event.loops):
+            if name in cut:
+                starts[n, (*loops[:n], *loops[n + 1 :])].add(fill.low)
+    return {n for (n, _), lows in starts.items() if len(lows) > 1}

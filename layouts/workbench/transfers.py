@@ -14,7 +14,7 @@ from typing import TypeVar
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.loops import MOST_ITERATIONS
-from lanescope.reader.code.map_objects import is_filled_name
+from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
@@ -322,7 +322,7 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """
     named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
     letter = find_operand_letter(*copy.maps)
-    if len(named) != 1 and letter is not None and not any(map(is_filled_name, copy.maps)):
+    if len(named) != 1 and letter is not None and not list_filled_names(copy.maps):
         same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
         lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
         named = lettered or (named if same else [])

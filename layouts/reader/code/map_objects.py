@@ -1,12 +1,14 @@
 """Objects that hold tensor maps: which call filled the object that a copy is given.
 
 cuTensorMapEncodeTiled writes a name into the object that is used nowhere else, and copies of the object keep it: maps
-that a helper returns, members, items of arrays and parameters are told apart even if their variables have one name.
+that a helper returns, members, items of arrays and parameters are told apart even if their variables have one name. An
+object that is one of several has all their names.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 _TYPES = ("CUtensorMap", "CUtensorMap_st", "TmaDescriptor")
 _ENCODE = re.compile(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$|tensor_?map_?encode_?im2col$", re.I)
 _FILLED = re.compile(r"[^\s?]*'map\d+")
+_UNKNOWN = "?'map0"  # the name of an object that may be none of those that known calls filled
+_EMPTY = re.compile(r"[\w.:\[\]]*")  # names of objects that nothing has written: reading them is no valid program
+_SEVERAL = " ? "  # between the names of an object that is one of several
 
 
 def is_map_type(kind: object) -> bool:
@@ -56,9 +61,25 @@ def is_allocated_map(value: Any) -> bool:
     return isinstance(value, Address) and isinstance(value.place, Cell) and is_map_type(value.place.kind)
 
 
-def is_filled_name(name: str) -> bool:
-    """Return whether a name is the value of an object that a known call filled."""
-    return _FILLED.fullmatch(name) is not None
+def list_filled_names(names: Iterable[str]) -> set[str]:
+    """List the names that known calls wrote into the objects with these values; an object may be one of several."""
+    return {part for name in names for part in name.split(_SEVERAL) if _FILLED.fullmatch(part) or part == _UNKNOWN}
+
+
+def choose_map(objects: Sequence[Any]) -> OpaqueValue | None:
+    """Return the value of an object that is one of several; None if one of them holds no map."""
+    maps = [one for one in objects if isinstance(one, OpaqueValue) and is_map_type(one.kind)]
+    if not maps or len(maps) < len(objects):
+        return None
+    parts = {part for one in maps for part in one.text.split(_SEVERAL)}
+    names = {part for part in parts if _FILLED.fullmatch(part)}
+    known = names and all(part in names or _EMPTY.fullmatch(part) for part in parts)
+    return OpaqueValue(_SEVERAL.join(sorted(names)) if known else _UNKNOWN, maps[0].kind)
+
+
+def choose_item(value: Any) -> OpaqueValue | None:
+    """Return the value of an unknown item of an array of maps; None for another value."""
+    return choose_map([cell.value for cell in value.cells]) if isinstance(value, ArrayValue) else None
 
 
 def is_encode_call(term: OpaqueValue, text: str) -> bool:
@@ -76,7 +97,7 @@ def fill_map(ev: Evaluator, term: OpaqueValue, recorded: bool) -> None:
     if cell is None:
         return
     ev.filled_maps += 1
-    name = f"{cell.name[:40]}'map{ev.filled_maps}"
+    name = f"{re.sub(r'[^A-Za-z0-9_.:]', '', cell.name)[:40]}'map{ev.filled_maps}"
     ev.write_cell(cell, OpaqueValue(name, cell.kind))
     if recorded:
         ev.bodiless_calls[-1] = replace(ev.bodiless_calls[-1], filled=name)

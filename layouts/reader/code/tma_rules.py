@@ -9,7 +9,7 @@ from typing import Any
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.header_names import SWIZZLE_NAMES
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.map_objects import is_filled_name
+from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
 from lanescope.shared import tma
@@ -48,7 +48,7 @@ class TensorMap:
         """Return whether a copy that knows its map by these names takes this one: it fills the object, if that is
         known, else has one of the names, also as an address.
         """
-        filled = set(filter(is_filled_name, names))
+        filled = list_filled_names(names)
         if filled:
             return not filled.isdisjoint(self.filled)
         return any(name.lstrip("&") in names for name in self.names)
