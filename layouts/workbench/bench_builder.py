@@ -82,8 +82,7 @@ class _BenchBuilder(TextContents):
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
-        self.why = why
-        self.patience = patience
+        self.why, self.patience = why, patience
         self.loads = self.every_load = TextLoads(self.code)
 
     def build(self) -> Bench:

@@ -35,6 +35,7 @@ from lanescope.workbench import (
     exchanged_products,
     filled_tiles,
     order,
+    row_coordinates,
     shared_budget,
     stage_distances,
     tensor_memory_order,
@@ -317,6 +318,7 @@ def _find_kernel_mistakes(
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
     repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
+    rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
     uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []
     if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too

@@ -21,6 +21,7 @@ from lanescope.workbench.function_texts import find_loop_step
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.row_coordinates import find_launch_argument, passes_own_sizes
 from lanescope.workbench.tiles import UNFILLED
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
 from lanescope.workbench.unread_slices import UnreadSlices
@@ -162,16 +163,28 @@ class _FillFinder:
     # the other operand's map ----------------------------------------------------------------------------------------
 
     def _find_others(self) -> Iterator[Pitfall]:
-        """Yield copies of one operand's map into the tile that is named after, and read as, the other operand."""
+        """Yield copies of one operand's map into the tile that is named after, and read as, the other operand; of maps
+        that are exchanged in the launch, the first one.
+        """
+        crossed: dict[tuple[str, str, str], list[TileCopy]] = {}
         for copy in self.copies:
             named = self._find_letters(copy)
             if named is not None and named[0] != named[1] == named[2]:
-                yield Pitfall(
-                    "tma_map_other",
-                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from"
-                    f" {named[0].upper()}'s tensor map, as their names say. Give the copy the other map.",
-                    copy.event.at,
-                )
+                crossed.setdefault(named, []).append(copy)
+        passed = [
+            find_launch_argument(self.text, crossed[named][0]) or (0, 0) for named in sorted(crossed, reverse=True)
+        ]
+        if len(passed) == 2 and (0, 0) < passed[0] < passed[1]:  # the kernel takes A's map first
+            if passes_own_sizes(self.text, next(iter(crossed.values()))[0]):
+                message = "The names of these maps say that A's tile is filled from B's tensor map and B's from A's."
+                yield Pitfall("tma_map_other", f"{message} Exchange the two maps.", passed[0])
+            return
+        for named, copies in crossed.items():
+            message = (
+                f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s"
+                " tensor map, as their names say. Give the copy the other map."
+            )
+            yield from (Pitfall("tma_map_other", message, copy.event.at) for copy in copies)
 
     def _find_letters(self, copy: TileCopy) -> tuple[str, str, str] | None:
         """Return the operands of a copy: of its map by its name, of the tile by who reads it, of its name in the call;
