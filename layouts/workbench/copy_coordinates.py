@@ -14,8 +14,9 @@ from itertools import pairwise
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.kernel_runs import KernelRun, KernelText, is_bulk_store
-from lanescope.workbench.results import VerifiedOperand
+from lanescope.workbench.results import Span, VerifiedOperand
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 from lanescope.workbench.unread_slices import (
     count_inner,
@@ -185,14 +186,25 @@ def _compare_boxes(
         move, size = moves[moved[0]], tensor_map.box[moved[0]]
         if move is not None and size is not None and abs(move) < size:
             variable = copy.event.loops[-1][0] if copy.event.loops else ""
-            known = moved[0] < len(copy.written)
             yield Pitfall(
                 "boxes_overlap",
                 f"This copy begins {abs(move)} elements {'after' if move > 0 else 'before'} another one on the same"
                 f" barrier, and their boxes have {size}: {size - abs(move)} are copied twice, and as many that belong"
                 " here are not.",
-                text.narrow_event(copy.event, copy.written[moved[0]], variable) if known else copy.event.at,
+                _find_moving_term(text, copy, moved[0], variable),
             )
+
+
+def _find_moving_term(text: KernelText, copy: TileCopy, number: int, variable: str) -> Span:
+    """Find the term of a coordinate that has a loop variable, in whichever function it is; else the call."""
+    if number >= len(copy.written):
+        return copy.event.at
+    chain = [copy.written[number], *(call for _, call in reversed(copy.event.calls))]
+    for call in chain[1:] if variable else ():
+        term = narrow_to_term(text.blank, text.functions, chain, call, variable)
+        if term != call and re.search(rf"\b{re.escape(variable)}\b", text.blank[slice(*term)]):
+            return term
+    return text.narrow_event(copy.event, copy.written[number], variable)
 
 
 def _measure_move(before: SymbolicInt | None, after: SymbolicInt | None) -> int | None:
