@@ -25,6 +25,8 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.inner_dimensions import find_inner_dimensions
+from lanescope.workbench.launched_uses import split_by_launch
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
@@ -80,9 +82,8 @@ class _BenchBuilder(TextContents):
 
     def __init__(self, text: str, source: str, choices: dict[str, str], patience: int, why: bool) -> None:
         super().__init__(text, source, choices, patience)
-        self.why = why
-        self.patience = patience
-        self.loads = TextLoads(self.code)
+        self.why, self.patience = why, patience
+        self.loads = self.every_load = TextLoads(self.code)
 
     def build(self) -> Bench:
         groups = self._group_uses(self.find_uses())
@@ -157,7 +158,8 @@ class _BenchBuilder(TextContents):
             part
             for (ptx, _), group in groups.items()
             if ptx or "instruction" in self.choices
-            for tile in (uses.group_by_tile(group) if group[0].computed else [group])
+            for launched in split_by_launch(group, self.every_load, self.stores)
+            for tile in (uses.group_by_tile(launched) if group[0].computed else [launched])
             for part in split_by_stage_counter(tile)
         ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
@@ -190,6 +192,7 @@ class _BenchBuilder(TextContents):
         if instruction is None or not instruction.family.by_descriptor:
             return []
         group = self._name_operands(group)
+        self.loads = self.every_load.list_of_launch(self.every_load.find_launch(group[0].site))
         where = find_places(group, self.code.unbounded_variables if self.code else frozenset(), self.text)
         before = self.save_state()
         verified = self._verify_places(instruction, group, where)
@@ -277,8 +280,10 @@ class _BenchBuilder(TextContents):
             if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
                 chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
+        maps = {name: store.map for name, (store, _) in chosen.items() if store is not None and store.map is not None}
+        inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns) if self.kernel_text else {}
         return [
-            OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)
+            OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why, inner.get(name))
             for name, of_operand in turns.items()
         ]
 

@@ -67,20 +67,33 @@ def follow_number(
     """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
     array.
     """
+    return list_followed_spans(blank, functions, at, calls, item)[-1]
+
+
+def list_followed_spans(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    at: Span,
+    calls: Sequence[tuple[str, Span]],
+    item: int | None = None,
+) -> list[Span]:
+    """List the places through which `follow_number` follows a name: its spellings, from the use to the number."""
     enclosing = list(calls)
+    followed = [at]
     for _ in range(_MOST):
-        if item is not None and (inside := _find_item_span(blank, at, item)) is not None:
-            at, item = inside, None
+        if item is not None and (inside := _find_item_span(blank, followed[-1], item)) is not None:
+            followed.append(inside)
+            item = None
             continue
-        at = _skip_cast(blank, at)
-        match = _NAME.match(blank[slice(*at)])
+        followed[-1] = _skip_cast(blank, followed[-1])
+        match = _NAME.match(blank[slice(*followed[-1])])
         if match is None:
             break
-        further = find_given_value(blank, functions, match[1], at, enclosing)
+        further = find_given_value(blank, functions, match[1], followed[-1], enclosing)
         if further is None or _is_shared_constant(blank, match[1], further):
             break
-        at = further
-    return at
+        followed.append(further)
+    return followed
 
 
 def find_given_value(

@@ -36,6 +36,7 @@ from lanescope.workbench import (
     exchanged_products,
     filled_tiles,
     order,
+    row_coordinates,
     shared_budget,
     stage_distances,
     tensor_memory_order,
@@ -306,9 +307,8 @@ def _find_kernel_mistakes(
     text: KernelText, bench: Bench, target: str, unfilled: Sequence[UnfilledRead]
 ) -> list[CheckFinding]:
     """Find instructions of kernels in a wrong order, and copies with wrong boxes, byte counts or addresses."""
-    filled = filled_tiles.find_fill_mistakes(text, bench)
+    filled = filled_tiles.find_fill_mistakes(text, bench, any(read.certain for read in unfilled))
     budget = shared_budget.find_budget_mistakes(text, target)
-    # with a wrong box the byte counts are wrong as well
     bytes_ = [] if filled else transfers.find_transfer_mistakes(text)
     # a box of the other operand's map has another size, too
     other_map = any(mistake.code == "tma_map_other" for mistake in filled)
@@ -323,8 +323,11 @@ def _find_kernel_mistakes(
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
     repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
+    rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
-    uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []
+    uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []
+    if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too
+        bytes_ = []
     mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from lanescope.bits import format_word
@@ -24,6 +25,7 @@ from lanescope.workbench import alignment, helpers, named_wgmma, pieces, scan, s
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.descriptor_arguments import DescriptorArgument
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.loaded_maps import find_loaded_maps
 from lanescope.workbench.results import Assumption, Span, TextPiece
 from lanescope.workbench.stores import TileStore
@@ -125,6 +127,11 @@ class TextContents:
             self.sizes = [assumption for _, assumption in assumed_sizes]
             self.size_values = {size: int(assumption.value) for size, assumption in assumed_sizes}
             self.code = sizes.substitute_sizes(self.code, self.size_values)
+
+    @cached_property
+    def kernel_text(self) -> KernelText | None:
+        """The text as the kernel checks need it, None without code."""
+        return KernelText(self.code) if self.code else None
 
     def _evaluate_code(self, patience: int) -> Evaluation | None:
         """Evaluate the code, with the given or assumed definitions of undefined functions and macros."""

@@ -21,6 +21,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer
 from lanescope.shared.map_enums import MAP_TYPES
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
@@ -68,11 +69,21 @@ class FilledBytes:
     def holds(self, chunks: Chunks) -> NDArray[np.bool_]:
         """Return which 16-byte chunks of the buffer the copy fills."""
         past = 16 * chunks - self.low
+        lines = self._holds_in_lines(chunks)
         if not self.step:
-            return (past >= 0) & (past < self.size)
+            return (past >= 0) & (past < self.size) & lines
         stages = self.count or MOST_STAGES
         inside = past // self.step
-        return (past >= 0) & ((inside < stages) & (past % self.step < self.size) | _is_in_last(past, self, stages))
+        staged = (inside < stages) & (past % self.step < self.size) | _is_in_last(past, self, stages)
+        return (past >= 0) & staged & lines
+
+    def _holds_in_lines(self, chunks: Chunks) -> NDArray[np.bool_]:
+        """Return which chunks are in the part of a line that a box fills: it may be narrower than its swizzle."""
+        width, pitch = _measure_line(self.map) if self.map is not None else (0, 0)
+        if self.map is None or width == pitch or self.low % pitch:
+            return np.ones(chunks.shape, np.bool_)
+        plain: Chunks = get_mode(self.map.swizzle or "none").unswizzle(16 * chunks)
+        return plain % pitch < width
 
 
 def _is_in_last(past: Chunks, filled: FilledBytes, stages: int) -> NDArray[np.bool_]:
@@ -147,8 +158,8 @@ def collect_copied_bytes(text: KernelText, run: KernelRun) -> CopiedBytes:
             open_buffers.add(buffer)
         else:
             fills.append(fill)
-    later = _continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)
-    return CopiedBytes(tuple(_bound_rings([*fills, *later])), frozenset(open_buffers), everywhere)
+    later, further = _continue_loops(fills, text.code.cut_variables | text.code.unbounded_variables)
+    return CopiedBytes(tuple(_bound_rings([*fills, *later])), frozenset((*open_buffers, *further)), everywhere)
 
 
 def _read_unknown(text: KernelText, event: KernelEvent) -> tuple[TileCopy | None, bool]:
@@ -199,13 +210,16 @@ def count_box_span(tensor_map: TensorMap | None, bits: int = 0) -> int:
     """
     if tensor_map is None:
         return 0
-    sizes = [size for size in tensor_map.box if size is not None]
+    _, pitch = _measure_line(tensor_map, bits)
+    sizes = [size for size in tensor_map.box[1:] if size is not None]
+    return pitch * prod(sizes) if 1 + len(sizes) == len(tensor_map.box) else 0
+
+
+def _measure_line(tensor_map: TensorMap, bits: int = 0) -> tuple[int, int]:
+    """Return (bytes of a line of a box, bytes to the next line); 0 if they are open."""
     element_bits = _SHARED_BITS.get(tensor_map.data_type or "", tensor_map.element_bits or bits)
-    if not element_bits or not sizes or len(sizes) < len(tensor_map.box):
-        return 0
-    width = sizes[0] * element_bits // 8
-    pitch = get_pitch_bytes(width, tensor_map.swizzle) if tensor_map.swizzle in WIDTHS else width
-    return pitch * prod(sizes[1:])
+    width = (tensor_map.box[0] or 0) * element_bits // 8 if tensor_map.box else 0
+    return width, get_pitch_bytes(width, tensor_map.swizzle) if width and tensor_map.swizzle in WIDTHS else width
 
 
 def _bound_rings(fills: Sequence[FilledBytes]) -> list[FilledBytes]:
@@ -226,8 +240,10 @@ def _get_ring(fill: FilledBytes) -> object:
     return fill.copy.event.at, fill.copy.event.calls, fill.buffer, fill.step
 
 
-def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[FilledBytes]:
-    """Return the fills of the turns that were not run: of copies in loops that were cut, stage after stage."""
+def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> tuple[list[FilledBytes], set[str]]:
+    """Return (the fills of the turns that were not run: of copies in loops that were cut, stage after stage; the
+    buffers in which several such loops move a copy).
+    """
     turns: dict[object, list[FilledBytes]] = defaultdict(list)
     for fill in fills:
         event = fill.copy.event
@@ -235,9 +251,23 @@ def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> list[
             fixed = tuple((name, str(value)) for name, value in event.loops if name not in cut)
             turns[_get_ring(fill), fixed].append(fill)
     later: list[FilledBytes] = []
+    further: set[str] = set()
     for of_site in turns.values():
         starts = sorted({fill.low for fill in of_site})
         step = gcd(*(after - before for before, after in pairwise(starts)))
-        if step:
+        if step and len(_list_moving_loops(of_site, cut)) > 1:
+            further.add(of_site[0].buffer)
+        elif step:
             later.append(replace(of_site[0], low=starts[0], step=step, count=0, sure=False))
-    return later
+    return later, further
+
+
+def _list_moving_loops(fills: Iterable[FilledBytes], cut: Collection[str]) -> set[int]:
+    """Return the positions of the loops that were cut and that alone move the destination of a copy."""
+    starts: dict[tuple[int, object], set[int]] = defaultdict(set)
+    for fill in fills:
+        loops = [str(value) for _, value in fill.copy.event.loops]
+        for n, (name, _) in enumerate(fill.copy.event.loops):
+            if name in cut:
+                starts[n, (*loops[:n], *loops[n + 1 :])].add(fill.low)
+    return {n for (n, _), lows in starts.items() if len(lows) > 1}

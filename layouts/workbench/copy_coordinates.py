@@ -12,9 +12,11 @@ from functools import partial
 from itertools import pairwise
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_terms import narrow_to_term
 from lanescope.workbench.kernel_runs import KernelRun, KernelText, is_bulk_store
-from lanescope.workbench.results import VerifiedOperand
+from lanescope.workbench.results import Span, VerifiedOperand
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 from lanescope.workbench.unread_slices import (
     count_inner,
@@ -29,9 +31,11 @@ TITLES = {
     "k_coordinate_fixed": "The K coordinate of a copy does not move",
     "k_coordinate_step": "The K coordinate of a copy moves by another amount than the tile has",
     "box_repeated": "Two TMA copies bring the same box",
+    "boxes_overlap": "Two TMA copies bring a part of the tensor twice",
 }
 _CALL = re.compile(r"[A-Za-z_]\w*\(")  # in a name whose value may differ each time
 _LEAST_TURNS = 3
+_MOST_BOXES = 32  # of one map in one turn that are compared
 _Turn = frozenset[tuple[str, ...]]
 
 
@@ -140,39 +144,89 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
 
 
 def find_repeated_boxes(text: KernelText) -> list[Pitfall]:
-    """Find copies that bring a box to one part of a buffer that another one brings to another part; each place once."""
+    """Find copies that bring a box, or a part of it, to one part of a buffer that another one brings to another part;
+    each place once.
+    """
     if "__global__" not in text.code.text or not text.maps:
         return []
     return text.check_runs(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
-    firsts: dict[object, TileCopy] = {}
+    earlier: dict[object, list[TileCopy]] = defaultdict(list)
     for event in run.events:
         copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
-        key = _make_box_key(text, copy) if copy is not None else None
-        if copy is None or copy.to is None or key is None:
+        tensor_map = find_map(copy, text.maps) if copy is not None else None
+        if copy is None or copy.to is None or tensor_map is None or not _is_placed(copy):
             continue
-        first = firsts.setdefault(key, copy)
-        if first.to is not None and first.to != copy.to and first.to.terms == copy.to.terms:
-            away = copy.to.const - first.to.const
+        of_turn = earlier[_make_turn_key(text, copy, tensor_map)]
+        for first in of_turn:
+            if first.to is not None and first.to != copy.to and first.to.terms == copy.to.terms:
+                away = copy.to.const - first.to.const
+                yield from _compare_boxes(text, first, copy, tensor_map, away)
+        if len(of_turn) < _MOST_BOXES:
+            of_turn.append(copy)
+
+
+def _compare_boxes(
+    text: KernelText, first: TileCopy, copy: TileCopy, tensor_map: TensorMap, away: int
+) -> Iterator[Pitfall]:
+    """Yield a copy that brings the same box as an earlier one, or a part of it. away: bytes between their places."""
+    moves = [_measure_move(before, after) for before, after in zip(first.at, copy.at, strict=True)]
+    moved = [n for n, move in enumerate(moves) if move != 0]
+    if not moved:
+        yield Pitfall(
+            "box_repeated",
+            "This copy brings the same box, at the same coordinates, as the one that begins"
+            f" {abs(away):,} bytes {'before' if away > 0 else 'after'} it, on the same barrier: the rows or columns"
+            " that belong here are not copied.",
+            copy.event.at,
+        )
+    elif len(moved) == 1 and len(tensor_map.box) == 2:  # a convolution may overlap boxes of more dimensions
+        move, size = moves[moved[0]], tensor_map.box[moved[0]]
+        if move is not None and size is not None and abs(move) < size:
+            variable = copy.event.loops[-1][0] if copy.event.loops else ""
             yield Pitfall(
-                "box_repeated",
-                "This copy brings the same box, at the same coordinates, as the one that begins"
-                f" {abs(away):,} bytes {'before' if away > 0 else 'after'} it, on the same barrier: the rows or columns"
-                " that belong here are not copied.",
-                event.at,
+                "boxes_overlap",
+                f"This copy begins {abs(move)} elements {'after' if move > 0 else 'before'} another one on the same"
+                f" barrier, and their boxes have {size}: {size - abs(move)} are copied twice, and as many that belong"
+                " here are not.",
+                _find_moving_term(text, copy, moved[0], variable),
             )
 
 
-def _make_box_key(text: KernelText, copy: TileCopy) -> object | None:
-    """Return what copies of one box in one turn have in common; None if its map, barrier or coordinates are open."""
-    tensor_map = find_map(copy, text.maps)
-    coordinates = tuple(str(at) for at in copy.at if at is not None)
-    if tensor_map is None or copy.barrier in ("", "None") or not coordinates or len(coordinates) < len(copy.at):
+def _find_moving_term(text: KernelText, copy: TileCopy, number: int, variable: str) -> Span:
+    """Find the term of a coordinate that has a loop variable, in whichever function it is; else the call."""
+    if number >= len(copy.written):
+        return copy.event.at
+    chain = [copy.written[number], *(call for _, call in reversed(copy.event.calls))]
+    for call in chain[1:] if variable else ():
+        term = narrow_to_term(text.blank, text.functions, chain, call, variable)
+        if term != call and re.search(rf"\b{re.escape(variable)}\b", text.blank[slice(*term)]):
+            return term
+    return text.narrow_event(copy.event, copy.written[number], variable)
+
+
+def _measure_move(before: SymbolicInt | None, after: SymbolicInt | None) -> int | None:
+    """Return by how much a coordinate moves between two copies; None if that is open."""
+    if before is None or after is None:
         return None
-    if any(_CALL.search(coordinate) for coordinate in coordinates):
+    if str(before) == str(after):
+        return 0
+    if before.plain is None or after.plain is None or before.plain.terms != after.plain.terms:
         return None
+    return after.plain.const - before.plain.const
+
+
+def _is_placed(copy: TileCopy) -> bool:
+    """Return whether the barrier and the coordinates of a copy are known."""
+    coordinates = [str(at) for at in copy.at if at is not None]
+    known = copy.barrier not in ("", "None") and coordinates and len(coordinates) == len(copy.at)
+    return bool(known) and not any(_CALL.search(coordinate) for coordinate in coordinates)
+
+
+def _make_turn_key(text: KernelText, copy: TileCopy, tensor_map: TensorMap) -> object:
+    """Return what the copies through one map have in common in one turn."""
     event = copy.event
     turn = tuple((name, str(value)) for name, value in event.loops if name in text.code.cut_variables)
-    return event.calls[:1], event.arms, turn, copy.barrier, id(tensor_map), coordinates
+    return event.calls[:1], event.arms, turn, copy.barrier, id(tensor_map), len(copy.at)

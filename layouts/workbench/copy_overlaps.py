@@ -274,7 +274,7 @@ def read_call_copy(text: KernelText, event: KernelEvent, call: BodilessCall) -> 
         if line is None:
             continue
         copied_maps = frozenset(maps - {name for name, _ in line.terms})
-        if n and not any(name.lstrip("&") in copied_maps for tensor_map in text.maps for name in tensor_map.names):
+        if n and not any(tensor_map.has_name_in(copied_maps) for tensor_map in text.maps):
             return None, None
         at = tuple(
             coordinate for coordinate in values if isinstance(coordinate, SymbolicInt) and coordinate is not value

@@ -1,5 +1,7 @@
-"""Check tiles that TMA copies fill and wgmma or tcgen05.mma reads: boxes that are too small, slices that are copied and
-never read, and exchanged maps.
+"""Check tiles that TMA copies fill and wgmma or tcgen05.mma reads: exchanged maps and descriptors, K steps that do not
+meet the slices, slices that are copied and never read.
+
+`unfilled_findings.py` reports tiles that copies fill in part.
 """
 
 from __future__ import annotations
@@ -13,31 +15,33 @@ from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
-from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.function_texts import find_loop_step
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
+from lanescope.workbench.row_coordinates import find_launch_argument, passes_own_sizes
 from lanescope.workbench.tiles import UNFILLED
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
 from lanescope.workbench.unread_slices import UnreadSlices
 
 TITLES = {
     "tma_map_other": "A tile is filled from the other operand's tensor map",
-    "tma_tile_part": "The TMA copies fill a part of the tile",
 }
 _GATHERED = re.compile(r"im2col")  # sources whose boxes are not rows of the tensor
 _PAIRED = re.compile(r"im2col|cta_group::2")  # a pair of CTAs shares the tile
 
 
-def find_fill_mistakes(text: KernelText, bench: Bench) -> list[Pitfall]:
-    """Find tiles that are filled or read only in part, or filled with the other operand; each place once."""
+def find_fill_mistakes(text: KernelText, bench: Bench, unfilled: bool) -> list[Pitfall]:
+    """Find tiles that are filled with the other operand or read in part, each place once.
+
+    unfilled: whether some tile is certainly filled in part, which leaves open how much of it is read.
+    """
     if not is_kernel_head(text.code.text) or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
-    return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes()}.values())
+    return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes(unfilled)}.values())
 
 
 class _FillFinder:
@@ -56,7 +60,7 @@ class _FillFinder:
             if event.kind == "bulk" and (copy := read_copy(event, self.blank)) is not None
         ]
 
-    def find_mistakes(self) -> Iterator[Pitfall]:
+    def find_mistakes(self, unfilled: bool) -> Iterator[Pitfall]:
         if not self.kernels:
             return
         if not all(is_known(kernel, _GATHERED) for kernel in self.kernels):
@@ -64,17 +68,11 @@ class _FillFinder:
                 self.copies += self._list_called_copies()
                 yield from self._list_unread().find_mistakes()
             return
-        others = list(self._find_others())
-        all_known = all(is_known(kernel, _PAIRED) for kernel in self.kernels)
-        parts = list(self._find_parts()) if all_known and not others else []
-        if parts and self._is_product_exchanged():
-            message = (
-                f"{self._name_reader()} reads B's tile as A and A's as B, but the tiles do not fit. Exchange the two"
-            )
-            message += " descriptors."
-            parts = [Pitfall("operands_exchanged", message, next(self._list_products()))]
-        yield from others or parts
-        if not parts and not others:
+        found = list(self._find_others())
+        if not found and all(is_known(kernel, _PAIRED) for kernel in self.kernels):
+            found = list(self._find_exchanged_products() or self._find_wrong_steps())
+        yield from found
+        if not found and not unfilled:
             yield from self._list_unread().find_mistakes()
             maps = {
                 o.name: tensor_map for o in self.bench.operands if (tensor_map := self._find_operand_map(o)) is not None
@@ -126,37 +124,26 @@ class _FillFinder:
                 ]
                 yield replace(copy, at=tuple(known) if len(known) == 1 else ())
 
-    # filled in part -------------------------------------------------------------------------------------------------
+    # tiles that the copies of one turn do not fill --------------------------------------------------------------------
 
-    def _find_parts(self) -> Iterator[Pitfall]:
-        """Yield boxes that are smaller than the tile that one copy fills; else tiles with too few copies."""
-        maps = {operand.name: self._find_operand_map(operand) for operand in self.bench.operands}
-        small = [maps[operand.name] for operand in self.bench.operands if self._find_lost(operand) is not None]
-        alike = len(maps) > 1 and all(tensor_map is not None and tensor_map in small for tensor_map in maps.values())
+    def _find_exchanged_products(self) -> list[Pitfall]:
+        """Return the first product if it exchanges A and B, and one of their tiles is then not filled whole."""
+        partly = any(find_lost(self.bench, operand.name) is not None for operand in self.bench.operands)
+        letters = {named for copy in self.copies if (named := self._find_letters(copy)) is not None}
+        if not partly or letters != {("a", "b", "a"), ("b", "a", "b")}:
+            return []
+        message = (
+            f"{self._name_reader()} reads B's tile as A and A's as B, but the tiles do not fit. Exchange the two"
+            " descriptors."
+        )
+        return [Pitfall("operands_exchanged", message, next(self._list_products()))]
+
+    def _find_wrong_steps(self) -> Iterator[Pitfall]:
+        """Yield K steps of operands that are too short or too long, so that they reach beyond the tile."""
         for operand in self.bench.operands:
-            lost = self._find_lost(operand)
-            tensor_map = maps[operand.name]
-            if lost is None or tensor_map is None:
-                continue
-            if lost.key.startswith("panel.") and (moved := find_k_advance(operand)) is not None:
+            lost, moved = find_lost(self.bench, operand.name), find_k_advance(operand)
+            if lost is not None and lost.key.startswith("panel.") and moved is not None:
                 yield self._make_step_pitfall(operand, moved)
-                continue
-            copies = [copy for copy in self.copies if find_map(copy, self.maps) is tensor_map]
-            if any(copy.to is None for copy in copies):
-                continue  # another CTA may give it another part
-            wide = lost.key.startswith("panel.")  # the box is too narrow: or a second one is not copied
-            alone = len({copy.event.at for copy in copies}) == 1 and (alike or not wide)
-            at = (
-                find_box_argument(self.text, tensor_map, alike, 0 if wide else 1)
-                if alone
-                else copies[0].event.at
-                if copies
-                else None
-            )
-            if at is not None:
-                name = operand.name.upper()
-                message = f"The copies do not fill {name}'s tile: {lost.why}. The rest keeps its previous contents."
-                yield Pitfall("tma_tile_part", message, at)
 
     def _make_step_pitfall(self, operand: VerifiedOperand, moved: int) -> Pitfall:
         """Make the mistake that the K steps of an operand are too short or too long, so that their number is wrong."""
@@ -170,31 +157,34 @@ class _FillFinder:
         place = step.around[-1] if step.around else step.span
         return Pitfall("other_slice", message, find_loop_step(self.blank, variable, place[0]) or step.span)
 
-    def _find_lost(self, operand: VerifiedOperand) -> Assumption | None:
-        keys = (f"boxes.{operand.name}", f"panel.{operand.name}")
-        return next((a for a in self.bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)
-
     def _find_operand_map(self, operand: VerifiedOperand) -> TensorMap | None:
         return find_operand_map(self.bench, operand, self.maps)
 
     # the other operand's map ----------------------------------------------------------------------------------------
 
     def _find_others(self) -> Iterator[Pitfall]:
-        """Yield copies of one operand's map into the tile that is named after, and read as, the other operand."""
+        """Yield copies of one operand's map into the tile that is named after, and read as, the other operand; of maps
+        that are exchanged in the launch, the first one.
+        """
+        crossed: dict[tuple[str, str, str], list[TileCopy]] = {}
         for copy in self.copies:
             named = self._find_letters(copy)
             if named is not None and named[0] != named[1] == named[2]:
-                yield Pitfall(
-                    "tma_map_other",
-                    f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from"
-                    f" {named[0].upper()}'s tensor map, as their names say. Give the copy the other map.",
-                    copy.event.at,
-                )
-
-    def _is_product_exchanged(self) -> bool:
-        """Return whether copies fill the tiles that their maps are named after, but wgmma exchanges them."""
-        letters = {named for copy in self.copies if (named := self._find_letters(copy)) is not None}
-        return letters == {("a", "b", "a"), ("b", "a", "b")}
+                crossed.setdefault(named, []).append(copy)
+        passed = [
+            find_launch_argument(self.text, crossed[named][0]) or (0, 0) for named in sorted(crossed, reverse=True)
+        ]
+        if len(passed) == 2 and (0, 0) < passed[0] < passed[1]:  # the kernel takes A's map first
+            if passes_own_sizes(self.text, next(iter(crossed.values()))[0]):
+                message = "The names of these maps say that A's tile is filled from B's tensor map and B's from A's."
+                yield Pitfall("tma_map_other", f"{message} Exchange the two maps.", passed[0])
+            return
+        for named, copies in crossed.items():
+            message = (
+                f"The tile that {self._name_reader()} reads as {named[1].upper()} is filled from {named[0].upper()}'s"
+                " tensor map, as their names say. Give the copy the other map."
+            )
+            yield from (Pitfall("tma_map_other", message, copy.event.at) for copy in copies)
 
     def _find_letters(self, copy: TileCopy) -> tuple[str, str, str] | None:
         """Return the operands of a copy: of its map by its name, of the tile by who reads it, of its name in the call;
@@ -240,16 +230,10 @@ def find_operand_map(bench: Bench, operand: VerifiedOperand, maps: Sequence[Tens
     return maps[number] if number < len(maps) else None
 
 
-def find_box_argument(text: KernelText, tensor_map: TensorMap, alike: bool, item: int) -> Span:
-    """Find the argument of cuTensorMapEncodeTiled that sets a box dimension; else where the map is made.
-
-    alike: whether the boxes of both operands are too small: then the function that makes both is to blame, not its
-    arguments.
-    """
-    at = find_argument_span(text.blank, tensor_map.span, 6)
-    if at is None or "ncode" not in tensor_map.source:
-        return tensor_map.span
-    return follow_number(text.blank, text.functions, at, () if alike else tensor_map.calls, item)
+def find_lost(bench: Bench, operand: str) -> Assumption | None:
+    """Return the open value of a tensor map's boxes whose copies seem to be too few for an operand's tile."""
+    keys = (f"boxes.{operand}", f"panel.{operand}")
+    return next((a for a in bench.assumed if a.key in keys and a.missing and UNFILLED in a.why), None)
 
 
 def find_k_advance(operand: VerifiedOperand) -> int | None:

@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.loops import MOST_ITERATIONS
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.stage_counters import is_counter
 
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
@@ -31,6 +34,7 @@ _TEMPLATE = re.compile(r"\btemplate\s*<([^<>{};]*)>")
 _MODULAR = re.compile(r" % | & ")
 _RANK = re.compile(r"cluster_ctarank|block_rank|cluster_ctaid")
 _CLUSTERS = (2, 4)  # CTAs
+Launch = tuple[Span, ...]  # the calls that lead to one run of a kernel, with its launch; () outside of kernels
 MAP_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*")
 
 
@@ -40,7 +44,8 @@ class BoxLoad:
 
     to: byte address of the destination; maps: possible names of its map; span: the call; loops: values of the enclosing
     loop variables if the loop bounds are known; endless: whether other loops enclose it; turn: the iteration of these;
-    barriers: its other address arguments, one of which is the mbarrier; order: its position in execution order.
+    barriers: its other address arguments, one of which is the mbarrier; order: its position in execution order; launch:
+    the run of a kernel that it belongs to.
     """
 
     to: LinearExpression
@@ -51,6 +56,7 @@ class BoxLoad:
     turn: tuple[tuple[str, str], ...] = ()
     barriers: frozenset[str] = frozenset()
     order: int = 0
+    launch: Launch = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +97,28 @@ class LoadedTile:
 
 
 class TextLoads:
-    """The TMA loads of a text."""
+    """The TMA loads of a text, or of one run of a kernel."""
 
     def __init__(self, code: Evaluation | None) -> None:
-        self.all = list(_list_loads(code)) if code else []
+        kernels = {f.name for f in find_functions(blank_text(code.text)) if f.kernel} if code else set()
+        self.all = list(_list_loads(code, kernels)) if code else []
+        ran = (run for runs in (code.asm_runs, code.bodiless_calls) for run in runs) if code else ()
+        self.launches = {_find_launch(run, kernels) for run in ran}
+        self.cut = code.cut_variables if code else frozenset()
         self.stores = list(list_thread_stores(code)) if code else []
         heads = _TEMPLATE.findall(code.text) if code else []
         self.parameters = {name for head in heads for name in re.findall(r"[A-Za-z_]\w*", head)}
+
+    def find_launch(self, site: Sequence[object]) -> Launch:
+        """Return the run of a kernel that contains a use of descriptors. site: its place and the calls around it."""
+        calls = tuple(site[1:])
+        return next((launch for launch in self.launches if launch and launch == calls[: len(launch)]), ())
+
+    def list_of_launch(self, launch: Launch) -> TextLoads:
+        """Return the loads of one run of a kernel; all of them outside of kernels."""
+        limited = copy(self)
+        limited.all = [load for load in self.all if load.launch == launch] if launch else self.all
+        return limited
 
     def find_filled(
         self,
@@ -111,7 +132,7 @@ class TextLoads:
         """
         if base is None or not base.terms:
             return None
-        first = self._find_first_group(base)
+        first = self.find_first_group(base)
         base, others = drop_threads(base, first), [drop_threads(other, first) for other in others]
         following = [
             other.const - base.const for other in others if other.terms == base.terms and other.const > base.const
@@ -122,13 +143,13 @@ class TextLoads:
             return None
         maps = frozenset(name for off, load in loads if not off for name in load.maps)
         own_map = [(off, load) for off, load in loads if not maps or not load.maps or maps & load.maps]
-        unclear = any(_is_part(load.to, base, end) for load in self.all) or _list_moves(own_map)
+        unclear = any(_is_part(load.to, base, end) for load in self.all) or _may_go_on(own_map, self.cut)
         barriers = {load.barriers for off, load in own_map if not off}
         offsets = frozenset(off for off, load in own_map if not barriers or load.barriers in barriers)
         doubtful = frozenset(off for off, _ in own_map) - offsets
         return FilledTile(offsets, maps, unclear, doubtful, {load.to for load in self.all}.issuperset(operand_starts))
 
-    def _find_first_group(self, start: LinearExpression) -> int:
+    def find_first_group(self, start: LinearExpression) -> int:
         """Find the first value of a thread's number at which a tile begins that some load fills, 0 if none is: of
         `threadIdx.x / 128 - 1` that is 1.
         """
@@ -228,13 +249,17 @@ def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
     return any(factor % end for name, factor in more.items() if not is_counter(name) or end < 1 << 40)
 
 
-def _list_moves(loads: Iterable[tuple[int, BoxLoad]]) -> bool:
-    """Return whether a loop without a known end moves the destination of a call."""
-    of_call: dict[object, set[int]] = {}
+def _may_go_on(loads: Iterable[tuple[int, BoxLoad]], cut: Collection[str]) -> bool:
+    """Return whether a loop that moves the destination of a call has no known end, or turns that were not run."""
+    of_call: dict[tuple[Span, bool, object], set[int]] = {}
     for off, load in loads:
-        if load.endless:
-            of_call.setdefault((load.span, load.loops), set()).add(off)
-    return any(len(offsets) > 1 for offsets in of_call.values())
+        whole = tuple(loop for loop in load.loops if loop[0] not in cut)
+        if load.endless or len(whole) < len(load.loops):
+            of_call.setdefault((load.span, load.endless, whole), set()).add(off)
+    return any(
+        len(offsets) > 1 and (endless or len(offsets) in MOST_ITERATIONS)
+        for (_, endless, _), offsets in of_call.items()
+    )
 
 
 def is_load_name(head: str) -> bool:
@@ -255,13 +280,19 @@ def is_load(call: BodilessCall) -> bool:
     return len(places) > 2  # a map, a barrier and the destination
 
 
-def _list_loads(code: Evaluation) -> Iterator[BoxLoad]:
+def _list_loads(code: Evaluation, kernels: Collection[str]) -> Iterator[BoxLoad]:
     for call in code.bodiless_calls:
         if is_load(call):
-            yield from _list_call_loads(call, code.unbounded_variables)
+            for load in _list_call_loads(call, code.unbounded_variables):
+                yield replace(load, launch=_find_launch(call, kernels))
     for ran in code.asm_runs:
-        if (load := _find_assembly_load(ran, code.unbounded_variables)) is not None:
-            yield load
+        if (found := _find_assembly_load(ran, code.unbounded_variables)) is not None:
+            yield replace(found, launch=_find_launch(ran, kernels))
+
+
+def _find_launch(run: AsmRun | BodilessCall, kernels: Collection[str]) -> Launch:
+    depth = next((n for n, (name, _) in enumerate(run.calls) if name in kernels), -1)
+    return tuple(span for _, span in run.calls[: depth + 1])
 
 
 def _list_call_loads(call: BodilessCall, endless: Collection[str]) -> Iterator[BoxLoad]:

@@ -19,6 +19,7 @@ from lanescope.shared.swizzle import Mode
 from lanescope.workbench import alignment, verification
 from lanescope.workbench.addresses import evaluate_linear, evaluate_word, get_start_address, list_start_names
 from lanescope.workbench.contents import TextContents
+from lanescope.workbench.inner_dimensions import InnerDimension, doubt_other_inner
 from lanescope.workbench.loads import FilledTile
 from lanescope.workbench.open_names import describe_open_value
 from lanescope.workbench.presets import lay_preset
@@ -35,7 +36,8 @@ class OperandCase:
     """One operand with all its executions.
 
     store: the tensor map or layout that holds it, why: the reason for that choice; filled: the part of the tile that
-    the text's TMA loads fill; causes: whether to look for the causes of a mismatch.
+    the text's TMA loads fill; causes: whether to look for the causes of a mismatch; inner: the inner dimension of its
+    map, if the text determines it.
     """
 
     contents: TextContents
@@ -46,6 +48,8 @@ class OperandCase:
     why: str
     filled: FilledTile | None
     causes: bool
+    inner: InnerDimension | None = None
+    fixed_inner: str = ""  # the inner dimension that no reading of the operand can change
     tile: StoredTile | None = None
     missing: list[str] = field(default_factory=list)
     turned: str = ""  # why the tile is taken in the other major
@@ -58,6 +62,8 @@ class OperandCase:
         LayoutError if a given value is wrong, or the word's slice exceeds the tile.
         """
         seen = make_view(self.instruction, self.name, self._choose_major())
+        if self.inner is not None and (self.inner.stated or self.inner.value == seen.major):
+            self.fixed_inner = self.inner.value
         self._assume_sizes()
         self._assume_symbols(seen)
         self._lay_stored_tile(seen)
@@ -65,6 +71,9 @@ class OperandCase:
         start = self._find_tile_start(seen, self.tile)
         steps = self._verify_turns(seen, start)
         self._name_gaps(seen, steps)
+        if self._is_loaded_by_tma and self.tile and self.inner and f"inner.{self.name}" not in self.contents.choices:
+            steps, doubt = doubt_other_inner(self.inner, self.name, self.tile, steps)
+            self.missing += doubt
         return self._make_operand(seen, start, steps)
 
     # what is assumed --------------------------------------------------------------------------------------------------
@@ -99,6 +108,8 @@ class OperandCase:
     def _assume_symbols(self, view: View) -> None:
         contents = self.contents
         for assumption in take_symbols(self.turns, contents.choices, contents.symbols, view, contents.aligned):
+            if before := contents.assumed.get(assumption.key):  # the value for earlier tiles is too small for this one
+                contents.assumed[assumption.key] = replace(before, value=assumption.value)
             contents.assume(assumption, self.name)
             if assumption.missing:
                 self.missing.append(f"The descriptor of {self.name.upper()} {describe_open_value(assumption.label)}.")
@@ -128,7 +139,7 @@ class OperandCase:
 
     def _make_request(self, view: View) -> TileRequest:
         rows, depth = verification.get_extents(self.turns, view)
-        return TileRequest(self.name, view, rows, depth, self.contents.choices)
+        return TileRequest(self.name, view, rows, depth, self.contents.choices, inner=self.fixed_inner)
 
     def _lay_stored_tile(self, view: View) -> None:
         """Lay out the operand's tile, or record the missing information."""

@@ -6,10 +6,12 @@ storage of the chosen one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.inputs import join_words
+from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.code.tma_rules import LOADED, TensorMap
 from lanescope.workbench.names import CUT, find_operand_letter, split_name
@@ -71,7 +73,9 @@ class TileStore:
         return self.map is not None and (None in self.map.box or self.map.swizzle is None)
 
     def has_name_in(self, names: Collection[str]) -> bool:
-        """Return whether one of its names, also as an address, is among these."""
+        """Return whether one of its names, also as an address, is among these, or the object that its map fills."""
+        if self.map is not None:
+            return self.map.has_name_in(names)
         return any(name.lstrip("&") in names for name in self.names)
 
     @property
@@ -161,6 +165,8 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
     if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
         store = next((store for store in loaded if store.operand == clues.operand), loaded[0])
         return store, f"TMA loads it from {store.names[0].lstrip('&')}"
+    if list_filled_names(clues.loaded):
+        return None, _describe_several_maps(loaded) if loaded else "TMA fills its bytes through a map that is not known"
     alike = _find_stores_named_alike(stores, clues)
     if len(alike) == 1:
         store, name = alike[0]
@@ -225,8 +231,10 @@ def _is_surely_same(store: TileStore, other: TileStore) -> bool:
     return not store.is_open and not other.is_open and store.is_same_layout(other)
 
 
-def _describe_several_maps(loaded: Iterable[TileStore]) -> str:
-    names = join_words([store.names[0].lstrip("&") for store in loaded])
+def _describe_several_maps(loaded: Sequence[TileStore]) -> str:
+    shared = Counter(name for store in loaded for name in store.names)
+    own = (next((name for name in store.names if shared[name] == 1), store.names[0]) for store in loaded)
+    names = join_words([name.lstrip("&") for name in own])
     return f"TMA fills its bytes through {names}, and which of them the instruction reads is open"
 
 

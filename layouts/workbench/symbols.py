@@ -75,9 +75,10 @@ class _Symbols:
         if key in choices:
             self.known[name] = inputs.parse_integer(choices[key], key, 0, 1 << 40)
             return Assumption(key, name, choices[key], "as given")
+        moves = name in self.shared and name not in self.in_fields
         if name in self.known:
-            return None
-        if name in self.shared and name not in self.in_fields:
+            return self._raise_move(key, name) if moves and name != self.address else None
+        if moves:
             return self._take_address(key, name) if name == self.address else self._take_move(key, name)
         if _INSTRUCTION_K.search(name):
             self.known[name] = view.k
@@ -93,12 +94,18 @@ class _Symbols:
         )
         return Assumption(key, name, hex(self.known[name]), why)
 
-    def _take_move(self, key: str, name: str) -> Assumption:
+    def _raise_move(self, key: str, name: str) -> Assumption | None:
+        """Raise the value that other tiles have of a symbol if a start would be negative; None if it would not."""
+        self.least += self.known[name] * self.shared[name]
+        return self._take_move(key, name, self.known[name]) if self.least < 0 < self.shared[name] else None
+
+    def _take_move(self, key: str, name: str, at: int = 0) -> Assumption:
         """Assume 0 for a symbol that moves the complete tile, or the least value that keeps all starts non-negative."""
-        at, factor = 0, self.shared[name]
+        factor = self.shared[name]
         if self.least < 0 < factor:  # (threadIdx.x / 128 - 1) * 8192 of the second group
-            at = -(self.least // factor)
-            self.least += at * factor
+            more = -(self.least // factor)
+            at += more
+            self.least += more * factor
         self.known[name] = at
         return Assumption(key, name, str(at), "moves the whole tile only")
 

@@ -58,7 +58,8 @@ def _make_storage(spec: tuple[tuple[str, Any], ...], bits: int, major: str) -> S
 class TileRequest:
     """The part of an operand that must be stored: rows × depth elements of A or B.
 
-    choices: values for what the text leaves open, by key; filled: the part that the text's TMA loads fill.
+    choices: values for what the text leaves open, by key; filled: the part that the text's TMA loads fill; inner: the
+    dimension along the inner side of its map's boxes, K or MN, if the text says so.
     """
 
     operand: str
@@ -67,6 +68,7 @@ class TileRequest:
     depth: int
     choices: Mapping[str, str]
     filled: FilledTile | None = None
+    inner: str = ""
 
     @property
     def name(self) -> str:
@@ -254,10 +256,12 @@ def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: st
 def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return (dimension along a box's inner side, K or MN; the assumption about it)."""
     key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
+    if request.inner and key not in choices and seen.form.allows_elements(seen.bits, "MN"):
+        return request.inner, []
     named = find_inner_dimension(tensor_map, request.operand) or (
         None if seen.form.allows_elements(seen.bits, "MN") else "K"
     )
-    agrees = named == seen.major or _are_both_named(tensor_map, request.operand)
+    agrees = named == seen.major or are_both_named(tensor_map, request.operand)
     if named is not None and key not in choices and (agrees or not seen.form.allows_elements(seen.bits, "MN")):
         return named, []
     chosen = choices.get(key, "").upper() or named or seen.major
@@ -331,7 +335,7 @@ def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     return None
 
 
-def _are_both_named(tensor_map: TensorMap, operand: str) -> bool:
+def are_both_named(tensor_map: TensorMap, operand: str) -> bool:
     """Return whether the names of a tensor's dimensions have K and M, or K and N."""
     names = {name.lower() for n in range(2) for name in split_name(tensor_map.symbols.get(f"dims[{n}]", ""))}
     return {"k", {"a": "m", "b": "n"}[operand]} <= names

@@ -14,6 +14,7 @@ from typing import TypeVar
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.loops import MOST_ITERATIONS
+from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.values import Address, Pointer
@@ -316,12 +317,12 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
 
 
 def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
-    """Find the tensor map of a copy by its name, else by the operand in the name; None if none or several different
-    ones fit.
+    """Find the tensor map of a copy: the one that fills its object, if that is known, else by its name, else by the
+    operand in the name; None if none or several different ones fit.
     """
-    named = [tensor_map for tensor_map in maps if any(name.lstrip("&") in copy.maps for name in tensor_map.names)]
+    named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
     letter = find_operand_letter(*copy.maps)
-    if len(named) != 1 and letter is not None:
+    if len(named) != 1 and letter is not None and not list_filled_names(copy.maps):
         same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
         lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
         named = lettered or (named if same else [])

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.workbench.filled_tiles import find_box_argument
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.filled_tiles import find_lost
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.placed_reads import EVERY_GROUP, ReadPlace
 from lanescope.workbench.results import Bench, Span, VerifiedOperand
 from lanescope.workbench.unfilled_reads import FOREIGN, UNAWAITED, UNFILLED, UnfilledRead
 
-TITLES = {"bytes_not_copied": "An instruction reads bytes that no TMA copy fills"}
+TITLES = {
+    "bytes_not_copied": "An instruction reads bytes that no TMA copy fills",
+    "tma_tile_part": "The TMA copies fill a part of the tile",
+}
 
 
 def leave_open(bench: Bench, unfilled: Sequence[UnfilledRead]) -> Bench:
@@ -53,21 +58,53 @@ def _explain(read: UnfilledRead) -> str:
     )
 
 
-def make_pitfalls(text: KernelText, unfilled: Sequence[UnfilledRead]) -> list[Pitfall]:
-    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one."""
+def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRead], awaited: bool) -> list[Pitfall]:
+    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one.
+
+    awaited: whether a barrier expects other bytes than its copies bring: then a box that is too small is to blame.
+    """
     firsts: dict[object, UnfilledRead] = {}
     for read in unfilled:
         if read.certain:
             firsts.setdefault((read.event.calls[:1], read.operand, read.buffer), read)
-    found = [(read, _find_place(text, read)) for read in firsts.values()]
-    return [Pitfall("bytes_not_copied", _explain(read), at) for read, at in found]
+    boxes = {key: tensor_map for key, read in firsts.items() if (tensor_map := _find_small_box(read, awaited))}
+    small = {firsts[key].operand for key in boxes}
+    alike = len(small) > 1 and len({tensor_map.span for tensor_map in boxes.values()}) == 1
+    found = []
+    for key, read in firsts.items():
+        if key in boxes:
+            found.append(
+                Pitfall("tma_tile_part", _explain(read), _find_box_place(text, bench, read, boxes[key], alike))
+            )
+        else:
+            at = text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")
+            found.append(Pitfall("bytes_not_copied", _explain(read), at))
+    return found
 
 
-def _find_place(text: KernelText, read: UnfilledRead) -> Span:
-    """Find the number to blame: the box, if its one copy ends where the next warpgroup begins; else the address."""
-    boxes = {fill.copy.event.at: fill.map for fill in read.fills}
-    tensor_map = next(iter(boxes.values()), None)
+def _find_small_box(read: UnfilledRead, awaited: bool) -> TensorMap | None:
+    """Return the map of the one copy of a tile that is too small: if it ends where the next warpgroup begins, or if its
+    barrier expects more; None if the address is to blame.
+    """
+    sites = {fill.copy.event.at: fill.map for fill in read.fills}
     sizes = {fill.size for fill in read.fills}
-    if len(boxes) == 1 and tensor_map is not None and read.group_step in (0, *sizes) and read.reason == UNFILLED:
-        return find_box_argument(text, tensor_map, False, 1)
-    return text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")
+    if len(sites) != 1 or read.reason != UNFILLED or not (awaited or read.group_step in (0, *sizes)):
+        return None
+    return next(iter(sites.values()))
+
+
+def _find_box_place(text: KernelText, bench: Bench, read: UnfilledRead, tensor_map: TensorMap, alike: bool) -> Span:
+    """Find the argument of cuTensorMapEncodeTiled that sets a box dimension, else where the map is made; if one operand
+    alone lacks a panel, the copy: a second one is missing.
+
+    alike: whether the boxes of both operands are too small: then the function that makes both is to blame, not its
+    arguments.
+    """
+    lost = find_lost(bench, read.operand)
+    wide = lost is not None and lost.key.startswith("panel.")
+    if wide and not alike:
+        return read.fills[0].copy.event.at
+    at = find_argument_span(text.blank, tensor_map.span, 6)
+    if at is None or "ncode" not in tensor_map.source:
+        return tensor_map.span
+    return follow_number(text.blank, text.functions, at, () if alike else tensor_map.calls, 0 if wide else 1)

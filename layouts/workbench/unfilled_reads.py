@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -274,7 +274,9 @@ class _RunJudge:
         kernel = next((f for f in self.text.functions if f.kernel and f.name == self.run.name), None)
         known = {fill.buffer for fill in self.copied.fills} | set(kernel.parameters if kernel is not None else ())
         stores = all(
-            any(name in known or _is_member(name) for name in names) or not names for names in self._stored_names
+            any(name in known or _is_member(name) or _is_local_array(name, self.text.blank) for name in names)
+            or not names
+            for names in self._stored_names
         )
         return is_known(self.run) and stores and len(self.text.code.memory_stores) < MOST_STORES
 
@@ -287,14 +289,19 @@ class _RunJudge:
         measured: Mapping[int, _Filled],
         reason: str = UNFILLED,
     ) -> UnfilledRead:
-        worst = min(measured.values(), key=lambda filled: filled.filled, default=_Filled(0, 1))
+        stage, worst = min(measured.items(), key=lambda of_stage: of_stage[1].filled, default=(0, _Filled(0, 1)))
+        chunks = read.find_chunks(group, stage)
+        into = [fill for fill in fills if chunks is not None and fill.holds(chunks).any()]
+        into = [
+            fill for fill in into if fill.sure
+        ] or into  # the stages of another tile may seem to go on into this one
         return UnfilledRead(
             read.event,
             read.place,
             read.buffer,
             sure and self._is_certain and all(fill.has_known_size for fill in fills),
             group,
-            tuple(fills),
+            tuple(into or fills),
             worst,
             reason,
             read.group_step,
@@ -310,6 +317,13 @@ class _RunJudge:
 def _is_member(name: str) -> bool:
     """Return whether a symbol is a member of an object; threadIdx.x is none."""
     return "." in name and not OUTSIDE.search(name)
+
+
+@lru_cache(maxsize=64)
+def _is_local_array(name: str, blank: str) -> bool:
+    """Return whether a symbol is an array of each thread: every array of that name is declared so."""
+    found = [match[1] for match in re.finditer(rf"([^;{{}}]*[\w>]\s+){re.escape(name)}\s*\[", blank)]
+    return bool(found) and not any(re.search(r"__shared__|extern|\breturn\b", words) for words in found)
 
 
 def _list_stored_names(event: KernelEvent) -> set[str]:

@@ -50,7 +50,9 @@ class UnreadSlices:
             sure = [operand for operand in operands if is_along_k(operand)]
             copied = {self._find_copied(operand) for operand in sure}
             copied_k = copied.pop() if len(copied) == 1 else None
-            if copied_k is not None and reached < copied_k and any(_is_whole(operand, copied_k) for operand in sure):
+            if copied_k is None or reached >= copied_k or self._count_multiplied(sure[0], last) >= copied_k:
+                continue
+            if any(_is_whole(operand, copied_k) for operand in sure):
                 yield self._make_unread_pitfall(sure[0].steps[last], last, reached, copied_k)
 
     def _find_copied(self, operand: VerifiedOperand) -> int | None:
@@ -61,6 +63,28 @@ class UnreadSlices:
         if id(tensor_map) not in self.advances:
             self.advances[id(tensor_map)] = self._find_advance(tensor_map)
         return self.advances[id(tensor_map)]
+
+    def _count_multiplied(self, operand: VerifiedOperand, last: int) -> int:
+        """Return the K that an operand covers in the turn of a step, wherever its slices are, or of -1 in one turn at
+        most; 0 if no loop copies.
+
+        A loop over panels inside the turn has the slices of each panel in a stage of their own.
+        """
+        copying = {name for copy in self.copies for name, _ in copy.event.loops[: self._find_depth(copy) + 1]}
+        names = copying | self.text.code.cut_variables | self.text.code.unbounded_variables
+        turns: dict[object, set[int]] = {}
+        keys = [tuple(v for name, v in step.loops.items() if name.rstrip("'") in names) for step in operand.steps]
+        for key, step in zip(keys, operand.steps, strict=True):
+            if step.mn == operand.steps[last].mn:
+                turns.setdefault(key, set()).add(step.read)
+        if () in turns:
+            return 0
+        return operand.steps[last].depth * len(max(turns.values(), key=len) if last < 0 else turns[keys[last]])
+
+    def _find_depth(self, copy: TileCopy) -> int:
+        """Return the index of the innermost loop around a copy that was cut, else of the outermost."""
+        loops = enumerate(copy.event.loops)
+        return max((n for n, (name, _) in loops if name in self.text.code.cut_variables), default=0)
 
     def _make_unread_pitfall(self, step: OperandStep, last: int, reached: int, copied_k: int) -> Pitfall:
         variable = list(step.loops)[-1] if step.loops else ""
@@ -130,7 +154,7 @@ class UnreadSlices:
             at = find_inner_place(copy, tensor_map)
             if at is None or not loops:
                 return {}
-            depth = max((n for n, (name, _) in enumerate(loops) if name in self.text.code.cut_variables), default=0)
+            depth = self._find_depth(copy)
             enclosing = copy.event.calls, str(loops[:depth])
             turn = enclosing, f"{loops[depth]} {copy.barrier}"
             counted = copy.barrier not in ("", "None")  # else several copies may be of several stages

@@ -11,6 +11,7 @@ from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.integer_values import get_integer, get_integer_or_symbol
 from lanescope.reader.code.lane_choices import note_lane_choice
+from lanescope.reader.code.map_objects import choose_map
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_integer_type
@@ -277,6 +278,11 @@ def _merge_objects(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     return ObjectValue(yes.record, Cell(store, yes.store.kind, yes.store.name), members)
 
 
+def _merge_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
+    """Merge two objects that hold tensor maps: it is one of both."""
+    return choose_map((yes, no))
+
+
 # tried in order; each returns None if it does not apply
 _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
     _merge_absent,
@@ -286,6 +292,7 @@ _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
     _merge_pointers,
     _merge_addresses,
     _merge_objects,
+    _merge_maps,
 )
 
 

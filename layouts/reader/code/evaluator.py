@@ -117,6 +117,7 @@ class Evaluator:
         self.unions: frozenset[str] = frozenset()  # members that identify a descriptor union the text lacks
         self.descriptors: list[FoundDescriptor] = []
         self.bodiless_calls: list[BodilessCall] = []
+        self.filled_maps = 0
         self.asm_runs: list[AsmRun] = []
         self.asm_runs_before = 0  # how many of these the entry functions before this one ran
         self.overflowed: dict[str, int] = {}  # entry functions that ran more → the order of the first left out

@@ -75,6 +75,7 @@ class BodilessCall:
     calls: tuple[tuple[str, Span], ...] = ()  # the running functions, outermost first
     order: int = 0  # among asm statements and bodiless calls
     arms: Arms = ()  # branches of undecided conditions
+    filled: str = ""  # the name that it gives the object of a tensor map (map_objects.py)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from lanescope.cxx.integers import INT, ULONG
 from lanescope.reader.code import tree
 from lanescope.reader.code.construction import construct_with, fill_aggregate
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.map_objects import is_map_type, make_map_array, make_map_value
 from lanescope.reader.code.member_initialization import (
     MOST_ITEMS,
     default_members,
@@ -58,7 +59,7 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     """Make an array without an initializer, or a pointer if its items are not evaluated."""
     element = replace(kind, dims=kind.dims[1:], reference="")
     size = kind.dims[0].known
-    followed = kind.record is not None or (kind.integer is not None and not kind.pointers)
+    followed = kind.record is not None or (kind.integer is not None and not kind.pointers) or is_map_type(element)
     if size is not None and 0 < size <= MOST_CELLS and followed:
         cells = [Cell(ev.make_default(element, f"{name}[{n}]"), element, f"{name}[{n}]") for n in range(size)]
         return link_inner_arrays(ArrayValue(cells, element, name))
@@ -89,6 +90,12 @@ def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at
     constant = _get_static_integer(ev, kind)
     if constant is not None:
         return constant
+    if is_map_type(kind):
+        return make_map_value(arguments[:1], kind, "")
+    if kind.name.rpartition("::")[2] == "vector" and kind.arguments and is_map_type(kind.arguments[0]):
+        count = get_integer(arguments[0]) if len(arguments) == 1 else None
+        if count is not None and count.known is not None and 0 < count.known <= MOST_CELLS:
+            return make_map_array(count.known, kind)
     return ArrayValue([Cell(value) for value in arguments], None, "", kind)
 
 
@@ -129,6 +136,8 @@ def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[
     constant = _get_static_integer(ev, kind)
     if constant is not None and not items:
         return constant
+    if is_map_type(kind):
+        return make_map_value([value for _, value, _ in items[:1]], kind, name)
     return _make_library_array(ev, kind, items, name)
 
 

@@ -71,7 +71,7 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
 
 def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope) -> None:
     """Record a launch by <<<grid, block, bytes>>>."""
-    block, *rest = (ev.evaluate_expression(part, scope) for part in node.launch[1:3])
+    grid, block, *rest = (ev.evaluate_expression(part, scope) for part in node.launch[:3])
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
     record = KernelLaunchRecord(
         target.functions[0].name,
@@ -79,6 +79,8 @@ def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: Name
         _find_block(block),
         size.known if size is not None else None,
         node.launch[min(2, len(node.launch) - 1)].span,
+        node.span,
+        tuple(item if isinstance(item, SymbolicInt) else None for item in _list_items(grid)),
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
@@ -96,10 +98,17 @@ def _format_template(value: Any) -> str:
 
 def _find_block(value: Any) -> tuple[int, ...] | None:
     """Return the dimensions of a number or a dim3; None if one is unknown."""
-    items = [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else [value]
+    items = _list_items(value)
     known = [item.known if isinstance(item, SymbolicInt) else None for item in items]
     dims = tuple(size for size in known if size is not None)
     return dims if dims and len(dims) == len(items) <= 3 else None
+
+
+def _list_items(value: Any) -> list[Any]:
+    """Return the items of a dim3, or a number as the only one."""
+    if isinstance(value, OpaqueValue) and value.head == "dim3" and value.arguments:
+        return list(value.arguments)
+    return [cell.value for cell in value.cells] if isinstance(value, ArrayValue) else [value]
 
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:

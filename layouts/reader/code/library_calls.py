@@ -19,6 +19,7 @@ from lanescope.reader.code.cute_values import (
 from lanescope.reader.code.integer_values import get_integer, make_size, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.library_types import construct_library_type, is_atom_call
+from lanescope.reader.code.map_objects import fill_map, is_allocated_map, is_map_type, make_allocated_map
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
@@ -78,11 +79,13 @@ def _call_unknown(ev: Evaluator, call: Invocation) -> OpaqueValue:
     """Return a term for an unknown call, and make unknown what it may write."""
     function, owner = call.node.function, call.owner
     note_unread_call(ev, call.name, call.arguments)
+    recorded = len(ev.bodiless_calls)
     result = name_unknown_call(ev, call)
     if not isinstance(function, tree.Name | tree.Type | tree.Member):  # (object.*function)(…)
         ev.forget_names(ev.text[slice(*function.span)], call.scope)
         ev.forget_globals()
     forget_unknown(ev, call.name, call.arguments, call.node)
+    fill_map(ev, result, len(ev.bodiless_calls) > recorded)
     if isinstance(owner, ObjectValue) and owner.record.opaque:
         ev.forget_place(Cell(owner.derived or owner))
     if call.templates and not ev.python:
@@ -126,6 +129,17 @@ def _construct_library_type(ev: Evaluator, call: Invocation) -> Any:
     """Evaluate T() of a library type."""
     result = construct_library_type(ev, call)
     return MISSING if result is None else result
+
+
+@_register_rule
+def _allocate_map(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate std::make_unique<CUtensorMap>() and the pointer's get()."""
+    function = call.node.function
+    if call.name == "get" and isinstance(function, tree.Member) and is_map_type(getattr(call.owner, "kind", None)):
+        pointer = ev.evaluate_expression(function.value, call.scope)
+        return pointer if is_allocated_map(pointer) else MISSING
+    allocated = make_allocated_map(call.name, tuple(call.templates or ()), call.values)
+    return MISSING if allocated is None else allocated
 
 
 @_register_rule

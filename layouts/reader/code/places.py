@@ -12,6 +12,7 @@ from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.header_names import OF_DESCRIPTOR
 from lanescope.reader.code.integer_values import get_integer, move_pointer
 from lanescope.reader.code.lane_choices import note_lane_choice
+from lanescope.reader.code.map_objects import choose_item
 from lanescope.reader.code.members import evaluate_item, find_qualified_member, get_pointed_object
 from lanescope.reader.code.pointers import load_memory
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -220,7 +221,8 @@ def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
     if isinstance(place, OverlayPlace):
         return ev.load_place(place.place, at)
     if isinstance(place, BlurredPlace):
-        return ev.make_symbolic_value(place.kind, ev.make_fresh_name(ev.format_expression(at) or "?"))
+        one_map = choose_item(place.place.value) if isinstance(place.place, Cell) else None
+        return one_map or ev.make_symbolic_value(place.kind, ev.make_fresh_name(ev.format_expression(at) or "?"))
     if isinstance(place, ReferredPlace):
         return ev.load_place(place.place, at)
     return place

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
-from lanescope.reader.code.symbolic_integers import LinearExpression, Span
+from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
@@ -46,7 +46,8 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class KernelLaunchRecord:
-    """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place.
+    """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place; the
+    call, and the dimensions of its grid.
 
     Unknown values are None, unknown template arguments the name `launches.OPEN`.
     """
@@ -56,6 +57,8 @@ class KernelLaunchRecord:
     block: tuple[int, ...] | None
     size: int | None
     span: Span
+    call: Span = (0, 0)
+    grid: tuple[SymbolicInt | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,18 +45,23 @@ def find_named_maps(evaluation: Evaluation) -> tuple[TensorMap, ...]:
     """Find the tensor maps of an evaluated text; maps that differ only in names are kept apart."""
     maps: dict[tuple[Any, ...], TensorMap] = {}
     calls: dict[tuple[Any, ...], set[Any]] = {}
+    filled: dict[tuple[Any, ...], list[str]] = {}
     for tensor_map in _list_maps(evaluation):
         key = (*_make_map_key(tensor_map), tensor_map.names)
         maps.setdefault(key, tensor_map)
         calls.setdefault(key, set()).add(tensor_map.calls)
-    return tuple(replace(known_map, alike=len(calls[key]) - 1) for key, known_map in maps.items())[:MOST_MAPS]
+        filled.setdefault(key, []).extend(tensor_map.filled)
+    return tuple(
+        replace(known_map, alike=len(calls[key]) - 1, filled=tuple(filled[key])) for key, known_map in maps.items()
+    )[:MOST_MAPS]
 
 
 def _list_maps(evaluation: Evaluation) -> Iterator[TensorMap]:
     for call in evaluation.bodiless_calls:
         map_call = _parse_map_call(call, evaluation.text)
         if map_call is not None:
-            yield replace(map_call, names=_list_names(call), calls=call.calls)
+            filled = (call.filled,) if call.filled else ()
+            yield replace(map_call, names=_list_names(call), calls=call.calls, filled=filled)
 
 
 def _make_map_key(tensor_map: TensorMap) -> tuple[Any, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.header_names import SWIZZLE_NAMES
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, Pointer
 from lanescope.shared import tma
@@ -40,7 +41,17 @@ class TensorMap:
     symbols: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
     calls: tuple[tuple[str, Span], ...] = ()  # the running functions, outermost first
+    filled: tuple[str, ...] = ()  # of the objects that hold it (map_objects.py)
     alike: int = 0  # further equal maps with the same names
+
+    def has_name_in(self, names: Collection[str]) -> bool:
+        """Return whether a copy that knows its map by these names takes this one: it fills the object, if that is
+        known, else has one of the names, also as an address.
+        """
+        filled = list_filled_names(names)
+        if filled:
+            return not filled.isdisjoint(self.filled)
+        return any(name.lstrip("&") in names for name in self.names)
 
 
 class MapSheet:

@@ -1,0 +1,163 @@
+"""Find TMA copies whose rows another axis of the grid counts: exchanged maps of a launch, or the row coordinate of the
+other operand.
+
+A coordinate that moves with blockIdx.y reaches the rows that gridDim.y counts. If the tensor of the copy has those that
+gridDim.x counts, the grid of the launch and the sizes of the tensor contradict each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.map_objects import list_filled_names
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.workbench.blamed_numbers import find_argument_span
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.names import find_operand_letter, split_name
+from lanescope.workbench.results import Span
+from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
+
+TITLES = {"row_coordinate_other": "The rows of a copy are those of the other operand"}
+_BLOCK = re.compile(r"blockIdx\.([xyz])")
+_SIZES = frozenset("mn")
+Grid = Mapping[str, SymbolicInt | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _RowCopy:
+    """A copy of which one coordinate, of this number, moves with an axis of the grid, by `step` rows a block."""
+
+    copy: TileCopy
+    map: TensorMap
+    number: int
+    axis: str
+    step: int
+
+    def fits(self, axis: str, grid: Grid) -> bool | None:
+        """Return whether an axis of the grid counts the rows of the tensor; None if that is open."""
+        extent, size = grid.get(axis), self.map.dims[self.number]
+        if extent is None:
+            return None
+        if size is not None and extent.known is not None:
+            return extent.known in (size // self.step, -(-size // self.step))
+        if size is not None or extent.known is not None:
+            return None
+        own = self.map.symbols.get(f"dims[{self.number}]", "")
+        return re.search(rf"(?<!\w){re.escape(own)}(?!\w)", str(extent)) is not None if own else None
+
+    def find_other_axis(self, grid: Grid) -> str:
+        """Return the axis that counts the rows of the tensor if the one that moves the copy does not; "" otherwise."""
+        fitting = [axis for axis in grid if axis != self.axis and self.fits(axis, grid)]
+        return fitting[0] if len(fitting) == 1 and self.fits(self.axis, grid) is False else ""
+
+
+def find_row_mistakes(text: KernelText) -> list[Pitfall]:
+    """Find copies whose rows another axis of the grid counts, each place once."""
+    if "__global__" not in text.code.text or not text.maps:
+        return []
+    return text.check_runs(lambda run: _check_run(text, run))
+
+
+def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:
+    """Find the argument of the launch that passes the map of a copy; None if the kernel is not launched with it."""
+    parameters, launch = _find_launch(text, copy)
+    number = next((n for n, parameter in enumerate(parameters) if parameter in copy.maps), None)
+    if number is None or not list_filled_names(copy.maps):
+        return None
+    return find_argument_span(text.blank, launch, number)
+
+
+def passes_own_sizes(text: KernelText, copy: TileCopy) -> bool:
+    """Return whether the launch of a kernel passes M and N as M and N, so that no transposed product is meant."""
+    parameters, launch = _find_launch(text, copy)
+    passed = {}
+    for number, parameter in enumerate(parameters):
+        own = _SIZES & {word.lower() for word in split_name(parameter)}
+        at = find_argument_span(text.blank, launch, number) if len(own) == 1 else None
+        if at is not None:
+            given = _SIZES & {word.lower() for word in split_name(text.blank[slice(*at)])}
+            passed[min(own)] = given
+    return passed == {"m": {"m"}, "n": {"n"}}
+
+
+def _find_launch(text: KernelText, copy: TileCopy) -> tuple[tuple[str, ...], Span]:
+    """Return the parameters of the kernel that makes a copy, and the call that launches it."""
+    kernels = {f.name: f.parameters for f in text.functions if f.kernel}
+    name, launch = next((call for call in copy.event.calls if call[0] in kernels), ("", (0, 0)))
+    return kernels.get(name, ()), launch
+
+
+def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    launch = next((call for event in run.events[:1] for name, call in event.calls if name == run.name), None)
+    grids = [record.grid for record in text.code.launches if record.call == launch and record.name == run.name]
+    multiplies = any(event.kind in PRODUCTS for event in run.events)
+    if launch is None or len(grids) != 1 or not multiplies or not is_known(run):
+        return
+    grid = dict(zip("xyz", grids[0], strict=False))
+    rows = _list_rows(text, run)
+    wrong = {key: other for key, row in rows.items() if (other := row.find_other_axis(grid))}
+    found = [rows[key] for key in wrong]
+    if len(rows) != 2 or not found:
+        return
+    if len(found) == 2 and [wrong[id(row.map)] for row in found] == [row.axis for row in reversed(found)]:
+        yield _make_exchanged_pitfall(text, found)
+    elif len(found) == 1 and len({row.axis for row in rows.values()}) == 1:
+        yield _make_row_pitfall(text, found[0], wrong[id(found[0].map)])
+
+
+def _list_rows(text: KernelText, run: KernelRun) -> dict[int, _RowCopy]:
+    """Map each tensor map of a kernel to its first copy; {} if the rows of one are open or differ between copies."""
+    rows: dict[int, _RowCopy] = {}
+    for event in run.events:
+        if event.kind != "bulk" or is_bulk_store(event):
+            continue
+        copy = read_copy(event, text.blank)
+        tensor_map = find_map(copy, text.maps) if copy is not None else None
+        row = _find_row(copy, tensor_map) if copy is not None and tensor_map is not None else None
+        first = rows.setdefault(id(row.map), row) if row is not None else None
+        if row is None or first is None or (first.axis, first.number) != (row.axis, row.number):
+            return {}
+    return rows
+
+
+def _find_row(copy: TileCopy, tensor_map: TensorMap) -> _RowCopy | None:
+    """Return the coordinate of a copy that moves with the grid; None if there is none, or more depends on the block."""
+    found = []
+    for number, at in enumerate(copy.at):
+        terms = at.plain.terms if at is not None and at.plain is not None else (("blockIdx", 1),)
+        of_block = [(match, name, factor) for name, factor in terms if (match := re.search("blockIdx", name))]
+        for _, name, factor in of_block:
+            axis = _BLOCK.fullmatch(name)
+            if axis is None or factor <= 0 or len(of_block) > 1:
+                return None
+            found.append(_RowCopy(copy, tensor_map, number, axis[1], factor))
+    return found[0] if len(found) == 1 and found[0].number < min(2, len(tensor_map.dims)) else None
+
+
+def _make_exchanged_pitfall(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfall:
+    """Make the mistake that two maps are exchanged in the launch; that the axes are, if names or boxes say so."""
+    row, boxes = rows[0], [row.map.box[row.number] for row in rows]
+    of_map = find_operand_letter(*row.map.names)
+    into = find_operand_letter(*(name for name, _ in row.copy.to.terms)) if row.copy.to is not None else None
+    if (of_map is not None and of_map == into) or (boxes[0] != boxes[1] and boxes == [row.step for row in rows]):
+        return _make_row_pitfall(text, row, rows[1].axis)
+    message = (
+        f"The copies through this map move with blockIdx.{row.axis}, but gridDim.{rows[1].axis} counts the rows of its"
+        " tensor, and of the other map it is the reverse: exchange the two maps."
+    )
+    return Pitfall("tma_map_other", message, find_launch_argument(text, row.copy) or row.copy.event.at)
+
+
+def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:
+    known = row.number < len(row.copy.written)
+    at = text.narrow_event(row.copy.event, row.copy.written[row.number], "") if known else row.copy.event.at
+    return Pitfall(
+        "row_coordinate_other",
+        f"The rows of this copy move with blockIdx.{row.axis}, but gridDim.{axis} of the launch counts the rows of its"
+        " tensor: they are those of the other operand.",
+        at,
+    )

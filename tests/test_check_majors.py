@@ -1,0 +1,67 @@
+"""Which dimension of a tile is K is a fact of its tensor map and its copies, whatever the instruction reads.
+
+B of the kernel is stored (k, n), a box 64 of N wide and 64 of K high. Its K step is then 16 lines of 128 bytes; 32
+bytes would be the step of a K-major tile, which a box of 64 × 64 could hold as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from lanescope.workbench.check_report import CheckReport
+
+KERNELS = Path(__file__).parent / "kernels"
+RIGHT = (
+    (KERNELS / "mn_major_b.cu")
+    .read_text()
+    .replace('#include "accumulators.h"', (KERNELS / "accumulators.h").read_text())
+    .replace("TILE_K = 32", "TILE_K = 64")
+    .replace("SWIZZLE_64B", "SWIZZLE_128B")
+    .replace("uint64_t(512 >> 4) << 32 | uint64_t(2) << 62", "uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62")
+)
+TMA = """
+__device__ void tma_2d(uint32_t to, const CUtensorMap* map, uint32_t x, uint32_t y) {
+  __shared__ uint64_t full;
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               :: "r"(to), "l"((uint64_t)map), "r"((uint32_t)__cvta_generic_to_shared(&full)), "r"(x), "r"(y));
+}
+"""
+RIGHT = RIGHT.replace("__global__", TMA + "__global__", 1)
+STEP = ("b + k * 16 * PANEL * sizeof(T)", "b + k * 32")
+TRANSPOSE = ("wgmma<1>(", "wgmma<0>(")
+ARGUMENTS = "uint64_t m, uint64_t n, uint64_t k) {"
+NAMED = (ARGUMENTS, ARGUMENTS)
+BY_SIZE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 256}, dims_b[2] = {384, 512}")
+BY_COORDINATE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 512}, dims_b[2] = {512, 512}")
+KNOWN_BY = (NAMED, BY_SIZE, BY_COORDINATE)
+
+
+def check(*edits: tuple[str, str]) -> CheckReport:
+    text = RIGHT
+    for before, after in edits:
+        assert before in text
+        text = text.replace(before, after)
+    return check_text(text)
+
+
+@pytest.mark.parametrize("known_by", KNOWN_BY)
+def test_a_wrong_k_step_is_not_a_wrong_transpose(known_by: tuple[str, str]) -> None:
+    right, report = check(known_by), check(known_by, STEP)
+    assert (right.findings, right.steps) == ((), 8)
+    assert [one.code for one in report.findings] == ["k_advance_past_atom"]
+    assert all(edit.text != "0" for one in report.findings for edit in one.edits)
+
+
+@pytest.mark.parametrize("known_by", [NAMED, BY_SIZE])
+def test_a_read_in_the_other_major_of_its_map_is_wrong(known_by: tuple[str, str]) -> None:
+    report = check(known_by, STEP, TRANSPOSE)
+    assert [one.code for one in report.findings] == ["wrong_transpose"]
+
+
+def test_a_read_in_the_other_major_of_its_copies_is_open() -> None:
+    report = check(BY_COORDINATE, STEP, TRANSPOSE)
+    assert (report.findings, report.steps) == ((), 4)
+    assert any("the copies advance along K by the second coordinate" in one.message for one in report.open)

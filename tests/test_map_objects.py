@@ -1,0 +1,114 @@
+"""A TMA copy takes the map that the encode call put into the object it is given, whatever holds that object."""
+
+from __future__ import annotations
+
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.workbench.check import check_text
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.transfers import find_map, read_copy
+from tests.cases import for_each
+from tests.transfer_kernels import TMA, plant
+
+BY_POINTER = "void make_map(CUtensorMap* map, bf16* ptr"
+OLD = """  CUtensorMap map_a, map_b;
+  make_map(&map_a, A, M, K, BM, BK);
+  make_map(&map_b, B, N, K, BN, BK);
+"""
+A, B = "make(A, M, K, BM, BK)", "make(B, N, K, BN, BK)"
+RETURNING = """CUtensorMap make(bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows, uint32_t box_cols) {
+  CUtensorMap m{};
+  make_map(&m, ptr, rows, cols, box_rows, box_cols);
+  return m;
+}
+struct Maps { CUtensorMap first, second; };
+void run("""
+# how the host makes its two maps, and how it passes them
+HOLDERS = {
+    "returned": (f"CUtensorMap x = {A}; CUtensorMap y = {B};", "x, y"),
+    "assigned": (f"CUtensorMap x, y; x = {A}; y = {B};", "x, y"),
+    "copied": (f"auto z = {B}; const auto x = {A}; auto y = z;", "x, y"),
+    "overwritten": (f"auto x = {B}; auto y = x; x = {A};", "x, y"),
+    "members": (f"Maps maps; maps.first = {A}; maps.second = {B};", "maps.first, maps.second"),
+    "initialized members": (f"Maps maps{{{A}, {B}}};", "maps.first, maps.second"),
+    "copied members": (f"Maps other{{{A}, {B}}}; Maps maps = other;", "maps.first, maps.second"),
+    "items": (f"CUtensorMap maps[2]; maps[1] = {B}; maps[0] = {A};", "maps[0], maps[1]"),
+    "initialized items": (f"CUtensorMap maps[] = {{{A}, {B}}};", "maps[0], maps[1]"),
+    "items by address": (
+        "CUtensorMap maps[2]; make_map(&maps[0], A, M, K, BM, BK); make_map(maps + 1, B, N, K, BN, BK);",
+        "maps[0], maps[1]",
+    ),
+    "one object": (f"CUtensorMap z; make_map(&z, A, M, K, BM, BK); auto x = z; z = {B};", "x, z"),
+    "new": (f"auto x = new CUtensorMap({A}); auto y = new CUtensorMap({B});", "*x, *y"),
+    "unique": (
+        "auto x = std::make_unique<CUtensorMap>(), y = std::make_unique<CUtensorMap>();"
+        " make_map(x.get(), A, M, K, BM, BK); make_map(y.get(), B, N, K, BN, BK);",
+        "*x, *y",
+    ),
+    "unique of a value": (
+        f"auto x = std::make_unique<CUtensorMap>({A}); auto y = std::make_unique<CUtensorMap>({B});",
+        "*x, *y",
+    ),
+    "vector": (
+        "std::vector<CUtensorMap> maps(2); make_map(&maps[0], A, M, K, BM, BK); make_map(&maps[1], B, N, K, BN, BK);",
+        "maps[0], maps[1]",
+    ),
+}
+
+
+def hold(name: str) -> str:
+    """Return the kernel with its maps held in this way."""
+    made, passed = HOLDERS[name]
+    return plant((OLD, f"  {made}\n"), ("void run(", RETURNING), ("(map_a, map_b, C", f"({passed}, C"), text=TMA)
+
+
+def list_boxes(source: str) -> list[tuple[int | None, ...] | None]:
+    """Return the box of each copy's map, those of one turn."""
+    text = KernelText(evaluate_text(source))
+    (run,) = text.runs
+    copies = [read_copy(event, text.blank) for event in run.events if event.kind == "bulk"]
+    maps = [find_map(copy, text.maps) for copy in copies if copy is not None]
+    return [None if found is None else found.box for found in maps[:2]]
+
+
+@for_each("holder", list(HOLDERS))
+def test_a_copy_takes_the_map_of_its_object(holder: str) -> None:
+    assert list_boxes(hold(holder)) == [(64, 64), (64, 128)]
+
+
+def test_exchanged_objects_are_exchanged_maps() -> None:
+    """The names of the variables do not decide."""
+    assert list_boxes(plant(("(x, y, C", "(y, x, C"), text=hold("returned"))) == [(64, 128), (64, 64)]
+
+
+X = f"CUtensorMap x = {A};"
+EITHER = [  # what may leave either map in the object of A
+    plant((X, f"{X} if (M > 64) x = {B};"), text=hold("returned")),
+    plant((X, f"CUtensorMap x = M > 64 ? {A} : {B};"), text=hold("returned")),
+    plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("items")),
+    plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("vector")),
+]
+
+
+@for_each("text", EITHER)
+def test_a_tile_that_either_of_two_maps_fills_is_open(text: str) -> None:
+    assert list_boxes(text) == [None, (64, 128)]
+    report = check_text(text)
+    assert not report.findings and report.steps == 12  # those of B
+    assert [reads.count for reads in report.unverified] == [12]
+
+
+def test_either_of_two_equal_maps_may_fill_a_tile() -> None:
+    text = plant((X, f"CUtensorMap x = M > 64 ? {A} : {A.replace('A, M', 'A + 64, M')};"), text=hold("returned"))
+    assert (check_text(text).steps, check_text(text).unverified) == (24, ())
+
+
+def test_a_map_that_only_one_branch_makes_is_that_map() -> None:
+    text = plant((X, f"CUtensorMap x; if (M > 0) x = {A};"), text=hold("returned"))
+    assert list_boxes(text) == [(64, 64), (64, 128)]
+
+
+def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:
+    right = hold("returned")
+    assert not check_text(right).findings
+    wrong = plant(("(BM * BK + BN * BK) * sizeof", "(BM * BK + BM * BK) * sizeof"), text=right)
+    assert [finding.code for finding in check_text(wrong).findings] == ["expect_tx_bytes"]
