@@ -19,7 +19,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question_form import require_values
 from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
@@ -34,7 +34,7 @@ def chain_page(request: Request) -> Response:
     fields, spec = forms.parse_query(request.query_params)
     context: dict[str, Any] = {"given": fields, "labels": LABELS, "error": None}
     try:
-        require_text_fields(forms.FIELDS, fields)
+        require_values(forms.FIELDS, fields)
         context |= _build_context(fields, spec)
     except LayoutError as error:
         context["error"] = error

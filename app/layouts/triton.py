@@ -12,7 +12,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question_form import require_values
 from lanescope.app.layouts import benches
 from lanescope.app.layouts.forms import TRITON_FIELDS, TRITON_LABELS, TritonForm, build_form
 from lanescope.app.layouts.linear_layouts import (
@@ -88,7 +88,7 @@ def _expand_text_field(fields: dict[str, str], query: Mapping[str, str]) -> str:
     text = (expand_text(fields["z"]) if fields["z"] else fields["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
-    require_text_fields(TRITON_FIELDS, {**query, "text": text} if fields["z"] else query)
+    require_values(TRITON_FIELDS, {**query, "text": text} if fields["z"] else query)
     if not text.strip():
         text, fields["shape"] = MMA, fields["shape"] or "32x32"
         fields["element_bits"] = fields["element_bits"] or "32"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import LANES, MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.kit.question_form import fill_fields, require_text_fields
+from lanescope.app.kit.question_form import fill_fields, require_values
 from lanescope.app.layouts import benches
 from lanescope.app.layouts.forms import TV_FIELDS, TV_LABELS, TvForm, build_form
 from lanescope.app.layouts.linear_layouts import (
@@ -88,7 +88,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        require_text_fields(TV_FIELDS, fields)
+        require_values(TV_FIELDS, fields)
         if "cute" not in query:
             fields["tile"] = fields["tile"] or DEFAULT[1]
         out |= _build_layout(fields, query)

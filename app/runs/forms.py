@@ -41,7 +41,7 @@ class RunForm:
 
 FIELDS = fields_of(RunForm)
 LABELS = labels_of(RunForm)
-TEXTS = tuple(name for name, (_, option) in FIELDS.items() if option.needs_text)
+TEXTS = tuple(name for name, (_, option) in FIELDS.items() if option.needs_value)
 
 
 def build_form(

@@ -14,7 +14,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question_form import require_values
 from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
@@ -90,7 +90,7 @@ async def run_page(request: Request) -> Response:
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
     """Return the run that a form requests; the form has the fields of every kind."""
     own = runs.FIELDS.get(query.get("kind", ""), ())
-    require_text_fields({name: field for name, field in FIELDS.items() if name in own}, query)
+    require_values({name: field for name, field in FIELDS.items() if name in own}, query)
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.PLACES, *own}
     given = {name: value for name, value in given.items() if name in wanted}

@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kit.question import options_of
+from lanescope.app.kit.question import fields_of, options_of
+from lanescope.app.kit.question_form import find_wrong_fields, list_unplaced_errors
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
 from lanescope.app.steps.forms import TEXTS, ElementForm, build_tables_form
 from lanescope.app.steps.stage import MOST_QUERY
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.names import lookup
 from lanescope.product.planning import SIDES, is_plannable
@@ -83,14 +84,14 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
 
 def place_errors(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form above the tables, and which of both forms shows what is wrong: each shows its own fields."""
-    error, refused = context["error"], context["stepper_error"]
-    in_options = any(control.error for control in context["form"].values())
-    if in_options and error and error.message == refused.message:
-        error = None
-    tables, labels = build_tables_form(context["found"], context["given"], error or (None if in_options else refused))
+    options, fields = context["form"], fields_of(ElementForm)
+    error = join_errors((context["error"], find_wrong_fields(fields, context["given"])))
+    error = join_errors(list_unplaced_errors(error, options))
+    others = join_errors((error, *list_unplaced_errors(context["stepper_error"], options)))
+    tables, labels = build_tables_form(context["found"], context["given"], others)
     return {
         "error": error,
-        "in_options": in_options,
+        "in_options": any(control.error for control in options.values()),
         "in_tables": any(control.error for control in tables.values()),
         "tables": tables,
         "labels": labels | context["labels"],

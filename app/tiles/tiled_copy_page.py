@@ -12,7 +12,7 @@ from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.question import declare_question, fields_of, options_of, text_field, word_field
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question_form import require_values
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
@@ -168,7 +168,7 @@ def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
 
 def build_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /api/v1/tiles/copy."""
-    require_text_fields({"atom": fields_of(CopyForm)["atom"]}, fields)
+    require_values({"atom": fields_of(CopyForm)["atom"]}, fields)
     parse_choice(fields["stored"], "stored", STORED)
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
     if not is_tma(fields["atom"]):
