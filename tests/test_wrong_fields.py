@@ -15,6 +15,7 @@ from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 # Address of a page → its wrong fields as typed.
 WRONG = {
@@ -40,8 +41,33 @@ WRONG = {
     f"/steps/{LDMATRIX}": {"values": "(", "addresses": "zz", "s_pitch_bytes": "x", "s_base": "yy"},
     "/diagram": {"ptx": MMA, "cell": "xx", "lanes": "99", "scale": "77", "rows": "abc", "theme": "pink", "colour": "q"},
 }
+WRONG |= {
+    "/descriptor/wgmma": {"sbo_bytes": "99999999", "lbo_bytes": "abc", "swizzle": "pink", "slice_mn": "q", "s_mn": "x"},
+    "/descriptor/tcgen05": {"sbo_bytes": "12", "version": "9", "start_address": ""},
+    "/descriptor/wgmma/0x4000004000010100": {
+        "s_mn": "abc",
+        "s_base": "",
+        "slice_k": "q",
+        "compare": "zz",
+        "operand": "c",
+    },
+    "/smem": {"mn": "", "k": "abc", "base": "-1"},
+    "/chain": {"mma": "zz", "s_pitch_bytes": "abc", "s_base": "", "operand": "z"},
+    "/layouts/tv": {"slice": "zz", "to": "pink", "element_bits": "abc", "axes": "q"},
+    "/layouts/triton": {"to": "zz", "axes": "q", "at": "z"},
+    "/tiles/copy": {"bits": "abc", "element_bits": "q", "pitch_bytes": "-1", "swizzle": "pink"},
+    f"/metadata/{SPARSE}": {"words": "zz", "selector": "99"},
+    "/banks": {"row_bytes": "abc", "pad": ""},
+    "/weights": {"k": "abc", "n": "0x"},
+}
 RIGHT = {("/diagram", "ptx"), ("/idesc", "kind")}
-KINDS = {f"/steps/{MMA}": {"s_kind": "rows"}, f"/steps/{LDMATRIX}": {"s_kind": "rows"}}
+KINDS = {
+    "/descriptor/wgmma": {"s_kind": "canonical"},
+    "/descriptor/wgmma/0x4000004000010100": {"s_kind": "canonical"},
+    "/chain": {"s_kind": "rows"},
+    f"/steps/{MMA}": {"s_kind": "rows"},
+    f"/steps/{LDMATRIX}": {"s_kind": "rows"},
+}
 
 
 @dataclass
@@ -152,3 +178,33 @@ def test_joined_errors_have_one_error_for_each_field() -> None:
     assert joined and [(one.field, one.message) for one in joined.every] == [("a", "a is wrong."), ("b", "b is wrong.")]
     assert joined.move_to_field("c").every[1].field == "b" and join_errors(()) is None
     assert not joined.every[0].others
+
+
+def test_a_descriptor_with_wrong_fields_has_no_verdict_and_keeps_the_others(client: Client) -> None:
+    query = {"sbo_bytes": "17", "lbo_bytes": "0x10", "start_address": "0x2000", "swizzle": "64B", "instruction": WGMMA}
+    _, forms = read_forms(client, "/descriptor/wgmma", query | {"s_kind": "rows", "s_pitch_bytes": "144"})
+    assert forms.right["word"] == "0x8000????00010200"  # the digits with bits of SBO are not known
+    kept = {
+        "lbo_bytes": "0x10",
+        "start_address": "0x2000",
+        "swizzle": "64B",
+        "instruction": WGMMA,
+        "s_pitch_bytes": "144",
+    }
+    assert forms.right.items() >= kept.items()
+    assert forms.messages["sbo_bytes-error"] == "SBO, bytes [45:32] is 17, not a multiple of 16. Nearest: 16."
+    for path in ("/descriptor/wgmma?sbo_bytes=17", "/descriptor?word=0xzz", "/descriptor/wgmma/zz?s_kind=canonical"):
+        answer = client.get(path)
+        assert answer.status_code == 422 and 'id="verdict"' not in answer.text
+        assert "This word reads" not in answer.text and "No verdict while the word is not known" in answer.text
+    _, forms = read_forms(client, "/descriptor", {"word": "0xzz"})
+    assert forms.wrong == {"word": "0xzz"} and forms.right["sbo_bytes"] == forms.right["start_address"] == ""
+
+
+def test_a_page_ignores_what_it_does_not_know_and_a_program_is_told(client: Client) -> None:
+    """Old and shared links keep opening; a program that misspells a parameter must not get another answer."""
+    pages = ("/idesc", "/zero-column-mask", f"/kernel/{MMA}", f"/i/{MMA}", "/scale-factors", "/smem", "/diagram")
+    for path in pages:
+        assert client.get(path, params={"unknown": "1"}).status_code == 200, path
+    for path in (f"/kernel/{MMA}.cu", f"/i/{MMA}.svg", "/smem.svg", "/api/v1/smem/tile", f"/api/v1/instructions/{MMA}"):
+        assert client.get(path, params={"unknown": "1"}).status_code == 422, path

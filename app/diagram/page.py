@@ -24,13 +24,13 @@ from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of
 from lanescope.app.kit.question_form import (
     Control,
+    add_wrong_fields,
     answer_without_wrong,
     fill_fields,
-    find_wrong_fields,
     form_of,
     require_values,
 )
-from lanescope.errors import LayoutError, join_errors
+from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -60,7 +60,7 @@ def builder_page(request: Request) -> Response:
         require_values(FIELDS, fields)
         plain = find(fields["ptx"])
     except LayoutError as error:
-        context["error"] = join_errors((error, find_wrong_fields(FIELDS, fields)))
+        context["error"] = add_wrong_fields(error, FIELDS, fields)
     if plain:
         drawn, context["error"] = _draw_without_wrong(request, plain, fields, query)
         context |= drawn

@@ -17,7 +17,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of, nest_fields, read_question
-from lanescope.app.kit.question_form import Control, fill_fields, form_of, require_values
+from lanescope.app.kit.question_form import Control, add_wrong_fields, fill_fields, form_of, require_values
 from lanescope.app.kit.uploads import UploadForm
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
@@ -77,7 +77,7 @@ def _render_answer(
         if "dump" in sent:
             context |= _build_context(fields, sent, example)
     except LayoutError as error:
-        context["error"] = error
+        context["error"] = add_wrong_fields(error, ASKED, fields)
     context["form"] = _build_form(fields, context["error"])
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}

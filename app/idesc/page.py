@@ -15,12 +15,12 @@ from lanescope.app.idesc import facts, forms
 from lanescope.app.idesc.draw import draw_idesc, draw_mask, draw_product
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question_form import find_wrong_fields
+from lanescope.app.kit.question_form import add_wrong_fields
 from lanescope.app.kit.target import parse_target
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.zeromask import ZeroMask
-from lanescope.errors import LayoutError, join_errors
+from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -46,7 +46,7 @@ def idesc_page(request: Request) -> Response:
 
 def _render_refused(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
     """Return the page with each error beside its field, and the form as it was sent."""
-    error = join_errors((error, find_wrong_fields(forms.FIELDS, query))) or error
+    error = add_wrong_fields(error, forms.FIELDS, query) or error
     try:
         shown = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
     except LayoutError:
@@ -117,5 +117,5 @@ def mask_page(request: Request, word: str) -> Response:
 
 def _render_refused_mask(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
     """Return the page with each error beside its field, and the form as it was sent."""
-    error = join_errors((error, find_wrong_fields(forms.MASK_FIELDS, query))) or error
+    error = add_wrong_fields(error, forms.MASK_FIELDS, query) or error
     return render_page(request, "idesc/mask.html", _show_mask(forms.DEFAULT_MASK, 128, 128, query, error))

@@ -21,7 +21,7 @@ class Control:
     choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
     error: str
     option: Option
-    refused: LayoutError | None = None  # the error that `error` words
+    refused: tuple[LayoutError, ...] = ()  # its errors, of which `error` words the first
 
     @property
     def help(self) -> str:
@@ -81,18 +81,18 @@ def build_controls(
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
     """Return the controls of fields by name; see form_of."""
-    refused: dict[str, LayoutError] = {}
+    refused: dict[str, list[LayoutError]] = {}
     for one in error.every if error else ():
-        refused.setdefault(find_refused(fields, one), one)
+        refused.setdefault(find_refused(fields, one), []).append(one)
     return {
         name: Control(
             name,
             field.option.label,
             str(query.get(name, field.option.default)),
             _list_choices(field.option, (choices or {}).get(name)),
-            _word_error(refused[name], field) if name in refused else "",
+            _word_error(refused[name][0], field) if name in refused else "",
             field.option,
-            refused.get(name),
+            tuple(refused.get(name, ())),
         )
         for name, field in fields.items()
     }
@@ -100,7 +100,7 @@ def build_controls(
 
 def list_unplaced_errors(error: LayoutError | None, *forms: Mapping[str, Control]) -> list[LayoutError]:
     """Return the errors that no control of the forms shows."""
-    shown = {str(control.refused) for form in forms for control in form.values() if control.refused}
+    shown = {str(one) for form in forms for control in form.values() for one in control.refused}
     return [one for one in (error.every if error else ()) if str(one) not in shown]
 
 
@@ -146,6 +146,14 @@ def find_wrong_fields(fields: Mapping[str, Field], query: Mapping[str, Any]) -> 
     )
 
 
+def add_wrong_fields(
+    error: LayoutError | None, fields: Mapping[str, Field], query: Mapping[str, Any]
+) -> LayoutError | None:
+    """Return an error with those of the other fields of its form; of an empty field that it is empty."""
+    empty = join_errors(_find_empty(name, field, query) for name, field in fields.items())
+    return join_errors((empty, error, find_wrong_fields(fields, query)))
+
+
 def _find_empty(name: str, field: Field, query: Mapping[str, str]) -> LayoutError | None:
     path, option = field
     if not option.needs_value or name not in query or query[name].strip():
@@ -186,7 +194,7 @@ def answer_without_wrong(
         try:
             return answer(kept), join_errors(wrong)
         except LayoutError as error:
-            names = {name for name in map(find_name, error.every) if kept.get(name)}
+            names = {name for name in map(find_name, error.every) if name in kept}
             if not names or not any(depends(name, other) for name in names for other in left_out):
                 wrong.append(error)
             if not names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,8 +13,14 @@ from lanescope.app.instruction import wording
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import Control, form_of
-from lanescope.app.metadata.facts import MetadataQuestion, build_dense_cells, build_metadata, build_stored_cells
+from lanescope.app.kit.question_form import Control, answer_without_wrong, form_of
+from lanescope.app.metadata.facts import (
+    Metadata,
+    MetadataQuestion,
+    build_dense_cells,
+    build_metadata,
+    build_stored_cells,
+)
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Operand
@@ -40,13 +47,14 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "error": None,
     }
     op = instruction.operand("a")
-    try:
-        facts = build_metadata(instruction, typed, inputs.parse_integer(selector, "selector"))
-    except LayoutError as error:
-        context["error"] = error
-        if op.sparsity is None:
-            raise
-        facts = build_metadata(instruction, "", 0)
+
+    def build(kept: Mapping[str, str]) -> Metadata:
+        number = inputs.parse_integer(kept.get("selector", "0"), "selector")
+        return build_metadata(instruction, kept.get("words", ""), number)
+
+    facts, context["error"] = answer_without_wrong(build, {"words": typed, "selector": selector})
+    if facts is None:
+        raise context["error"]
     context |= {
         "facts": facts,
         "cells": build_dense_cells(op, facts),

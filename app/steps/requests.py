@@ -10,7 +10,7 @@ from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.question import fields_of, options_of
-from lanescope.app.kit.question_form import find_wrong_fields, list_unplaced_errors
+from lanescope.app.kit.question_form import add_wrong_fields, list_unplaced_errors
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
 from lanescope.app.steps.forms import TEXTS, ElementForm, build_tables_form
@@ -85,7 +85,7 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
 def place_errors(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form above the tables, and which of both forms shows what is wrong: each shows its own fields."""
     options, fields = context["form"], fields_of(ElementForm)
-    error = join_errors((context["error"], find_wrong_fields(fields, context["given"])))
+    error = add_wrong_fields(context["error"], fields, context["given"])
     error = join_errors(list_unplaced_errors(error, options))
     others = join_errors((error, *list_unplaced_errors(context["stepper_error"], options)))
     tables, labels = build_tables_form(context["found"], context["given"], others)

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import fields_of
-from lanescope.app.kit.question_form import answer_without_wrong, find_refused, find_wrong_fields
+from lanescope.app.kit.question_form import add_wrong_fields, answer_without_wrong, find_refused
 from lanescope.app.memory.storage import fill_storage
-from lanescope.errors import LayoutError, join_errors
+from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
 MOST_QUERY = 7000  # characters; a longer query is posted, and cannot be linked
@@ -45,7 +45,7 @@ def answer_stepper(
     stepper, error = answer_without_wrong(build, sent, lambda error: find_refused(fields, error), depends)
     if stepper is None:
         raise error or AssertionError
-    return stepper, join_errors((error, find_wrong_fields(fields, sent))) if error else None
+    return stepper, add_wrong_fields(error, fields, sent) if error else None
 
 
 def find_step(query: Mapping[str, str]) -> int:
