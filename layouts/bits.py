@@ -104,7 +104,8 @@ class BitField:
                 self.name,
             )
         if amount // self.unit > self.most:
-            raise LayoutError("bad_field", f"{self.amount} is {amount}.", f"At most {self.most * self.unit}.", self.name)
+            most = self.most * self.unit
+            raise LayoutError("bad_field", f"{self.amount} is {amount}.", f"At most {most}.", self.name)
         return amount // self.unit
 
 

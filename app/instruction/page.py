@@ -63,7 +63,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     )
     word = query["idesc"] if wrong_word else getattr(context["issued"], "word", "")
     context |= {"look": look, "word": form_of(forms.WordForm, {"idesc": word}, error=wrong_word)}
-    context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
+    context |= {"sought": query.get("find", ""), "refusal": refusal or lost, "view_wrong": bool(refused or wrong_word)}
     return render_page(request, "instruction/page.html", context)
 
 

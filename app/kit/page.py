@@ -103,11 +103,13 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """Return a rendered page; status 422 if a field is wrong (`error`) or its find field finds nothing.
+    """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`): a colour,
+    a pin that is not a cell; or if its find field finds nothing.
 
     keep: False if the page depends on more than the URL.
     """
-    if context.get("error") or (context.get("sought", "").strip() and context.get("refusal")):
+    not_found = context.get("sought", "").strip() and context.get("refusal")
+    if context.get("error") or context.get("view_wrong") or not_found:
         status = max(status, 422)
     shared = status == 200 and request.method == "GET"
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)

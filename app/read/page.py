@@ -32,6 +32,7 @@ from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 from lanescope.workbench import check
 from lanescope.workbench.bench_builder import LONGEST
+from lanescope.workbench.missing_includes import list_unread_includes
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64
@@ -116,7 +117,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
             bench = workbench.verify_text(repaired.text, assumptions)
     text = repaired.text
     if bench is None:
-        return _render_meanings(request, text, error)
+        return _render_meanings(request, text if text.strip() else "", error)
     answer = workbench.build_answer(bench, text, assumptions)
     descriptors = [operand.descriptor for operand in bench.operands]
     paired = sorted(zip(answer.operands, descriptors, strict=True), key=lambda pair: pair[0].verdict != "mismatch")
@@ -139,6 +140,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
         "json": link.replace("/read?", "/read.json?", 1) if "?" in link else "",
         "shown": paired,
         "labels": LABEL_OF,
+        "unread": tuple(dict.fromkeys(list_unread_includes(text))),
         "hatches": render_hatches(),
     }
     return render_page(request, "read/bench.html", context, 422 if error else 200)
@@ -239,6 +241,7 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "in_majors": meaning_links.format_major_query,
         "stages": meaning_links.link_stages,
         "tile_of": meaning_links.link_tile,
+        "unread": tuple(dict.fromkeys(list_unread_includes(text))),
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
 

@@ -63,6 +63,7 @@ def mma_page(request: Request) -> Response:
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context = {"look": look, "notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
+        context["view_wrong"] = bool(refused)
         return context | bench.build_context(tiled_mma, chosen, base)
 
     template = "tiles/umma.html" if umma else "tiles/mma.html"
