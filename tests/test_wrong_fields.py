@@ -31,7 +31,8 @@ WRONG = {
     f"/steps/{MMA}": {
         "k_step": "9",
         "s_pitch_bytes": "abc",
-        "row": "x",
+        "row": "16",
+        "col": "x",
         "seed": "-1",
         "a": "(",
         "c": ")",

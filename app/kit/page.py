@@ -103,8 +103,8 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`): a colour,
-    a pin that is not a cell; or if its find field finds nothing.
+    """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`), such as
+    a colour or a pin, or if the find field finds nothing.
 
     keep: False if the page depends on more than the URL.
     """

@@ -22,6 +22,7 @@ class Control:
     error: str
     option: Option
     refused: tuple[LayoutError, ...] = ()  # its errors, of which `error` words the first
+    focused: bool = False  # whether it is the first wrong one, which the page opens at
 
     @property
     def help(self) -> str:
@@ -84,6 +85,7 @@ def build_controls(
     refused: dict[str, list[LayoutError]] = {}
     for one in error.every if error else ():
         refused.setdefault(find_refused(fields, one), []).append(one)
+    first = next((name for name in fields if name in refused), "")
     return {
         name: Control(
             name,
@@ -93,6 +95,7 @@ def build_controls(
             _word_error(refused[name][0], field) if name in refused else "",
             field.option,
             tuple(refused.get(name, ())),
+            name in refused and name == first,
         )
         for name, field in fields.items()
     }

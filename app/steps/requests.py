@@ -15,6 +15,7 @@ from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
 from lanescope.app.steps.forms import TEXTS, ElementForm, build_tables_form
 from lanescope.app.steps.stage import MOST_QUERY
+from lanescope.app.steps.wgmma import require_inside
 from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.names import lookup
@@ -36,8 +37,21 @@ def find_instruction(body: Mapping[str, Any]) -> tuple[Instruction, dict[str, An
 
 
 def parse_element(instruction: Instruction, body: Mapping[str, Any]) -> dict[str, int]:
+    """Return the element of D and the seed of a body. LayoutError names every wrong field."""
     steps.require_steps(instruction)
-    return {name: parse_integer(body.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
+    d = instruction.operands["d"]
+    extents = {"row": d.row_count, "col": d.col_count, "product": d.extents.get("product", 1)}
+    element: dict[str, int] = {}
+    wrong = []
+    for name in ("row", "col", "product", "seed"):
+        try:
+            element[name] = parse_integer(body.get(name, OPTIONS[name]), name)
+            require_inside({name: (element[name], extents[name])} if name in extents else {})
+        except LayoutError as error:
+            wrong.append(error)
+    if refused := join_errors(wrong):
+        raise refused
+    return element
 
 
 def parse_inputs(instruction: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
