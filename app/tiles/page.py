@@ -62,8 +62,8 @@ def mma_page(request: Request) -> Response:
                 found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
-        context = {"look": look, "notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
-        context["view_wrong"] = bool(refused)
+        context: dict[str, Any] = {"look": look, "notices": notices, "sought": sought, "refusal": refusal}
+        context |= {"example": find.EXAMPLE, "view_wrong": bool(refused)}
         return context | bench.build_context(tiled_mma, chosen, base)
 
     template = "tiles/umma.html" if umma else "tiles/mma.html"
