@@ -168,6 +168,8 @@ def test_an_answer_without_the_wrong_fields_names_them_all() -> None:
     total, error = answer_without_wrong(answer, {"a": "1", "b": "x", "c": "y"})
     assert total == 1 and error and [one.field for one in error.every] == ["b", "c"]
     assert answer_without_wrong(answer, {"a": "1"}) == (1, None)
+    total, error = answer_without_wrong(answer, {"a": "1", "row": "3"}, find_name=lambda error: "")
+    assert total == 0 and error and error.code == "bad_row"  # an error that names none of them
     sent = {"rows": "x", "row": "3"}  # whether row 3 exists is not known
     total, error = answer_without_wrong(answer, sent, depends=lambda name, wrong: (name, wrong) == ("row", "rows"))
     assert error and [one.field for one in error.every] == ["rows"]

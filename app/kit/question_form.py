@@ -187,9 +187,9 @@ def answer_without_wrong(
 ) -> tuple[Answer | None, LayoutError | None]:
     """Answer a request; where fields are wrong, without them. Return the answer and the error of all of them.
 
-    For values that only the answer reads. The answer is None if the request is refused for another reason.
-    find_name: the field of an error, "" if it has none. depends: (name, wrong) → whether the legal values of a field
-    depend on a wrong one: its own errors are then not known.
+    For values that only the answer reads. If an error names no field, the answer is that of an empty request; it is
+    None if that is refused, too. find_name: the field of an error, "" if it has none. depends: (name, wrong) → whether
+    the legal values of a field depend on a wrong one: its own errors are then not known.
     """
     kept, left_out = dict(sent), set[str]()
     wrong: list[LayoutError] = []
@@ -200,7 +200,7 @@ def answer_without_wrong(
             names = {name for name in map(find_name, error.every) if name in kept}
             if not names or not any(depends(name, other) for name in names for other in left_out):
                 wrong.append(error)
-            if not names:
+            if not kept:
                 return None, join_errors(wrong)
-            left_out |= names
-            kept = {name: value for name, value in kept.items() if name not in names}
+            left_out |= names or set(kept)
+            kept = {name: value for name, value in kept.items() if name not in left_out}

@@ -60,7 +60,7 @@ def _add_format_routes(form: DescriptorFormat) -> None:
 
     @router.get(f"/descriptor/{form.name}/{{word:path}}")
     def shown(request: Request, word: str) -> Response:
-        return _render_descriptor(request, word, form)
+        return _render_descriptor(request, word, form) if word.strip() else _redirect_to_word(request, form)
 
 
 for _form in FORMATS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,8 +13,8 @@ from lanescope import inputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import Control, answer_without_wrong, form_of
+from lanescope.app.kit.question import fields_of, labels_of
+from lanescope.app.kit.question_form import Control, answer_without_wrong, find_refused, form_of
 from lanescope.app.metadata.facts import (
     Metadata,
     MetadataQuestion,
@@ -39,7 +40,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
     """Show the metadata editor: type words, or click the positions to keep; dense A beside stored A."""
     instruction = lookup.find(ptx)
     typed = request.query_params.get("words", "")
-    selector = request.query_params.get("selector", "0")
+    selector = request.query_params.get("selector") or "0"
     context: dict[str, Any] = {
         "found": instruction,
         "title": wording.format_title(instruction),
@@ -52,7 +53,8 @@ def metadata_page(request: Request, ptx: str) -> Response:
         number = inputs.parse_integer(kept.get("selector", "0"), "selector")
         return build_metadata(instruction, kept.get("words", ""), number)
 
-    facts, context["error"] = answer_without_wrong(build, {"words": typed, "selector": selector})
+    sent, fields = {"words": typed, "selector": selector}, fields_of(MetadataQuestion)
+    facts, context["error"] = answer_without_wrong(build, sent, partial(find_refused, fields))
     if facts is None:
         raise context["error"]
     context |= {
