@@ -1,7 +1,7 @@
 // The fields as inputs: typed amounts, arrows that step by the unit, Enter that commits, Escape that restores.
 import { $ } from "../kit/dom.js";
 import { markWrong } from "../kit/wrong.js";
-import { amountOf, codeOf, codesOf, fields, maskOf, origin, read, withCode } from "./format.js";
+import { amountOf, codeOf, codeOfMode, fields, maskOf, origin, read, withCode } from "./format.js";
 import { follow, isUnknown, now, set } from "./word.js";
 
 const ARROWS = { ArrowUp: 1n, ArrowDown: -1n };
@@ -12,7 +12,7 @@ function draw(input) {
   if (input.tagName === "INPUT") input.value = amountOf(now(), fieldOf(input));
   else {
     const code = codeOf(now(), fieldOf(input));
-    input.selectedIndex = [...input.options].findIndex((option) => codesOf(option.value) === code);
+    input.selectedIndex = [...input.options].findIndex((option) => codeOfMode(option.value) === code);
   }
 }
 const codes = new Map(inputs.map((input) => [input, codeOf(now(), fieldOf(input))]));
@@ -63,7 +63,7 @@ function press(event) {
 
 for (const input of inputs) {
   if (input.tagName === "SELECT") {
-    input.addEventListener("input", () => choose(input, codesOf(input.value)));
+    input.addEventListener("input", () => choose(input, codeOfMode(input.value)));
   } else {
     input.addEventListener("input", () => type(input));
     input.addEventListener("keydown", press);

@@ -16,7 +16,7 @@ export const fields = Object.fromEntries(row.fields.map(({ name, label, high, lo
   name, label, low: BigInt(low), most: (1n << BigInt(high - low + 1)) - 1n, unit: BigInt(unit),
 }]));
 /** The code of a swizzle mode. */
-export const codesOf = (mode) => (mode in row.codes ? BigInt(row.codes[mode]) : undefined);
+export const codeOfMode = (mode) => (mode in row.codes ? BigInt(row.codes[mode]) : undefined);
 export const origin = fields[row.start];
 
 export const maskOf = (field) => field.most << field.low;
