@@ -90,17 +90,22 @@ class BitField:
             )
         return word & ~(self.most << self.low) | value << self.low
 
+    def find_nearest(self, amount: int) -> int:
+        """Return the amount nearest to a given one that the field can hold."""
+        return min(max(amount + self.unit // 2, 0) // self.unit, self.most) * self.unit
+
     def encode(self, amount: int) -> int:
         """Return the encoded value of a quantity; LayoutError unless it is a multiple of the unit and fits."""
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",
-                f"{self.name} is {amount}, not a multiple of {self.unit}.",
-                f"Nearest: {amount // self.unit * self.unit}.",
+                f"{self.amount} is {amount}, not a multiple of {self.unit}.",
+                f"Nearest: {self.find_nearest(amount)}.",
                 self.name,
             )
         if amount // self.unit > self.most:
-            raise LayoutError("bad_field", f"{self.name} is {amount}.", f"At most {self.most * self.unit}.", self.name)
+            most = self.most * self.unit
+            raise LayoutError("bad_field", f"{self.amount} is {amount}.", f"At most {most}.", self.name)
         return amount // self.unit
 
 

@@ -5,12 +5,13 @@ LayoutError
 ├── message  the value, quoted, and the reason; where it starts with the field's name, "mn is 7.", a form shows the
 │            field's label instead
 ├── hint     the allowed values, or the nearest legal one
-└── field    the parameter with the mistake, or ""
+├── field    the parameter with the mistake, or ""
+└── others   the errors of other fields of the same request, which a form shows beside them
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -31,10 +32,33 @@ class LayoutError(ValueError):
         self.hint = hint
         self.field = field
         self.nearest = nearest
+        self.others: tuple[LayoutError, ...] = ()
+
+    @property
+    def every(self) -> tuple[LayoutError, ...]:
+        """This error alone, and those of other fields."""
+        alone = LayoutError(self.code, self.message, self.hint, self.field, self.nearest) if self.others else self
+        return (alone, *self.others)
 
     def move_to_field(self, field: str, code: str = "") -> LayoutError:
         """Return the same error for another field, or with another code."""
-        return LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
+        moved = LayoutError(code or self.code, self.message, self.hint, field, self.nearest)
+        moved.others = self.others
+        return moved
+
+
+def join_errors(errors: Iterable[LayoutError | None]) -> LayoutError | None:
+    """Return the first error, with those of other fields as its `others`; None without an error."""
+    by_field: dict[str, LayoutError] = {}
+    for error in errors:
+        for one in error.every if error else ():
+            by_field.setdefault(one.field, one)
+    if not by_field:
+        return None
+    first, *others = by_field.values()
+    joined = first.move_to_field(first.field)
+    joined.others = tuple(others)
+    return joined
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def parse_integer(value: object, field: str, least: int = 0, most: int | None = 
         number = value.__index__()
     if number is None or number < least or (most is not None and number > most):
         limit = f"from {least}" + (f" to {most}" if most is not None else "")
-        how = ", in decimal, 0x… or 0b…" if number is None else ""
+        how = " (decimal, 0x… or 0b…)" if number is None else ""
         raise LayoutError(code, f"{get_last_name(field)} is {quote_value(value)}.", f"An integer {limit}{how}.", field)
     return number
 

@@ -214,7 +214,7 @@ def test_page_stands_without_scripts(client: Client) -> None:
 )
 def test_a_bad_state_value_is_an_error_of_its_control_or_a_notice(client: Client, query: str, says: str) -> None:
     answer = client.get(f"/i/{M16}?{query}")
-    assert answer.status_code == 200 and says in answer.text and "<svg" in answer.text
+    assert answer.status_code == 422 and says in answer.text and "<svg" in answer.text
 
 
 def test_lanes_that_do_not_exist_stay_in_their_field_with_the_error(client: Client) -> None:

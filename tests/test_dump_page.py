@@ -71,7 +71,7 @@ def test_the_page_works_without_a_script(client: Client) -> None:
     ("data", "files", "name", "message"),
     [
         (FORM, {"other": ("x", b"1")}, "dump", "There is no file"),
-        (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "dump", "The file is empty"),
+        (FORM | {"slice_k": "0"}, {"dump": ("x", b"")}, "dump", "The file is empty"),
         (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "base", "Address of the first byte"),
         (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "dump", "which is not base64"),
         (FORM, {"dump": ("x", bytes(64))}, "slice_k", "First k is 16, but no expected tile is given"),

@@ -5,13 +5,12 @@ follow from it.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
 
-from lanescope.app.kit.page import render_palette_css, templates
-from lanescope.app.memory import descriptors, editor
+from lanescope.app.kit.page import render_palette_css
+from lanescope.app.memory import descriptors, word_form
 from lanescope.bits import BitField
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, encode_descriptor
@@ -108,32 +107,14 @@ def test_the_picture_and_the_words_follow() -> None:
     assert descriptors.build_decoded(encode_descriptor(WGMMA, {"start_address": 1024}, "64B")).swizzle == "64B"
 
 
-def test_the_page_is_drawn_from_the_row() -> None:
-    word = encode_descriptor(OTHER, AMOUNTS, "128B_base32B")
-    labels = {f.amount: f.label for f in OTHER.fields}
-    context: dict[str, Any] = {
-        "descriptor": word,
-        "facts": word.facts,
-        "LABELS": {"descriptor": labels},
-    }
-    source, _, _ = templates.env.loader.get_source(templates.env, "memory/descriptor.html")  # type: ignore[union-attr]
-    source = re.sub(r"\s+", " ", source)
-    form = source[source.index('<form class="fields"') :]
-    text = templates.env.from_string(form[: form.index("</form>")]).render(context)
-    assert re.findall(r'data-field="(\w+)"', text) == [f.name for f in reversed(OTHER.fields)]
-    assert re.findall(r'data-code="(\d)" (selected)?', text) == [
-        ("0", ""),
-        ("1", "selected"),
-        ("2", ""),
-        ("4", ""),
-        ("6", ""),
-    ]
-    assert (
-        'action="/descriptor/tcgen05"' in text
-        and 'name="lbo_bytes" data-field="lbo" value="4096"' in text
-        and "version [48:46]" in text
-    )
-    assert editor.list_form_fields(OTHER)[3] == {
+def test_the_fields_of_the_page_are_those_of_the_row() -> None:
+    amounts = word_form.build_amounts(encode_descriptor(OTHER, AMOUNTS, "128B_base32B"))
+    assert [part.name for part, _ in amounts] == [part.name for part in reversed(OTHER.fields)]
+    controls = {control.name: control for _, control in amounts}
+    assert controls["swizzle"].value == "128B_base32B" and controls["lbo_bytes"].value == "4096"
+    assert [text for _, text in controls["swizzle"].choices] == [f"{m.name} ({c})" for m, c in OTHER.codes.items()]
+    assert controls["version"].label == "version [48:46]"
+    assert word_form.list_form_fields(OTHER)[3] == {
         "name": "version",
         "low": 46,
         "high": 48,

@@ -157,7 +157,7 @@ def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
         ({"warps": "4"}, "Write numbers from 0 to 3"),
         ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
     ):
-        text = get_page(client, "/layouts/triton", text=BLOCKED, shape="16x16", **query)
+        text = get_page(client, "/layouts/triton", 422, text=BLOCKED, shape="16x16", **query)
         at_the_field = query.keys() & {"colour", "warps"}
         assert said in text and ("data-error" in text if at_the_field else 'class="notice"' in text), query
 

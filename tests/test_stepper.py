@@ -240,7 +240,9 @@ def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> N
 def test_a_refused_option_leaves_the_stepper_and_what_was_typed(client: Client, address: str, kept: str) -> None:
     page = client.get(f"/steps/{address}")
     assert page.status_code == 422 and kept in page.text
-    assert 'id="stepper-data"' in page.text and "The picture shows the default options." in " ".join(page.text.split())
+    assert 'id="stepper-data"' in page.text and "The picture is drawn without the wrong options." in " ".join(
+        page.text.split()
+    )
 
 
 @for_each(

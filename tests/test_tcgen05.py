@@ -240,7 +240,7 @@ def test_fields_in_the_address_become_the_word() -> None:
     page = share_client().get(moved.headers["location"]).text
     assert "M 64 × N 32 × K 16" in page and "layout F" in page and 'name="idesc" value="0x04080490"' in page
     wrong = share_client().get(f"/i/{F16}?m=32&n=32")
-    assert wrong.status_code == 200 and 'id="idesc-error"' in wrong.text
+    assert wrong.status_code == 422 and 'id="idesc-error"' in wrong.text
     for word in ("0xffffffff", "what", "0x08400494"):  # the last says that A is sparse
         assert 'id="idesc-error"' in share_client().get(f"/i/{F16}?idesc={word}").text
         assert share_client().get(f"{API}/{F16}?idesc={word}").status_code == 422

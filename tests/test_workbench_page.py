@@ -24,6 +24,7 @@ from tests.guilty_kernels import RIGHT as KERNEL
 from tests.sample import choose_count
 from tests.workbench_cases import CASES
 
+ROOT = Path(__file__).parents[1]
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
 # More than the 7 KiB that an address holds, however it is compressed.
 NOISE = "".join(f"// {n:x}\n" for n in Random(0).sample(range(1 << 62), 750))
@@ -315,3 +316,25 @@ def test_a_text_beyond_the_limit_stays_in_the_box(client: Client, count: int) ->
     page = client.post("/read", data={"text": text})
     assert page.status_code == 422 and "<title>Too long" in page.text
     assert f"The text has {len(text):,} characters; this box reads up to 65,536." in page.text and text in page.text
+
+
+def test_blanks_are_no_text(client: Client) -> None:
+    assert "<h1>Paste anything</h1>" in get_page(client, " \n ") and "<h1>Paste anything</h1>" in get_page(client, "")
+
+
+def test_an_opcode_in_a_comment_of_code_is_not_an_instruction(client: Client) -> None:
+    """`mma.m16n8k16` in the first line of an example is a word about its instructions."""
+    code = (ROOT / "examples" / "ldmatrix_padded.cu").read_text()
+    answer = client.post("/api/v1/read", json={"text": code}).json()
+    assert answer["notices"] == [] and "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in answer["facts"]["all"]
+    wrong = code.replace('asm volatile("mma.sync.aligned.m16n8k16', 'asm volatile("mma.sync.aligned.m16n8k17')
+    assert "m16n8k17" in client.post("/api/v1/read", json={"text": wrong}).json()["notices"][0]
+    alone = client.post("/api/v1/read", json={"text": "// mma.m16n8k17.row.col.f32.f16.f16.f32"}).json()
+    assert alone["kind"] == "unknown" and "m16n8k17" in alone["notices"][0]
+
+
+def test_the_page_names_the_includes_that_it_does_not_read(client: Client) -> None:
+    code = (ROOT / "examples" / "wgmma_tma_k_major.cu").read_text()
+    unread = re.search(r'<p class="why" id="unread">(.*?)</p>', client.get("/read", params={"text": code}).text, re.S)
+    assert unread and re.findall(r"<code>(.*?)</code>", unread[1]) == ["hopper.cuh", "host.h"]
+    assert 'id="unread"' not in client.get("/read", params={"text": code.replace("#include", "//")}).text

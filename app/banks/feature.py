@@ -37,7 +37,7 @@ def build_banks_context(question: BanksQuestion, answer: BankCost) -> dict[str, 
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
     pitch = {"s_pitch_bytes": str(facts.parse_pitch(question.rows))} if not question.address else {}
     return {
-        "choices": {"access": banks.ACCESSES},
+        "choices": {"access": tuple(banks.ACCESSES)},
         "patterns": banks.REACHES,
         "solved": solved,
         "tile": mode,

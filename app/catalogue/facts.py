@@ -107,9 +107,9 @@ def list_instructions(family: str = "", type: str = "", target: str = "", shape:
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
     text, or a pasted PTX line.
     """
-    _check_filter("family", family, catalog.FAMILY_NAMES)
-    _check_filter("target", target, catalog.TARGETS)
-    _check_filter("type", type, catalog.list_element_types())
+    check_filter("family", family, catalog.FAMILY_NAMES)
+    check_filter("target", target, catalog.TARGETS)
+    check_filter("type", type, catalog.list_element_types())
     matches = search.find_instructions({"family": family, "type": type, "target": target, "shape": shape, "q": q})
     return Listing(count=len(matches), instructions=tuple(_get_summary(i) for i in matches))
 
@@ -120,7 +120,8 @@ def _get_summary(instruction: Instruction) -> Summary:
     return _ROWS[instruction.ptx]
 
 
-def _check_filter(field: str, value: str, allowed: tuple[str, ...]) -> None:
+def check_filter(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise LayoutError for an unknown value of a filter, with the known ones."""
     if value and value not in allowed:
         if field == "target":
             raise make_unknown_target_error(value, field, "bad_filter")

@@ -14,10 +14,10 @@ from lanescope.app.catalogue.groups import GroupCount
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question_form import answer_without_wrong
 from lanescope.app.read import question_readings, text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog, hardware_runs
 from lanescope.ptx.instruction import Instruction
@@ -43,8 +43,8 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 def catalogue_page(request: Request) -> Response:
     """Show the filtered instructions; redirect an exact match of a pasted line to its page."""
     filters = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
+    listing, filters, notices = _list_narrowed(filters)
     family = filters.pop("family")
-    listing, family, notices = _list_narrowed(filters, family)
     status = 422 if notices else 200
     answer = question_readings.read_place_question(filters["q"]) if len(filters["q"]) <= MOST_QUESTION else None
     guess, refusal = _guess_instruction(filters["q"])
@@ -74,20 +74,20 @@ def catalogue_page(request: Request) -> Response:
     return render_page(request, name, context, status)
 
 
-def _list_narrowed(filters: dict[str, str], family: str) -> tuple[facts.Listing, str, list[str]]:
-    """Return the listing, the family, and the unknown filters, which are ignored."""
-    notices: list[str] = []
-    if family and family not in catalog.FAMILY_NAMES:
-        allowed = ", ".join(catalog.FAMILY_NAMES)
-        notices.append(f"No family '{shorten_value(family)}'. Allowed: {allowed}. Shown without this filter.")
-        family = ""
-    try:
-        return facts.list_instructions(**filters), family, notices
-    except LayoutError as error:
-        if error.field not in filters:
-            raise
-        notices.append(f"{error.message} {error.hint} Shown without this filter.")
-        return facts.list_instructions(**{**filters, error.field: ""}), family, notices
+def _list_narrowed(filters: dict[str, str]) -> tuple[facts.Listing, dict[str, str], list[str]]:
+    """Return the listing of all families, the filters without unknown values, and why those are ignored."""
+
+    def answer(kept: dict[str, str]) -> facts.Listing:
+        facts.check_filter("family", kept.get("family", ""), catalog.FAMILY_NAMES)
+        return facts.list_instructions(**{name: text for name, text in kept.items() if name != "family"})
+
+    listing, error = answer_without_wrong(answer, filters)
+    if listing is None:
+        raise error or AssertionError
+    errors = error.every if error else ()
+    wrong = {one.field: f"{one.message} {one.hint} Shown without this filter." for one in errors}
+    known = {name: "" if name in wrong else text for name, text in filters.items()}
+    return listing, known, list(wrong.values())
 
 
 def _build_matrices(chosen: Collection[str], family: str, rows: list[Instruction]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question import fields_of, labels_of
+from lanescope.app.kit.question_form import add_wrong_fields, require_values
 from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
@@ -34,10 +34,11 @@ def chain_page(request: Request) -> Response:
     fields, spec = forms.parse_query(request.query_params)
     context: dict[str, Any] = {"given": fields, "labels": LABELS, "error": None}
     try:
-        require_text_fields(forms.FIELDS, fields)
+        require_values(forms.FIELDS, fields)
         context |= _build_context(fields, spec)
     except LayoutError as error:
-        context["error"] = error
+        sent = {**fields, **{f"s_{name}": text for name, text in spec.items()}}
+        context["error"] = add_wrong_fields(error, fields_of(LoadChainBody, sent), sent)
     context["form"] = forms.build_form(fields, spec, _list_loads(fields["load"], context), context["error"])
     return render_page(request, "chain/page.html", context)
 

@@ -22,7 +22,14 @@ from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of
-from lanescope.app.kit.question_form import Control, fill_fields, form_of, require_text_fields
+from lanescope.app.kit.question_form import (
+    Control,
+    add_wrong_fields,
+    answer_without_wrong,
+    fill_fields,
+    form_of,
+    require_values,
+)
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice
 from lanescope.ptx import catalog
@@ -30,6 +37,7 @@ from lanescope.ptx.instruction import Instruction
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 FIELDS = fields_of(DiagramForm)
+DEFAULTS = {name: field.option.default for name, field in FIELDS.items()}
 USUAL = {name: field.option.default for name, field in FIELDS.items() if name in DIAGRAM}  # not part of an address
 FIRST = ("ptx", "idesc", "operand", "form", "theme")  # of the form
 
@@ -47,16 +55,15 @@ def builder_page(request: Request) -> Response:
         "found": None,
         "no_raster": raster.explain_missing_renderer(),
     }
-    plain = None
+    plain: Instruction | None = None
     try:
-        require_text_fields(FIELDS, fields)
+        require_values(FIELDS, fields)
         plain = find(fields["ptx"])
-        context["found"] = bind_descriptor(plain, query)
-        context |= _build_figure(request, context["found"], fields, query)
     except LayoutError as error:
-        context["error"] = error
-        if plain:
-            context["svg"] = _draw_without(plain, {**fields, "target": query.get("target", "")}, error)
+        context["error"] = add_wrong_fields(error, FIELDS, fields)
+    if plain:
+        drawn, context["error"] = _draw_without_wrong(request, plain, fields, query)
+        context |= drawn
     context["fields"] = _build_form(context["found"] or plain, fields, context["error"])
     return render_page(request, "diagram/page.html", context, keep=False)
 
@@ -85,18 +92,19 @@ def _collect_options(fields: Mapping[str, str]) -> dict[str, str]:
     return options | {name: fields[name] for name in ("idesc", "target") if fields[name]}
 
 
-def _draw_without(instruction: Instruction, fields: Mapping[str, str], error: LayoutError) -> str:
-    """Return the figure without the option that is wrong, and without others that are."""
-    kept = dict(fields)
-    while kept.get(error.field, "") not in ("", USUAL.get(error.field)):
-        kept[error.field] = USUAL.get(error.field, "")
-        try:
-            operand = instruction.operand(kept["operand"]) if kept["operand"] else None
-            bound = bind_descriptor(instruction, kept)
-            return str(pictures.render_instruction("svg", bound, operand, _collect_options(kept))[0], "utf-8")
-        except LayoutError as other:
-            error = other
-    return str(pictures.render_instruction("svg", instruction, None, {})[0], "utf-8")
+def _draw_without_wrong(
+    request: Request, instruction: Instruction, fields: Mapping[str, str], query: Mapping[str, str]
+) -> tuple[dict[str, Any], LayoutError | None]:
+    """Return the template's variables of the figure, drawn without the options that are wrong, and their errors."""
+
+    def draw(kept: Mapping[str, str]) -> dict[str, Any]:
+        bound = bind_descriptor(instruction, {**query, "idesc": kept.get("idesc", "")})
+        return _build_figure(request, bound, {**DEFAULTS, **kept}, query) | {"found": bound}
+
+    options = {name: text for name, text in fields.items() if name != "ptx"}
+    drawn, error = answer_without_wrong(draw, options, depends=lambda name, wrong: wrong in ("operand", "idesc"))
+    figure = drawn or {"svg": str(pictures.render_instruction("svg", instruction, None, {})[0], "utf-8")}
+    return ({"svg": figure["svg"]} if error else figure), error
 
 
 def _build_form(

@@ -17,7 +17,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of, nest_fields, read_question
-from lanescope.app.kit.question_form import Control, fill_fields, form_of, require_text_fields
+from lanescope.app.kit.question_form import Control, add_wrong_fields, fill_fields, form_of, require_values
 from lanescope.app.kit.uploads import UploadForm
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
@@ -71,13 +71,13 @@ def _render_answer(
     }
     try:
         sent |= {name: facts.decode_base64(text, name) for name, text in kept.items()}
-        require_text_fields(ASKED, fields)
+        require_values(ASKED, fields)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
             context |= _build_context(fields, sent, example)
     except LayoutError as error:
-        context["error"] = error
+        context["error"] = add_wrong_fields(error, ASKED, fields)
     context["form"] = _build_form(fields, context["error"])
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,10 +12,10 @@ from lanescope.app.dump.facts import decode_base64
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
-from lanescope.app.kit.question import declare_question, options_of, raw_field, word_field
+from lanescope.app.kit.question import declare_question, options_of, parsed_field, raw_field, word_field
 from lanescope.emulate.files import parse_npy
 from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
-from lanescope.emulate.launch import Launch, parse_launch
+from lanescope.emulate.launch import Launch, parse_launch, parse_toml
 from lanescope.emulate.machine import Finding, Schedule
 from lanescope.emulate.parser import parse_module
 from lanescope.emulate.program import Module
@@ -64,15 +64,22 @@ class EmulateBody:
     )
 
 
+def _declare_text(parse: Callable[[str], object], label: str, **more: Any) -> Any:
+    """Declare a text of the form, which the page parses again; with nothing typed there is nothing to parse."""
+    return parsed_field(lambda value, field: parse(value), label, "", derived=True, rows=14, **more)
+
+
 @declare_question
 class EmulateForm:
     """The page's form; it takes the launch as TOML, and arrays as files."""
 
-    ptx: str = raw_field("PTX", "", rows=14, placeholder="nvcc -ptx -arch=sm_90a -lineinfo kernel.cu")
+    ptx: str = _declare_text(parse_module, "PTX", placeholder="nvcc -ptx -arch=sm_90a -lineinfo kernel.cu")
     file: bytes = raw_field("or a file", "", file=".ptx,.txt")
-    launch: str = raw_field("Launch, TOML", "", rows=14, placeholder=LAUNCH)
+    launch: str = _declare_text(parse_toml, "Launch, TOML", placeholder=LAUNCH)
     arrays: bytes = raw_field("Arrays of buffers, .npy, called as in the launch", "", file=".npy")
-    block: str = raw_field("Block", "The block whose cluster runs.", placeholder="0,0,0", size=8)
+    block: str = parsed_field(
+        parse_block, "Block", "The block whose cluster runs.", derived=True, placeholder="0,0,0", size=8
+    )
     copies: str = word_field(ENDS, "Copies end", "When asynchronous copies are complete.", called=ENDS)
 
 

@@ -15,8 +15,8 @@ from lanescope.app.emulate.forms import EmulateForm
 from lanescope.app.emulate.view import build_view
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import options_of, read_question
-from lanescope.app.kit.question_form import form_of
+from lanescope.app.kit.question import fields_of, options_of, read_question
+from lanescope.app.kit.question_form import add_wrong_fields, form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.emulate.files import parse_npy
@@ -79,7 +79,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         elif typed["ptx"].strip():
             context |= _run(typed, files)
     except LayoutError as error:
-        context["error"] = error
+        context["error"] = add_wrong_fields(error, fields_of(EmulateForm), typed)
     context["form"] = form_of(EmulateForm, typed, error=context["error"])
     code = 422 if context["error"] else 200
     return render_page(request, "emulate/page.html", context, code, keep=request.method == "GET")

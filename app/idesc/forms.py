@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from lanescope.app.idesc import facts
 from lanescope.app.idesc.facts import BY_OPCODE, IdescBody, MaskBody, MaskProduct
-from lanescope.app.kit.question import declare_question, labels_of, parsed_field, word_field
+from lanescope.app.kit.question import declare_question, fields_of, labels_of, parsed_field, word_field
 from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.kit.target import target_field
 from lanescope.bits import BitField
@@ -37,6 +37,8 @@ class WordForm:
     target: str = target_field()
 
 
+FIELDS = fields_of(IdescBody) | fields_of(WordForm)
+NAMES = {*FIELDS, *facts.FORM}  # parameters of /idesc
 LABELS = labels_of(IdescBody) | labels_of(WordForm) | {"form": "Form"}
 
 
@@ -201,6 +203,9 @@ class MaskForm(MaskProduct):
     word: int = parsed_field(
         lambda value, field: zeromask.parse_mask_word(value), "Word", "64 bits.", str(DEFAULT_MASK), size=20, wide=True
     )
+
+
+MASK_FIELDS = fields_of(MaskBody) | fields_of(MaskForm)
 
 
 def build_mask_context(

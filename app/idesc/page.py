@@ -15,6 +15,7 @@ from lanescope.app.idesc import facts, forms
 from lanescope.app.idesc.draw import draw_idesc, draw_mask, draw_product
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question_form import add_wrong_fields
 from lanescope.app.kit.target import parse_target
 from lanescope.blackwell import idesc, zeromask
 from lanescope.blackwell.idesc import IdescWord
@@ -28,7 +29,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 @router.get("/idesc")
 def idesc_page(request: Request) -> Response:
     """Show the word of a form: by its spelling, by the product, or the default."""
-    query = dict(request.query_params)
+    query = {name: text for name, text in request.query_params.items() if name in forms.NAMES}
     word = forms.DEFAULT
     try:
         if "word" in query:
@@ -44,7 +45,8 @@ def idesc_page(request: Request) -> Response:
 
 
 def _render_refused(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
-    """Return the page with the error beside its field, and the form as it was sent."""
+    """Return the page with each error beside its field, and the form as it was sent."""
+    error = add_wrong_fields(error, forms.FIELDS, query) or error
     try:
         shown = forms.convert_kind(forms.DEFAULT, idesc.get_kind(query.get("kind") or "f16"))
     except LayoutError:
@@ -83,7 +85,7 @@ def _show_mask(
 @router.get("/zero-column-mask")
 def mask_form_page(request: Request) -> Response:
     """Show the mask of a form."""
-    query = dict(request.query_params)
+    query = {name: text for name, text in request.query_params.items() if name in forms.MASK_FIELDS}
     m, n = query.pop("m", "128"), query.pop("n", "128")
     try:
         mask = forms.DEFAULT_MASK
@@ -114,5 +116,6 @@ def mask_page(request: Request, word: str) -> Response:
 
 
 def _render_refused_mask(request: Request, query: Mapping[str, str], error: LayoutError) -> Response:
-    """Return the page with the error beside its field, and the form as it was sent."""
+    """Return the page with each error beside its field, and the form as it was sent."""
+    error = add_wrong_fields(error, forms.MASK_FIELDS, query) or error
     return render_page(request, "idesc/mask.html", _show_mask(forms.DEFAULT_MASK, 128, 128, query, error))

@@ -55,7 +55,9 @@ def instruction_page(request: Request, rest: str) -> Response:
     if found is not None:
         return RedirectResponse(found, 303)
     if operand:
-        pinned = {"pin": f"{operand.name}:0,0", **_keep_descriptor(query)}
+        pin = {"pin": f"{operand.name}:0,0"}
+        _, not_drawn = state.parse_state(instruction, pin)  # C lies as D does, and has no picture of its own
+        pinned = ({} if not_drawn else pin) | _keep_descriptor(query)
         return RedirectResponse(link_instruction(instruction, query=pinned), 303)
     server = request.app.state
     context = build_context(
@@ -63,7 +65,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     )
     word = query["idesc"] if wrong_word else getattr(context["issued"], "word", "")
     context |= {"look": look, "word": form_of(forms.WordForm, {"idesc": word}, error=wrong_word)}
-    context |= {"sought": query.get("find", ""), "refusal": refusal or lost}
+    context |= {"sought": query.get("find", ""), "refusal": refusal or lost, "view_wrong": bool(refused or wrong_word)}
     return render_page(request, "instruction/page.html", context)
 
 

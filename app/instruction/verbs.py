@@ -99,7 +99,7 @@ def _check_options(instruction: Instruction, operand: str, options: Mapping[str,
         name = "pointer" if options["pointer"] else "ldm"
         raise LayoutError("bad_usage", f"--{name} is of the whole instruction.", "Leave the operand out.", name)
     if options["value"] and not options["lane"]:
-        raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
+        raise LayoutError("bad_usage", "--value needs a --lane.", "Try --lane 13 --value 2.", "value")
 
 
 def _print_answer(instruction: Instruction, operand: Operand | None, answer: Answer, as_json: bool) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 from lanescope.app.kit import links
 from lanescope.app.kit.enumerations import Target, Word64
 from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.question import is_within
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
-from lanescope.product import planning
+from lanescope.product import options, planning
 from lanescope.product.move_plan import SIDE, MovePlan, make_move_plan, moves_rows
 from lanescope.product.plan import DescribedSide, ProductPlan
 from lanescope.product.planning import make_plan
@@ -119,6 +120,28 @@ def parse_options(query: Mapping[str, str]) -> dict[str, str]:
             fields.setdefault(side, []).append(f"{option}={value.strip()}")
     check_keys({name: value for name, value in query.items() if name.partition(".")[0] not in SIDES}, SIDES)
     return {side: ",".join(filter(None, (out[side], *fields.get(side, ())))) for side in SIDES}
+
+
+def split_options(query: Mapping[str, str]) -> tuple[dict[str, str], list[LayoutError]]:
+    """Return the options of all sides by `side.option`, of `a=swizzle=64B` and of `a.swizzle=64B` alike, and the errors
+    of unreadable texts.
+    """
+    out: dict[str, str] = {}
+    refused: list[LayoutError] = []
+    for side in SIDES:
+        try:
+            named = options.parse_options(query.get(side, ""), side)
+            out |= {f"{side}.{name}": text for name, text in named.items()}
+        except LayoutError as error:
+            refused.append(error)
+    own = {name: text.strip() for name, text in query.items() if name.partition(".")[0] in SIDES}
+    return out | {name: text for name, text in own.items() if "." in name and text}, refused
+
+
+def find_option(typed: Mapping[str, str], error: LayoutError) -> str:
+    """Return the option that an error names, or one of the side that it names; "" if there is none."""
+    within = (name for name in typed if is_within(name, error.field))
+    return error.field if error.field in typed else next(within, "")
 
 
 def link_program(instruction: Instruction, options: Mapping[str, str], form: str = "") -> str:

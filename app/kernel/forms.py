@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from lanescope.app.instruction.evidence import list_evidence
@@ -9,12 +11,11 @@ from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.question import Field, Option
-from lanescope.app.kit.question_form import Control, build_controls
-from lanescope.errors import LayoutError
+from lanescope.app.kit.question_form import Control, answer_without_wrong, build_controls
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import require_text
-from lanescope.product.move_plan import MovePlan, make_move_plan, moves_rows
+from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import ProductPlan, TiledSide
-from lanescope.product.planning import make_plan
 from lanescope.ptx.instruction import Instruction
 from lanescope.render import move_program
 
@@ -36,29 +37,37 @@ class TileLinks:
     verify: str
 
 
-def find_legal_plan(instruction: Instruction, options: dict[str, str]) -> ProductPlan | MovePlan:
-    """Return a legal plan whose form is shown beside an error. LayoutError if the instruction has none."""
-    if moves_rows(instruction):
-        return make_move_plan(instruction)
-    for a in ("from=registers" if "from=registers" in options["a"] else "", ""):
-        try:
-            return make_plan(instruction, a)
-        except LayoutError:
-            if not a:
-                raise
-    raise AssertionError
+def plan_without_wrong(
+    instruction: Instruction, query: Mapping[str, str]
+) -> tuple[ProductPlan | MovePlan, LayoutError | None, dict[str, str]]:
+    """Return the plan of a page's query, planned without the options that are wrong, their errors, and every option as
+    sent by its control: `a.swizzle`. LayoutError if the instruction has no program. Parameters of no side are ignored.
+    """
+    typed, unread = programs.split_options(query)
+
+    def plan(kept: Mapping[str, str]) -> ProductPlan | MovePlan:
+        return programs.plan_program(instruction, programs.parse_options(kept))
+
+    def depends(name: str, wrong: str) -> bool:
+        side, _, option = wrong.partition(".")
+        return option in ("from", "kind") and name.startswith(f"{side}.")
+
+    planned, error = answer_without_wrong(plan, typed, partial(programs.find_option, typed), depends)
+    if planned is None:
+        raise error or AssertionError
+    return planned, join_errors((error, *unread)), typed
 
 
 def build_context(plan: ProductPlan | MovePlan, typed: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
     """Return the template's variables."""
     form = _build_form(plan, typed if error else {}, error)
     found, moved = plan.instruction, isinstance(plan, MovePlan)
-    options = {side: text for side, text in (typed if error else programs.format_options(plan)).items() if text}
+    options = {side: text for side, text in programs.format_options(plan).items() if text}
     return {
         "found": found,
         "evidence": list_evidence(found),
         "error": error,
-        "facts": None if error else programs.build_program(plan),
+        "facts": programs.build_program(plan),
         "form": form,
         "sides": {side: _split_form(form, side) for side, words in plan.words.items() if words},
         "forms": {form: programs.link_program(found, options, form) for form in (*programs.FORMS, "json")},
@@ -82,10 +91,10 @@ def _split_form(form: dict[str, Control], side: str) -> tuple[dict[str, Control]
 
 
 def _build_form(plan: ProductPlan | MovePlan, typed: dict[str, str], error: LayoutError | None) -> dict[str, Control]:
-    """Return the controls of all sides by `side.option`; blank for the default. typed: options that are wrong."""
+    """Return the controls of all sides by `side.option`; blank for the default. typed: as sent, if
+    some are wrong."""
     fields, given, choices = {}, {}, {}
     for side, options in plan.words.items():
-        kept = dict(part.partition("=")[::2] for part in typed.get(side, "").split(",") if "=" in part)
         for name, words in options.items():
             path, default = f"{side}.{name}", plan.options[side][name]
             fields[path] = Field(
@@ -98,7 +107,7 @@ def _build_form(plan: ProductPlan | MovePlan, typed: dict[str, str], error: Layo
                     placeholder=default or "by the tile",
                 ),
             )
-            given[path] = kept.get(name) or plan.chosen[side].get(name, "")
+            given[path] = typed.get(path) or plan.chosen[side].get(name, "")
             if words:
                 choices[path] = {"": f"{default} (default)"} | {word: word for word in words if word != default}
     return build_controls(fields, given, choices, error)

@@ -6,12 +6,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kernel.forms import build_context, find_legal_plan
+from lanescope.app.kernel.forms import build_context, plan_without_wrong
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import CachedBody, encode_json_body
-from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
@@ -50,21 +49,17 @@ def kernel_page(request: Request, rest: str) -> Response:
         stem, form = rest, ""
     instruction = lookup.find(stem)
     query = dict(request.query_params)
-    options = programs.parse_options(query)
     if form:
-        made = programs.plan_program(instruction, options)
+        made = programs.plan_program(instruction, programs.parse_options(query))
         if form == "json":
             return encode_json_body(programs.build_program(made))
         return CachedBody(
             programs.write_program(made, form).encode(),
             f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8",
         )
-    try:
-        made, error = programs.plan_program(instruction, options), None
-    except LayoutError as refused:
-        made, error = find_legal_plan(instruction, options), refused
+    made, error, typed = plan_without_wrong(instruction, query)
     if error is None and any("." in name for name in query):  # redirect a form to the shorter address
         return RedirectResponse(programs.link_program(instruction, programs.format_options(made)), 303)
     return render_page(
-        request, "kernel/page.html", build_context(made, options, error), get_status(error) if error else 200
+        request, "kernel/page.html", build_context(made, typed, error), get_status(error) if error else 200
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from lanescope.app.kit.question import fields_of, join_types, labels_of, link_to, nest_fields, read_question
-from lanescope.app.kit.question_form import fill_fields, form_of, require_text_fields
+from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, form_of, require_values
 from lanescope.errors import LayoutError
 
 QuestionT = TypeVar("QuestionT")
@@ -115,21 +115,21 @@ class Tool(Generic[QuestionT, AnswerT]):
         return fill_fields(fields_of(self.question, effective), effective)
 
     def page_context(self, query: Query) -> dict[str, Any]:
-        """Return the template's variables for a query. LayoutError names the wrong field."""
+        """Return the template's variables for a query. LayoutError names every wrong field."""
         filled = self.fill_query(query)
-        require_text_fields(fields_of(self.question, filled), filled)
+        require_values(fields_of(self.question, filled), filled)
         sent = {name: query[name] for name in filled if name in query}
         question, answer = self.ask_query(filled)
         return self._context(question, answer, filled) | {"link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
-        """Return the template's variables if a field is wrong: the form as sent, and the answer to the default
+        """Return the template's variables if fields are wrong: the form as sent, and the answer to the default
         question.
         """
         question, answer = self.ask_query(self.fill_query({}))
-        return self._context(question, answer, self.fill_query(query), error) | {
-            "link": lambda **other: self.link(other)
-        }
+        filled = self.fill_query(query)
+        every = add_wrong_fields(error, fields_of(self.question, filled), filled)
+        return self._context(question, answer, filled, every) | {"link": lambda **other: self.link(other)}
 
     def _context(
         self, question: QuestionT, answer: AnswerT, values: dict[str, str], error: LayoutError | None = None

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from lanescope.app.kit.question import Field, declare_question, options_of, raw_field
 from lanescope.app.kit.question_form import Control, build_controls
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import parse_ranges
 
 Value = TypeVar("Value")
@@ -43,9 +43,9 @@ def read_values(
 
 
 def require_right(refused: Sequence[LayoutError]) -> None:
-    """Raise the first error of a picture's address."""
-    if refused:
-        raise refused[0].move_to_field(refused[0].field, "bad_option")
+    """Raise the errors of a picture's address."""
+    if error := join_errors(refused):
+        raise error.move_to_field(error.field, "bad_option")
 
 
 def parse_list(text: str, name: str, count: int) -> str:
@@ -70,10 +70,9 @@ def build_look(
     named = {name: _OPTIONS.get(name, _OPTIONS["label"]) for name in (*choices, *typed)}
     named |= {name: replace(named[name], label=text) for name, text in (labels or {}).items()}
     fields = {name: Field(name, option) for name, option in named.items()}
-    wrong = {error.field: error for error in refused if error.field in fields}
-    given = {name: query[name] if name in wrong else str(seen[name]) for name in fields}
-    form = build_controls(fields, given, choices)
-    return form | {name: build_controls(fields, given, choices, error)[name] for name, error in wrong.items()}
+    wrong = [error for error in refused if error.field in fields]
+    given = {name: str(seen[name]) for name in fields} | {error.field: query[error.field] for error in wrong}
+    return build_controls(fields, given, choices, join_errors(wrong))
 
 
 def split_refused(refused: Sequence[LayoutError], look: Mapping[str, Control]) -> tuple[str, list[str]]:

@@ -27,7 +27,7 @@ from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
-from lanescope.app.kit.question_form import name_field
+from lanescope.app.kit.question_form import list_unplaced_errors, name_field
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
 from lanescope.bits import BitField
@@ -103,11 +103,13 @@ def fill_shared(request: Request, text: str) -> str:
 def render_page(
     request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
 ) -> CachedBody:
-    """Return a rendered page; status 422 if a field is wrong (`error`) or its find field finds nothing.
+    """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`), such as
+    a colour or a pin, or if the find field finds nothing.
 
     keep: False if the page depends on more than the URL.
     """
-    if context.get("error") or (context.get("sought", "").strip() and context.get("refusal")):
+    not_found = context.get("sought", "").strip() and context.get("refusal")
+    if context.get("error") or context.get("view_wrong") or not_found:
         status = max(status, 422)
     shared = status == 200 and request.method == "GET"
     return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
@@ -160,6 +162,7 @@ def format_error(error: LayoutError, labels: Mapping[str, str]) -> Markup:
 
 
 templates.env.globals |= {"LABELS": LABELS, "LONGEST_PASTE": LONGEST, "TARGETS": TARGETS}
+templates.env.globals["list_unplaced_errors"] = list_unplaced_errors
 templates.env.filters["format_error"] = format_error
 
 

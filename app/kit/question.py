@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_trans
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import LARGEST, Description, Json, TaggedUnion
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import (
     LONGEST_TEXT,
     check_keys,
@@ -70,9 +70,9 @@ class Option:
     covers: tuple[str, ...] = ()  # further paths in a body whose errors this control shows
 
     @property
-    def needs_text(self) -> bool:
-        """Return whether a form's field must not be emptied: free text that has a default."""
-        return bool(self.default) and not (self.words or self.numeric or self.parts or self.derived)
+    def needs_value(self) -> bool:
+        """Return whether a form's field must not be emptied: a number or free text that has a default."""
+        return bool(self.default) and not (self.words or self.parts or self.derived)
 
     @property
     def meaning(self) -> str:
@@ -282,7 +282,7 @@ def labels_of(question: type) -> dict[str, str]:
 def read_question(
     question: type[QuestionT], request: Mapping[str, Any], field: str = "", *, blank: bool = True
 ) -> QuestionT:
-    """Read a request: a query, an object or the options of a command. LayoutError names the wrong field.
+    """Read a request: a query, an object or the options of a command. LayoutError names every wrong field.
 
     A field that is left out gets its default, unless the API requires it. field: path of the object in a body. blank:
     whether blank text counts as left out, as in forms.
@@ -290,16 +290,22 @@ def read_question(
     options = options_of(question)
     check_keys(request, options, field)
     values: Json = {}
+    wrong: list[LayoutError] = []
     for name, option in options.items():
         value = request.get(name)
         left_out = name not in request or (blank and isinstance(value, str) and not value.strip())
         if option.required or not left_out or not option.derived:
             value = option.default if left_out and not option.required else value
-            values[to_python_name(name)] = _parse_option(option, value, f"{field}.{name}".lstrip("."))
+            try:
+                values[to_python_name(name)] = parse_option(option, value, f"{field}.{name}".lstrip("."))
+            except LayoutError as error:
+                wrong.append(error)
+    if refused := join_errors(wrong):
+        raise refused
     return question(**values)
 
 
-def _parse_option(option: Option, value: Any, path: str) -> Any:
+def parse_option(option: Option, value: Any, path: str) -> Any:
     """Parse a value. A LayoutError of the parser names this field, or one inside it."""
     try:
         return option.parse(value, path)

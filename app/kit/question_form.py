@@ -1,12 +1,13 @@
-"""The form of a question: its controls, filled from an address, with the error beside the field that it names."""
+"""The form of a question: its controls, filled from an address, with each error beside the field that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from lanescope.app.kit.question import NO_YES, Field, Option, fields_of, is_within
-from lanescope.errors import LayoutError
+from lanescope.app.kit.question import NO_YES, Field, Option, fields_of, is_within, parse_option
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import get_last_name
 
 
@@ -20,6 +21,8 @@ class Control:
     choices: tuple[tuple[str, str], ...]  # (word, its text in the form); empty for an input
     error: str
     option: Option
+    refused: tuple[LayoutError, ...] = ()  # its errors, of which `error` words the first
+    focused: bool = False  # whether it is the first wrong one, which the page opens at
 
     @property
     def help(self) -> str:
@@ -43,13 +46,13 @@ def name_field(error: LayoutError, label: str) -> str:
     return f"{label}{error.message.removeprefix(name)}" if name and named else ""
 
 
-def _find_refused(fields: Mapping[str, Field], error: LayoutError | None) -> str:
+def find_refused(fields: Mapping[str, Field], error: LayoutError) -> str:
     """Return the field that shows an error, the most specific whose path contains the error's; "" if there is none."""
     paths = (
         (len(path), name)
         for name, (own_path, option) in fields.items()
         for path in (own_path, *option.covers)
-        if error and is_within(error.field, path)
+        if is_within(error.field, path)
     )
     return max(paths, default=(0, ""))[1]
 
@@ -79,18 +82,29 @@ def build_controls(
     error: LayoutError | None = None,
 ) -> dict[str, Control]:
     """Return the controls of fields by name; see form_of."""
-    refused = _find_refused(fields, error)
+    refused: dict[str, list[LayoutError]] = {}
+    for one in error.every if error else ():
+        refused.setdefault(find_refused(fields, one), []).append(one)
+    first = next((name for name in fields if name in refused), "")
     return {
         name: Control(
             name,
             field.option.label,
             str(query.get(name, field.option.default)),
             _list_choices(field.option, (choices or {}).get(name)),
-            _word_error(error, field) if error and name == refused else "",
+            _word_error(refused[name][0], field) if name in refused else "",
             field.option,
+            tuple(refused.get(name, ())),
+            name in refused and name == first,
         )
         for name, field in fields.items()
     }
+
+
+def list_unplaced_errors(error: LayoutError | None, *forms: Mapping[str, Control]) -> list[LayoutError]:
+    """Return the errors that no control of the forms shows."""
+    shown = {str(one) for form in forms for control in form.values() for one in control.refused}
+    return [one for one in (error.every if error else ()) if str(one) not in shown]
 
 
 def _word_error(error: LayoutError, field: Field) -> str:
@@ -110,21 +124,83 @@ def _list_choices(option: Option, words: Iterable[str] | None) -> tuple[tuple[st
 def fill_fields(
     fields: Mapping[str, Field], query: Mapping[str, str], defaults: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the fields of a form, each as sent or, if blank, its default. Emptied text stays empty.
+    """Return the fields of a form, each as sent or, if blank, its default. A field that needs a value stays empty.
 
     defaults: of the page, where they are not those of the question.
     """
     return {
         name: query[name]
-        if query.get(name, "").strip() or (name in query and option.needs_text)
+        if query.get(name, "").strip() or (name in query and option.needs_value)
         else (defaults or {}).get(name, option.default)
         for name, (_, option) in fields.items()
     }
 
 
-def require_text_fields(fields: Mapping[str, Field], query: Mapping[str, str]) -> None:
-    """Raise LayoutError for a text field that a form sent empty: the default would be a different request."""
-    for name, (path, option) in fields.items():
-        if option.needs_text and name in query and not query[name].strip():
-            example = option.examples[0] if option.examples else option.default
-            raise LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {example}.", path)
+def require_values(fields: Mapping[str, Field], query: Mapping[str, str]) -> None:
+    """Raise LayoutError for the fields that a form sent empty: their defaults would be a different request."""
+    if refused := join_errors(_find_empty(name, field, query) for name, field in fields.items()):
+        raise refused
+
+
+def find_wrong_fields(fields: Mapping[str, Field], query: Mapping[str, Any]) -> LayoutError | None:
+    """Return the errors of all fields of a form whose values no request allows, as their options declare it."""
+    return join_errors(
+        _find_empty(name, field, query) or _find_wrong(name, field, query) for name, field in fields.items()
+    )
+
+
+def add_wrong_fields(
+    error: LayoutError | None, fields: Mapping[str, Field], query: Mapping[str, Any]
+) -> LayoutError | None:
+    """Return an error with those of the other fields of its form; of an empty field that it is empty."""
+    empty = join_errors(_find_empty(name, field, query) for name, field in fields.items())
+    return join_errors((empty, error, find_wrong_fields(fields, query)))
+
+
+def _find_empty(name: str, field: Field, query: Mapping[str, str]) -> LayoutError | None:
+    path, option = field
+    if not option.needs_value or name not in query or query[name].strip():
+        return None
+    example = option.examples[0] if option.examples else option.default
+    return LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {example}.", path)
+
+
+def _find_wrong(name: str, field: Field, query: Mapping[str, Any]) -> LayoutError | None:
+    (path, option), value = field, query.get(name, "")
+    if isinstance(value, str) and not value.strip():
+        return None
+    try:
+        parse_option(option, (option.split and option.split(value)) or value, path)
+    except LayoutError as error:
+        return error
+    return None
+
+
+Answer = TypeVar("Answer")
+
+
+def answer_without_wrong(
+    answer: Callable[[dict[str, str]], Answer],
+    sent: Mapping[str, str],
+    find_name: Callable[[LayoutError], str] = lambda error: error.field,
+    depends: Callable[[str, str], bool] = lambda name, wrong: False,
+) -> tuple[Answer | None, LayoutError | None]:
+    """Answer a request; where fields are wrong, without them. Return the answer and the error of all of them.
+
+    For values that only the answer reads. If an error names no field, the answer is that of an empty request; it is
+    None if that is refused, too. find_name: the field of an error, "" if it has none. depends: (name, wrong) → whether
+    the legal values of a field depend on a wrong one: its own errors are then not known.
+    """
+    kept, left_out = dict(sent), set[str]()
+    wrong: list[LayoutError] = []
+    while True:
+        try:
+            return answer(kept), join_errors(wrong)
+        except LayoutError as error:
+            names = {name for name in map(find_name, error.every) if name in kept}
+            if not names or not any(depends(name, other) for name in names for other in left_out):
+                wrong.append(error)
+            if not kept:
+                return None, join_errors(wrong)
+            left_out |= names or set(kept)
+            kept = {name: value for name, value in kept.items() if name not in left_out}

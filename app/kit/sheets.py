@@ -122,6 +122,7 @@ class SheetPage:
             "cell_answer": self._build_answer(pins),
             "pins": pins,
             "refusal": refusal,
+            "view_wrong": bool(refusal),
             "sought": query.get("find", ""),
             "example": self.example,
             "sheet_data": encode_json(self._build_data()).decode().replace("</", "<\\/"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question_form import answer_without_wrong
 from lanescope.errors import LayoutError
 from lanescope.inputs import get_last_name, parse_choice, parse_integer, shorten_value
 from lanescope.render.palette import list_fill_variables
@@ -43,13 +44,18 @@ class AxesLook:
 FIELDS = ("axes", "at")
 
 
-def drop_wrong_field(query: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
-    """Return the fields without the one that an error names, if that is an option of the view or one of `fields`.
-
-    None if the layout itself is wrong.
+def draw_without_wrong(
+    draw: Callable[[dict[str, str]], dict[str, Any]], fields: Mapping[str, str], names: Sequence[str]
+) -> tuple[dict[str, Any], LayoutError | None]:
+    """Return what `draw` makes of the fields without the wrong ones among the axes and `names`, and the errors; nothing
+    if the layout itself is wrong.
     """
-    name = get_last_name(error.field.split("[")[0])
-    return {**query, name: ""} if name in (*FIELDS, *fields) and query.get(name) else None
+    optional = {name: fields[name] for name in (*FIELDS, *names) if fields.get(name)}
+    without = {**fields, **dict.fromkeys(optional, "")}
+    drawn, error = answer_without_wrong(
+        lambda kept: draw({**without, **kept}), optional, lambda error: get_last_name(error.field.split("[")[0])
+    )
+    return drawn or {}, error
 
 
 def build_plane(look: AxesLook, sizes: tuple[int, ...]) -> DrawingPlane:

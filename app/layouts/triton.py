@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +12,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question_form import add_wrong_fields, require_values
 from lanescope.app.layouts import benches
 from lanescope.app.layouts.forms import TRITON_FIELDS, TRITON_LABELS, TritonForm, build_form
 from lanescope.app.layouts.linear_layouts import (
@@ -26,7 +26,7 @@ from lanescope.app.layouts.linear_layouts import (
 from lanescope.app.layouts.sheet_pictures import (
     AxesLook,
     build_plane,
-    drop_wrong_field,
+    draw_without_wrong,
     find_default_colour,
     select_colour,
 )
@@ -73,12 +73,11 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
             out["listed"], chosen = _list_layouts(module, fields), _select_layout(module, fields["pick"])
             out["traits"] = dict(module.traits)
         layout = _parse_layout(text, fields, chosen)
-        out |= _build_layout(layout, fields, chosen, query)
+        build = partial(_build_layout, layout)
+        drawn, out["error"] = draw_without_wrong(lambda kept: build(kept, chosen, query), fields, ("to",))
+        out |= drawn
     except LayoutError as error:
-        out["error"] = error
-        if layout and (rest := drop_wrong_field(fields, error, ("to",))):
-            with suppress(LayoutError):
-                out |= _build_layout(layout, rest, chosen, query)
+        out["error"] = add_wrong_fields(error, TRITON_FIELDS, fields)
     rank = 0 if layout is None or layout.tensor_memory else len(layout.shape)
     return out | {"rank": rank, "form": build_form(TritonForm, fields, rank, out.get("hidden", ()), out["error"])}
 
@@ -88,7 +87,7 @@ def _expand_text_field(fields: dict[str, str], query: Mapping[str, str]) -> str:
     text = (expand_text(fields["z"]) if fields["z"] else fields["text"]).replace("\r\n", "\n")
     if len(text) > LONGEST:
         raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
-    require_text_fields(TRITON_FIELDS, {**query, "text": text} if fields["z"] else query)
+    require_values(TRITON_FIELDS, {**query, "text": text} if fields["z"] else query)
     if not text.strip():
         text, fields["shape"] = MMA, fields["shape"] or "32x32"
         fields["element_bits"] = fields["element_bits"] or "32"

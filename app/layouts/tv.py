@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from lanescope.app.kit.maps import drawing
 from lanescope.app.kit.maps.bench import LANES, MapBench
 from lanescope.app.kit.maps.stage import LOOK
-from lanescope.app.kit.question_form import fill_fields, require_text_fields
+from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, require_values
 from lanescope.app.layouts import benches
 from lanescope.app.layouts.forms import TV_FIELDS, TV_LABELS, TvForm, build_form
 from lanescope.app.layouts.linear_layouts import (
@@ -29,7 +28,7 @@ from lanescope.app.layouts.linear_layouts import (
 from lanescope.app.layouts.sheet_pictures import (
     AxesLook,
     build_plane,
-    drop_wrong_field,
+    draw_without_wrong,
     find_default_colour,
     select_colour,
 )
@@ -88,15 +87,14 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }
     try:
-        require_text_fields(TV_FIELDS, fields)
+        require_values(TV_FIELDS, fields)
         if "cute" not in query:
             fields["tile"] = fields["tile"] or DEFAULT[1]
-        out |= _build_layout(fields, query)
+        names = ("slice", "to", "stored", "element_bits")
+        drawn, out["error"] = draw_without_wrong(lambda kept: _build_layout(kept, query), fields, names)
+        out |= drawn
     except LayoutError as error:
-        out["error"] = error
-        if rest := drop_wrong_field(fields, error, ("slice", "to", "stored", "element_bits")):
-            with suppress(LayoutError):
-                out |= _build_layout(rest, query)
+        out["error"] = add_wrong_fields(error, TV_FIELDS, fields)
     rank = len(out.get("sizes", ()))
     return out | {"rank": rank, "form": build_form(TvForm, fields, rank, out.get("hidden", ()), out["error"])}
 

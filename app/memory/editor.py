@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.question import Field, Option
-from lanescope.app.kit.question_form import Control, build_controls, form_of
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import Control, add_wrong_fields, find_wrong_fields, form_of
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory.options import VERDICT_FORMS
 from lanescope.app.memory.presets import (
@@ -36,15 +35,16 @@ from lanescope.app.memory.verification import (
     make_readable,
     parse_page_query,
 )
+from lanescope.app.memory.word_form import build_amounts, build_script_data
 from lanescope.descriptor import causes
 from lanescope.descriptor import matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads
-from lanescope.errors import LayoutError
-from lanescope.inputs import PATTERN, parse_integer
+from lanescope.errors import LayoutError, join_errors
+from lanescope.inputs import parse_integer
 from lanescope.ptx.architectures import list_targets_of_kind
-from lanescope.ptx.table.descriptors import START, USUAL, list_variants
+from lanescope.ptx.table.descriptors import USUAL, list_variants
 from lanescope.ptx.targets import strip_suffix
 from lanescope.render.read_pictures import (
     MOST_LINES,
@@ -81,7 +81,11 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "variant": next((on for on in list_variants(form) if form.target and on == strip_suffix(form.target)), ""),
         "grown": grown if chosen else {},
         "labels": LABELS,
+        "refused": False,
         "word_error": None,
+        "amounts": build_amounts(descriptor),
+        "unknown": set(),
+        "kept": _find_page_query(query) | ({"target": form.target} if form.target else {}),
         "title_of": causes.get_cause_title,
         "way_out": format_address_code,
         "verdict_forms": VERDICT_FORMS,
@@ -91,7 +95,7 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
             {name: view[name] for name in ("instruction", "operand", "target") if view.get(name)}
             | {name: query[name] for name in VERDICT if query.get(name)}
         ),
-        "fields_data": encode_json(_build_script_data(descriptor)).decode(),
+        "fields_data": encode_json(build_script_data(descriptor)).decode(),
         "error": None,
         "compare_error": None,
         "compare": None,
@@ -101,37 +105,25 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "unassumed": urlencode({name: value for name, value in _find_page_query(query).items() if name != "assumed"}),
     }
     context |= _build_reading(descriptor, view, query, spec if chosen else None)
+    sent = view | {"compare": query.get("compare", "")}
+    named = sent | ({f"s_{name}": text for name, text in spec.items()} if chosen else {})
+    fields = fields_of(VerifyForm, named)
+    wrong = find_wrong_fields(fields, named)
     try:
-        if chosen:
-            context |= _build_verdict(
-                descriptor,
-                judge_request(build_view_request(descriptor, view, spec), list_assumed_fields(descriptor, query)),
-                query,
-            )
-        else:
-            context |= _build_unjudged(descriptor, view, query)
+        answer = (_build_judged if chosen else _build_unjudged)(descriptor, view, query, spec)
+        context |= {} if wrong else answer
     except LayoutError as error:
-        context["error"] = error
+        wrong = add_wrong_fields(error, fields, named)
+    context["error"] = wrong
     try:
         context |= _compare_words(descriptor, query.get("compare", ""))
     except LayoutError as error:
         context["compare_error"] = error.move_to_field("compare")
-    refused = context["error"] or context["compare_error"]
-    sent = view | {"compare": query.get("compare", "")}
+    refused = join_errors((wrong, context["compare_error"]))
     return context | {
         "ask_form": _build_ask_form(form, sent, refused),
         "storage_form": build_form(spec, {"s_swizzle": _list_modes(form)}, error=refused),
     }
-
-
-def build_amounts(descriptor: Descriptor, typed: Mapping[str, str], error: LayoutError) -> dict[str, Control]:
-    """Return the fields of a descriptor by their amounts, as typed, with the error of a wrong one."""
-    facts = memory.build_decoded(descriptor)
-    fields = {
-        f.amount: Field(f.amount, Option(label=f.label, help="", parse=parse_integer)) for f in descriptor.format.fields
-    }
-    given = {name: str(typed.get(name, getattr(facts, name))) for name in fields}
-    return build_controls(fields, given, error=error)
 
 
 def _list_modes(form: DescriptorFormat) -> list[str]:
@@ -258,7 +250,9 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
     }
 
 
-def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
+def _build_unjudged(
+    descriptor: Descriptor, view: dict[str, str], query: dict[str, str], spec: dict[str, str]
+) -> dict[str, Any]:
     """Return the elements that the word reads, and the standard tiles it fits, each a link that selects it."""
     found = build_verified(build_view_request(descriptor, view, None))
     _, seen = parse_view(view)
@@ -280,6 +274,14 @@ def _build_unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[st
             for fit in found.fits or ()
         ],
     }
+
+
+def _build_judged(
+    descriptor: Descriptor, view: dict[str, str], query: dict[str, str], spec: dict[str, str]
+) -> dict[str, Any]:
+    """Return the verdict on a tile that is stored so."""
+    taken = list_assumed_fields(descriptor, query)
+    return _build_verdict(descriptor, judge_request(build_view_request(descriptor, view, spec), taken), query)
 
 
 def _build_verdict(descriptor: Descriptor, made: JudgedRequest, query: dict[str, str]) -> dict[str, Any]:
@@ -353,28 +355,6 @@ def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:
     other = memory.parse_descriptor(word, descriptor.format)
     differ = {f.name for f in descriptor.format.fields if f.get(other.word) != f.get(descriptor.word)}
     return {"compare": {"word": str(other), "facts": memory.build_decoded(other), "differ": differ}}
-
-
-def _build_script_data(descriptor: Descriptor) -> dict[str, Any]:
-    """Return the script's data: the word, its format's row and API query, the field of the start address, and the
-    spelling of numbers.
-    """
-    form = descriptor.format
-    query = f"?{urlencode(form.query)}" if form.query else ""
-    return {
-        "word": str(descriptor),
-        "format": form.name,
-        "query": query,
-        "target": form.target,
-        "start": START.name,
-        "fields": list_form_fields(form),
-        "number": PATTERN,
-    }
-
-
-def list_form_fields(form: DescriptorFormat) -> list[dict[str, Any]]:
-    """Return a format's fields with their labels."""
-    return [{"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": f.label} for f in form.fields]
 
 
 def _find_slice_word(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:

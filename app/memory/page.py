@@ -4,9 +4,6 @@ speed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -17,7 +14,8 @@ from lanescope.app.kit.wire import encode_json_body
 from lanescope.app.memory import atoms as atom_views
 from lanescope.app.memory import descriptors as memory
 from lanescope.app.memory import tile_page
-from lanescope.app.memory.editor import build_amounts, build_context, find_descriptor_link
+from lanescope.app.memory.editor import build_context, find_descriptor_link
+from lanescope.app.memory.word_form import build_refused, encode_fields
 from lanescope.app.read import workbench
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor
@@ -62,7 +60,7 @@ def _add_format_routes(form: DescriptorFormat) -> None:
 
     @router.get(f"/descriptor/{form.name}/{{word:path}}")
     def shown(request: Request, word: str) -> Response:
-        return _render_descriptor(request, word, form)
+        return _render_descriptor(request, word, form) if word.strip() else _redirect_to_word(request, form)
 
 
 for _form in FORMATS:
@@ -74,21 +72,22 @@ def _redirect_to_word(request: Request, form: DescriptorFormat) -> Response:
     form = memory.fit_to_target(form, query)
     word = query.pop("word", "").strip()
     names = [f.amount for f in form.fields]
-    amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
+    amounts = {name: query.pop(name) for name in names if name in query}
     start = query.pop("start", "0")
     text = word or form.example
     if not word and not amounts and (to := find_descriptor_link(form, query)):
         return RedirectResponse(to, 303)
+    if amounts and not word:
+        standing, error = encode_fields(form, amounts)
+        if error:
+            return _render_refused(request, standing, query, error, amounts)
+        return RedirectResponse(links.link_descriptor(str(standing), query, form.name), 303)
     try:
-        if amounts and not word:
-            text = memory.encode_descriptor(amounts | form.query).descriptor
         read, notices = memory.read_descriptor(text, parse_integer(start, "start"), form)
     except LayoutError as error:
         if to := workbench.link_workbench(text):
             return RedirectResponse(to, 303)
-        kept = {name: amount for name, amount in amounts.items() if name != error.field}
-        standing = _encode_standing(form, {} if word else kept)
-        return _render_refused(request, standing, query, error, amounts | {"word": text if word else str(standing)})
+        return _render_refused(request, encode_fields(form, {})[0], query, error, {"word": text})
     if notices:  # what C++ makes of the expression is shown on the page of the word
         query["from"] = text
     return RedirectResponse(links.link_descriptor(str(read), query, form.name), 303)
@@ -117,8 +116,7 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
     try:
         descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:
-        standing = memory.parse_descriptor(form.example, form)
-        return _render_refused(request, standing, query, error, {"word": word})
+        return _render_refused(request, encode_fields(form, {})[0], query, error, {"word": word})
     context = build_context(descriptor, query)
     context["word_notes"] = _format_notes(descriptor, query.get("from", ""))
     context["no_gpu"] = request.app.state.hardware.reason
@@ -127,25 +125,14 @@ def _render_descriptor(request: Request, word: str, form: DescriptorFormat) -> R
     return render_page(request, "memory/part.html" if part else "memory/descriptor.html", context, status)
 
 
-def _encode_standing(form: DescriptorFormat, amounts: Mapping[str, str]) -> Descriptor:
-    """Return the descriptor of the fields that are right; the example of the format if there are none."""
-    try:
-        text = memory.encode_descriptor({**amounts, **form.query}).descriptor if amounts else form.example
-    except LayoutError:
-        text = form.example
-    return memory.parse_descriptor(text, form)
-
-
 def _render_refused(
-    request: Request,
-    standing: Descriptor,
-    query: dict[str, str],
-    error: LayoutError,
-    typed: dict[str, str],
+    request: Request, standing: Descriptor, query: dict[str, str], error: LayoutError, typed: dict[str, str]
 ) -> Response:
-    """Show the page of a standing descriptor with a wrong word or field as typed, and its error."""
-    context = build_context(standing, query) | {"word_error": error, "typed": typed["word"]}
-    context["amounts"] = build_amounts(standing, typed, error)
+    """Show a wrong word, or wrong fields of one, as typed, with their errors and without a verdict.
+
+    standing: the descriptor of the fields that are right.
+    """
+    context = build_context(standing, query) | build_refused(standing, typed, error)
     return render_page(request, "memory/descriptor.html", context, 422)
 
 

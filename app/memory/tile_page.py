@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 from lanescope.app.kernel import facts as programs
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.question_form import form_of
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, form_of, require_values
 from lanescope.app.kit.sheets import PINS
 from lanescope.app.memory import choices, find
 from lanescope.app.memory import facts as memory
@@ -20,7 +21,7 @@ from lanescope.app.memory.storage import ORDERS
 from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_pins, draw_tile, has_numbers, parse_look
 from lanescope.blackwell import idesc
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.names import lookup
 from lanescope.ptx.table.descriptors import FORMATS, WGMMA
 from lanescope.ptx.table.kinds import ALONE
@@ -30,6 +31,8 @@ from lanescope.shared.slices import describe_strides
 from lanescope.shared.tile_map import DOWN, TileMap, list_tile_strides
 from lanescope.shared.tiling import Tile
 
+FIELDS = fields_of(memory.TileQuestion)
+
 
 def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables. A wrong option is reported, and the default tile or drawing shown."""
@@ -37,8 +40,8 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
     state = {k: v for k, v in fields.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
     (tile, rows), wrong_tile = _parse_tile_or_default(fields)
     look, cells, wrong_look = _parse_look_or_default(looks, tile)
-    instead = "Below: drawn in the usual way." if wrong_look else "Below: the default tile."
-    error = wrong_tile or wrong_look
+    instead = "Below: the default tile." if wrong_tile else "Below: drawn in the usual way."
+    error = join_errors((wrong_tile, wrong_look))
     out: dict[str, Any] = {"error": error, "instead": instead, "labels": choices.LABELS}
     out["form"] = form_of(memory.TileQuestion, fields, {"order": ORDERS}, error)
     facts = memory.build_tile(tile, rows)
@@ -87,7 +90,7 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_fields(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the query's fields of the tile and of its drawing, with defaults."""
-    fields = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
+    fields = {name: text for name, text in fill_fields(FIELDS, query).items() if name in memory.TILE_FIELDS}
     if query.get("format", "") not in ("", WGMMA.name):
         fields["format"] = query["format"]
     return fields, {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
@@ -106,10 +109,11 @@ def _list_drawn(tile: Tile, look: TileLook, cells: TileMap, kept: dict[str, str]
 def _parse_tile_or_default(query: dict[str, str]) -> tuple[tuple[Tile, int], LayoutError | None]:
     """Return the tile and its rows; for a wrong query the default tile of its format, and the error."""
     try:
+        require_values(FIELDS, query)
         return memory.parse_tile(query), None
     except LayoutError as error:
         known = {"format": query["format"]} if query.get("format") in {form.name for form in FORMATS} else {}
-        return memory.parse_tile(known), error
+        return memory.parse_tile(known), add_wrong_fields(error, FIELDS, query)
 
 
 def _parse_look_or_default(looks: dict[str, str], tile: Tile) -> tuple[TileLook, TileMap, LayoutError | None]:

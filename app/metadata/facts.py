@@ -34,6 +34,7 @@ class MetadataQuestion:
         wide=True,
         rows=4,
         size=90,
+        covers=("metadata",),
     )
     selector: int = number_field(0, "Selector", "Which lanes supply the metadata.")
 

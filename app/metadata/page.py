@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,9 +13,15 @@ from lanescope import inputs
 from lanescope.app.instruction import wording
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import Control, form_of
-from lanescope.app.metadata.facts import MetadataQuestion, build_dense_cells, build_metadata, build_stored_cells
+from lanescope.app.kit.question import fields_of, labels_of
+from lanescope.app.kit.question_form import Control, answer_without_wrong, find_refused, form_of
+from lanescope.app.metadata.facts import (
+    Metadata,
+    MetadataQuestion,
+    build_dense_cells,
+    build_metadata,
+    build_stored_cells,
+)
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Operand
@@ -32,7 +40,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
     """Show the metadata editor: type words, or click the positions to keep; dense A beside stored A."""
     instruction = lookup.find(ptx)
     typed = request.query_params.get("words", "")
-    selector = request.query_params.get("selector", "0")
+    selector = request.query_params.get("selector") or "0"
     context: dict[str, Any] = {
         "found": instruction,
         "title": wording.format_title(instruction),
@@ -40,13 +48,15 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "error": None,
     }
     op = instruction.operand("a")
-    try:
-        facts = build_metadata(instruction, typed, inputs.parse_integer(selector, "selector"))
-    except LayoutError as error:
-        context["error"] = error
-        if op.sparsity is None:
-            raise
-        facts = build_metadata(instruction, "", 0)
+
+    def build(kept: Mapping[str, str]) -> Metadata:
+        number = inputs.parse_integer(kept.get("selector", "0"), "selector")
+        return build_metadata(instruction, kept.get("words", ""), number)
+
+    sent, fields = {"words": typed, "selector": selector}, fields_of(MetadataQuestion)
+    facts, context["error"] = answer_without_wrong(build, sent, partial(find_refused, fields))
+    if facts is None:
+        raise context["error"]
     context |= {
         "facts": facts,
         "cells": build_dense_cells(op, facts),

@@ -9,10 +9,21 @@ from dataclasses import dataclass
 from lanescope.app.check.checking import check_sources
 from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
 from lanescope.app.check.includes import join_includes
+from lanescope.app.kit.question import declare_question, raw_field
+from lanescope.app.kit.target import target_field
 from lanescope.app.read import workbench
 from lanescope.reader import LONGEST
 
+ENDINGS = ".cu,.cuh,.h,.hh,.hpp,.hxx,.c,.cc,.cpp,.cxx,.inl,.inc,.py,.txt,.ptx"
 SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itself
+
+
+@declare_question
+class FilesForm:
+    """Several source files."""
+
+    target: str = target_field()
+    files: bytes = raw_field("Source files", "", file=ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)

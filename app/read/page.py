@@ -14,6 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from lanescope.app.check.facts import decode_source
 from lanescope.app.kit.api import OffLoopRoute, read_form_body
 from lanescope.app.kit.page import render_page
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import find_wrong_fields, form_of
 from lanescope.app.kit.target import parse_target
 from lanescope.app.kit.wire import encode_json_body, read_upload_form
 from lanescope.app.kit.work import run_off_loop
@@ -22,9 +24,10 @@ from lanescope.app.read import draw, files, meaning_links, text_meanings, workbe
 from lanescope.app.read.answer import read_and_verify
 from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Meaning, Reading
+from lanescope.app.read.files import FilesForm
 from lanescope.app.read.marks import TextMarks, mark_text
 from lanescope.app.read.sheet import build_sheet
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
@@ -32,6 +35,7 @@ from lanescope.reader.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 from lanescope.workbench import check
 from lanescope.workbench.bench_builder import LONGEST
+from lanescope.workbench.missing_includes import list_unread_includes
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64
@@ -116,7 +120,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
             bench = workbench.verify_text(repaired.text, assumptions)
     text = repaired.text
     if bench is None:
-        return _render_meanings(request, text, error)
+        return _render_meanings(request, text if text.strip() else "", error)
     answer = workbench.build_answer(bench, text, assumptions)
     descriptors = [operand.descriptor for operand in bench.operands]
     paired = sorted(zip(answer.operands, descriptors, strict=True), key=lambda pair: pair[0].verdict != "mismatch")
@@ -139,6 +143,8 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
         "json": link.replace("/read?", "/read.json?", 1) if "?" in link else "",
         "shown": paired,
         "labels": LABEL_OF,
+        "unread": tuple(dict.fromkeys(list_unread_includes(text))),
+        "files_form": form_of(FilesForm, {}),
         "hatches": render_hatches(),
     }
     return render_page(request, "read/bench.html", context, 422 if error else 200)
@@ -157,28 +163,34 @@ async def post_files(request: Request) -> Response:
     """Show the findings in each file of the form; a single file that fits opens in the workbench."""
     form = await read_upload_form(request, MOST_FILES, most_fields=8, most_bytes=MOST_PART)
     sources = [(file.name, file.content) for file in form.files if file.field == "files"]
-    return await run_off_loop(_render_files, request, sources, parse_target(form.fields))
+    return await run_off_loop(_render_files, request, sources, form.fields.get("target", ""))
 
 
 @router.get("/read/files")
 def files_page(request: Request) -> Response:
     """Show the empty form."""
-    return render_page(request, "read/files.html", {"files": [], "found": 0, "verified": 0, "target": ""})
+    context = {"files": [], "found": 0, "verified": 0, "target": "", "files_form": form_of(FilesForm, {})}
+    return render_page(request, "read/files.html", context)
 
 
 def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) -> Response:
     sources = [decode_source(shorten_value(name, 200), raw) for name, raw in sorted(sent)]
     if len(sources) == 1 and not target and (link := files.link_workbench(sources[0])):
         return RedirectResponse(link, 303)
-    checked = files.check_files(sources, target)
+    error = find_wrong_fields(fields_of(FilesForm), {"target": target})
+    if not sources:
+        error = join_errors((error, LayoutError("bad_request", "There is no file.", "Choose source files.", "files")))
+    checked = [] if error else files.check_files(sources, parse_target({"target": target}))
     found = len({(finding.place, finding.code) for file in checked for finding in file.report.findings})
     context = {
+        "error": error,
         "files": checked,
         "found": found,
         "verified": sum(file.report.verified for file in checked),
         "target": target,
+        "files_form": form_of(FilesForm, {"target": target}, error=error),
     }
-    return render_page(request, "read/files.html", context, 200 if sources else 422, keep=False)
+    return render_page(request, "read/files.html", context, keep=False)
 
 
 @router.get("/go")
@@ -239,6 +251,8 @@ def _render_meanings(request: Request, text: str, error: LayoutError | None = No
         "in_majors": meaning_links.format_major_query,
         "stages": meaning_links.link_stages,
         "tile_of": meaning_links.link_tile,
+        "unread": tuple(dict.fromkeys(list_unread_includes(text))),
+        "files_form": form_of(FilesForm, {}),
     }
     return render_page(request, "read/page.html", context, 422 if error else 200)
 

@@ -84,7 +84,7 @@ def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:
 
     for pair in pairs:
         if "=" not in pair:
-            raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "e.g. --assume at.smem_A=0x400", "assume")
+            raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "Try --assume at.smem_A=0x400", "assume")
     return dict(pair.split("=", 1) for pair in pairs)
 
 

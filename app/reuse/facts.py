@@ -32,8 +32,8 @@ def _declare_instruction(operand: str, label: str, help: str) -> Any:
 class ReuseQuestion:
     """Two instructions; the second takes D of the first as A."""
 
-    from_: Instruction = _declare_instruction("d", "D of", "The instruction whose D is reused.")
-    to: Instruction = _declare_instruction("a", "A of", "The instruction whose A it becomes.")
+    from_: Instruction = _declare_instruction("d", "D of the first", "The instruction whose D is reused.")
+    to: Instruction = _declare_instruction("a", "A of the next", "The instruction whose A it becomes.")
     step: int = number_field(0, "K step", "The K step of A that tile, thread and value show.", examples=("0",))
 
 

@@ -8,9 +8,18 @@ from lanescope.app.hardware import runs
 from lanescope.app.hardware.fragment_runs import list_measurable
 from lanescope.app.hardware.product_inputs import SEED
 from lanescope.app.kit.labels import SIDES
-from lanescope.app.kit.question import declare_question, fields_of, labels_of, raw_field, word_field
+from lanescope.app.kit.question import (
+    declare_question,
+    fields_of,
+    labels_of,
+    number_field,
+    parsed_field,
+    raw_field,
+    word_field,
+)
 from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.runs.facts import FleetStatus
+from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.shared import banks
@@ -27,21 +36,23 @@ class RunForm:
     access: str = word_field(banks.ACCESSES, "Access", "The access that is timed.")
     address: str = raw_field("One byte address per lane", "32 byte addresses, with commas.", wide=True, rows=2, size=90)
     instruction: str = raw_field("Instruction", "PTX text, with or without .sync.aligned.", DEFAULT, wide=True, size=70)
-    descriptor: str = raw_field("Descriptor", "The 64-bit word.", size=20)
+    descriptor: str = parsed_field(
+        lambda value, field: parse_word(value), "Descriptor", "The 64-bit word.", derived=True, size=20
+    )
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension of the operand in shared memory.", "K")
     operand: str = raw_field("Operand", "The operand whose map is measured.")
     a_from: str = word_field(("registers", "shared"), "A from", "Where wgmma reads A.", "")
     a: str = raw_field(SIDES["a"], "How A is stored.", size=26, placeholder="major=MN,swizzle=64B")
     b: str = raw_field(SIDES["b"], "How B is stored.", size=26, placeholder="major=MN,swizzle=64B")
     d: str = raw_field(SIDES["d"], "What becomes of C and D.", size=10, placeholder="scale=0")
-    seed: str = raw_field("Seed", "Of the random numbers.", size=10, placeholder=str(SEED))
+    seed: int | None = number_field(None, "Seed", "Of the random numbers.", size=10, placeholder=str(SEED))
     architecture: str = raw_field("Architecture", "A device of this architecture only.")
     worker: str = raw_field("Device", "This device only.")
 
 
 FIELDS = fields_of(RunForm)
 LABELS = labels_of(RunForm)
-TEXTS = tuple(name for name, (_, option) in FIELDS.items() if option.needs_text)
+TEXTS = tuple(name for name, (_, option) in FIELDS.items() if option.needs_value)
 
 
 def build_form(

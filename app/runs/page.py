@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,7 +15,8 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.errors import get_status
 from lanescope.app.kit.fact import fact_to_json
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question import Field
+from lanescope.app.kit.question_form import add_wrong_fields, require_values
 from lanescope.app.kit.run_results import MmaRan
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.runs import draw as run_views
@@ -82,15 +84,20 @@ async def run_page(request: Request) -> Response:
             )
         code = 200
     except LayoutError as error:
-        context["error"], code = error, get_status(error)
+        context["error"], code = add_wrong_fields(error, _list_own_fields(query), query), get_status(error)
     context["form"] = await run_off_loop(build_form, query, context["fleet"], context["error"])
     return await run_off_loop(render_page, request, "runs/run.html", context, code)
+
+
+def _list_own_fields(query: Mapping[str, str]) -> dict[str, Field]:
+    """Return the fields of the form that a query's kind of run has."""
+    return {name: FIELDS[name] for name in runs.FIELDS.get(query.get("kind", ""), ()) if name in FIELDS}
 
 
 def _parse_run(query: dict[str, str]) -> dict[str, Any]:
     """Return the run that a form requests; the form has the fields of every kind."""
     own = runs.FIELDS.get(query.get("kind", ""), ())
-    require_text_fields({name: field for name, field in FIELDS.items() if name in own}, query)
+    require_values(_list_own_fields(query), query)
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.PLACES, *own}
     given = {name: value for name, value in given.items() if name in wanted}

@@ -148,7 +148,7 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 
     several = len(inputs.a) > 1
     measured = np.asarray(run.measured, float)
     d = measured if several else measured[None]
-    _require_inside(row, col, product, d.shape)
+    wgmma_steps.require_inside({"product": (product, d.shape[0]), "row": (row, d.shape[1]), "col": (col, d.shape[2])})
     operands = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
     matrices = {"a": inputs.stored_a, "b": inputs.b, "c": inputs.c}
     packed = {name: product_inputs.pack_values(operands[name], values) for name, values in matrices.items()}
@@ -175,12 +175,6 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 
 def _format_register(word: int, op: Operand) -> str:
     """Return a register in hex with the digits of its width."""
     return f"0x{int(word):0{op.register_bits // 4}X}"
-
-
-def _require_inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
-    for name, at, count in (("product", product, shape[0]), ("row", row, shape[1]), ("col", col, shape[2])):
-        if not 0 <= at < count:
-            raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
 
 
 def _build_matrix(op: Operand, values: Any) -> PlainMatrix:

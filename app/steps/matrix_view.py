@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from lanescope.app.memory.storage import parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.matrix_moves import ARRANGEMENTS
 from lanescope.app.steps.matrix_stepper import MatrixStepper, MatrixStepperQuestion, build_matrix_stepper
-from lanescope.app.steps.stage import STATE, blank_usual, build_stage, collect_storage
+from lanescope.app.steps.stage import STATE, answer_stepper, blank_usual, build_stage, collect_storage
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
@@ -46,7 +47,7 @@ def answer_query(instruction: Instruction, query: Mapping[str, str]) -> MatrixSt
 
 def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables."""
-    spec, error = collect_storage(query, STORAGE), None
+    spec = collect_storage(query, STORAGE)
     kept = {name: value for name, value in query.items() if value and name not in ("step", "more")}
     context: dict[str, Any] = {
         "found": instruction,
@@ -59,10 +60,7 @@ def build_matrix_view(instruction: Instruction, query: Mapping[str, str]) -> dic
         "program": _link_program(instruction, spec),
         "query": urlencode(kept),
     }
-    try:
-        stepper = answer_query(instruction, query)
-    except LayoutError as wrong_query:
-        error, stepper = wrong_query, answer_query(instruction, {})
+    stepper, error = answer_stepper(partial(answer_query, instruction), MatrixStepperQuestion, query)
     form = _build_form(stepper, context["typed"], error) | storage.build_form(spec, but=("inner",), error=error)
     context |= {"error": error, "form": form}
     return context | build_stage(stepper, query) | {"held": _format_values(stepper)}

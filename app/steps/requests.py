@@ -9,12 +9,14 @@ from urllib.parse import urlencode
 from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import wording
 from lanescope.app.kernel import facts as programs
-from lanescope.app.kit.question import options_of
+from lanescope.app.kit.question import fields_of, options_of
+from lanescope.app.kit.question_form import add_wrong_fields, list_unplaced_errors
 from lanescope.app.steps import facts as steps
 from lanescope.app.steps.draw import MOST_SHOWN
 from lanescope.app.steps.forms import TEXTS, ElementForm, build_tables_form
 from lanescope.app.steps.stage import MOST_QUERY
-from lanescope.errors import LayoutError
+from lanescope.app.steps.wgmma import require_inside
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import check_keys, parse_integer
 from lanescope.names import lookup
 from lanescope.product.planning import SIDES, is_plannable
@@ -35,8 +37,21 @@ def find_instruction(body: Mapping[str, Any]) -> tuple[Instruction, dict[str, An
 
 
 def parse_element(instruction: Instruction, body: Mapping[str, Any]) -> dict[str, int]:
+    """Return the element of D and the seed of a body. LayoutError names every wrong field."""
     steps.require_steps(instruction)
-    return {name: parse_integer(body.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
+    d = instruction.operands["d"]
+    extents = {"row": d.row_count, "col": d.col_count, "product": d.extents.get("product", 1)}
+    element: dict[str, int] = {}
+    wrong = []
+    for name in ("row", "col", "product", "seed"):
+        try:
+            element[name] = parse_integer(body.get(name, OPTIONS[name]), name)
+            require_inside({name: (element[name], extents[name])} if name in extents else {})
+        except LayoutError as error:
+            wrong.append(error)
+    if refused := join_errors(wrong):
+        raise refused
+    return element
 
 
 def parse_inputs(instruction: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -83,14 +98,14 @@ def build_context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, 
 
 def place_errors(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the form above the tables, and which of both forms shows what is wrong: each shows its own fields."""
-    error, refused = context["error"], context["stepper_error"]
-    in_options = any(control.error for control in context["form"].values())
-    if in_options and error and error.message == refused.message:
-        error = None
-    tables, labels = build_tables_form(context["found"], context["given"], error or (None if in_options else refused))
+    options, fields = context["form"], fields_of(ElementForm)
+    error = add_wrong_fields(context["error"], fields, context["given"])
+    error = join_errors(list_unplaced_errors(error, options))
+    others = join_errors((error, *list_unplaced_errors(context["stepper_error"], options)))
+    tables, labels = build_tables_form(context["found"], context["given"], others)
     return {
         "error": error,
-        "in_options": in_options,
+        "in_options": any(control.error for control in options.values()),
         "in_tables": any(control.error for control in tables.values()),
         "tables": tables,
         "labels": labels | context["labels"],

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from lanescope.app.chain.forms import CHAIN_STORAGE
 from lanescope.app.kit.encoding import encode_json
+from lanescope.app.kit.question import fields_of
+from lanescope.app.kit.question_form import add_wrong_fields, answer_without_wrong, find_refused
 from lanescope.app.memory.storage import fill_storage
+from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits
 
 MOST_QUERY = 7000  # characters; a longer query is posted, and cannot be linked
+StepperT = TypeVar("StepperT")
 STATE = ("step", "pin", "one", "speed", "more")  # fields that the script keeps in the address
 
 
@@ -26,6 +30,22 @@ def build_stage(stepper: Any, query: Mapping[str, str]) -> dict[str, Any]:
         "too_long": len(kept) > MOST_QUERY,
         "more": query.get("more") == "1",
     }
+
+
+def answer_stepper(
+    build: Callable[[dict[str, str]], StepperT], question: type, query: Mapping[str, str]
+) -> tuple[StepperT, LayoutError | None]:
+    """Return the stepper of a page's query, built without the fields that are wrong, and their errors."""
+    fields = fields_of(question, query)
+    sent = {name: text for name, text in query.items() if name in fields and text.strip()}
+
+    def depends(name: str, wrong: str) -> bool:
+        return wrong.startswith("s_") and name.startswith(("s_", "load_", "k_step"))
+
+    stepper, error = answer_without_wrong(build, sent, lambda error: find_refused(fields, error), depends)
+    if stepper is None:
+        raise error or AssertionError
+    return stepper, add_wrong_fields(error, fields, sent) if error else None
 
 
 def find_step(query: Mapping[str, str]) -> int:

@@ -140,7 +140,7 @@ def undo_xor(placed: BitPlacement, bits: Any) -> Any:
     before = apply_xor(placed, bits)
     if not np.array_equal(apply_xor(placed, before), bits):
         raise LayoutError(
-            "bad_storage", "This swizzle cannot be undone: it changes bits that it reads.", "e.g. Sw<3,4,3>.", "storage"
+            "bad_storage", "This swizzle cannot be undone: it changes bits that it reads.", "Try Sw<3,4,3>.", "storage"
         )
     return before
 

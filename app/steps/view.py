@@ -11,7 +11,7 @@ from lanescope.app.memory import storage
 from lanescope.app.memory.storage import KINDS, parse_storage
 from lanescope.app.steps.captions import format_load
 from lanescope.app.steps.second import list_seconds
-from lanescope.app.steps.stage import STATE, blank_usual, build_stage, collect_storage
+from lanescope.app.steps.stage import STATE, answer_stepper, blank_usual, build_stage, collect_storage
 from lanescope.app.steps.stepper import Stepper, StepperQuestion, build_stepper, can_step, find_majors
 from lanescope.errors import LayoutError
 from lanescope.ptx.instruction import Instruction
@@ -26,15 +26,14 @@ def build_view(instruction: Instruction, query: Mapping[str, str]) -> dict[str, 
     if not can_step(instruction):
         return {}
     spec = collect_storage(query)
-    request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
-    error = None
-    try:
-        if query.get("s_kind"):
-            request["storage"] = parse_storage(spec, "K")
-        stepper = build_stepper(read_question(StepperQuestion, request | {"instruction": instruction.ptx}))
-    except LayoutError as refusal:
-        error = refusal
-        stepper = build_stepper(read_question(StepperQuestion, {"instruction": instruction.ptx}))
+
+    def build(kept: Mapping[str, str]) -> Stepper:
+        request: dict[str, Any] = {name: kept[name] for name in FIELDS if kept.get(name)}
+        if kept.get("s_kind"):
+            request["storage"] = parse_storage(collect_storage(kept), "K")
+        return build_stepper(read_question(StepperQuestion, request | {"instruction": instruction.ptx}))
+
+    stepper, error = answer_stepper(build, StepperQuestion, query)
     typed = {name: query.get(name, "") for name in FIELDS} | {"s_kind": query.get("s_kind", "")}
     return build_stage(stepper, query) | {
         "typed": typed,

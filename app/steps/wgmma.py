@@ -6,6 +6,7 @@ the effect on D.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from lanescope.app.kit.memory_words import Major, SwizzleMode
 from lanescope.app.kit.run_results import Backend, Device, MmaRan, Value
 from lanescope.app.steps.fragments import find_dense_columns
 from lanescope.descriptor import matrix as desc
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, TiledSide
 from lanescope.product.planning import SIDES, make_plan
 from lanescope.ptx import fragment_words
@@ -129,6 +130,17 @@ class WgmmaSteps(TracedRun):
     d: Annotated[Any, RealArray((2,))]
 
 
+def require_inside(element: Mapping[str, tuple[int, int]]) -> None:
+    """Raise LayoutError for each coordinate of an element that is not in D. element: (coordinate, extent) by name."""
+    wrong = (
+        LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
+        for name, (at, count) in element.items()
+        if not 0 <= at < count
+    )
+    if refused := join_errors(wrong):
+        raise refused
+
+
 def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
     """Return the steps of a run of kind mma with the options of a whole product; its inputs are generated again from
     the seed.
@@ -137,9 +149,7 @@ def trace_steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
     inputs = whole_product.build_inputs(made, run.request.seed, run.request.data)
     staged = whole_product.stage_inputs(made, inputs)
     d = np.asarray(run.measured, float)
-    for name, at, count in (("row", row, d.shape[0]), ("col", col, d.shape[1])):
-        if not 0 <= at < count:
-            raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
+    require_inside({"row": (row, d.shape[0]), "col": (col, d.shape[1])})
     tiled = [side for side in (made.a, made.b) if isinstance(side, DescribedSide)]
     element = _build_element(made, inputs, staged, d, row, col)
     return WgmmaSteps(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from lanescope.app.kernel import facts as programs
 from lanescope.app.kit.question import labels_of, options_of, read_question
-from lanescope.app.kit.question_form import Control, form_of
+from lanescope.app.kit.question_form import Control, answer_without_wrong, form_of
 from lanescope.app.steps.forms import IN_REGISTERS, WgmmaOptions
 from lanescope.app.steps.stage import STATE, build_stage
 from lanescope.app.steps.wgmma_plan import USUAL
@@ -15,11 +17,12 @@ from lanescope.app.steps.wgmma_registers import HeldOperand
 from lanescope.app.steps.wgmma_stepper import (
     COLUMNS,
     ReadWord,
+    WgmmaStepper,
     WgmmaStepperQuestion,
     build_wgmma_stepper,
     can_step_wgmma,
 )
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.names import lookup
 from lanescope.product.options import parse_options
 from lanescope.product.plan import Options
@@ -75,15 +78,9 @@ def build_wgmma_view(instruction: Instruction, query: Mapping[str, str]) -> dict
     """Return the template's variables of the stepper; nothing for a wgmma without one."""
     if not can_step_wgmma(instruction):
         return {}
-    request: dict[str, Any] = {name: query[name] for name in FIELDS if query.get(name)}
-    refused = None
-    try:
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, request | {"instruction": instruction.ptx}))
-    except LayoutError as error:
-        if error.code == "no_stepper":
-            return {"labels": LABELS, "stepper_error": error}
-        refused = error
-        stepper = build_wgmma_stepper(read_question(WgmmaStepperQuestion, {"instruction": instruction.ptx}))
+    stepper, refused = _step_without_wrong(instruction, {name: query[name] for name in FIELDS if query.get(name)})
+    if stepper is None:
+        return {"labels": LABELS, "stepper_error": refused}
     form = _build_form(instruction, stepper, query, refused)
     return (
         build_stage(stepper, query)
@@ -104,22 +101,41 @@ def build_wgmma_view(instruction: Instruction, query: Mapping[str, str]) -> dict
     )
 
 
+def _step_without_wrong(
+    instruction: Instruction, request: Mapping[str, str]
+) -> tuple[WgmmaStepper | None, LayoutError | None]:
+    """Return the stepper of a request, built without the options that are wrong, and their errors."""
+    options, unread = programs.split_options({side: request.get(side, "") for side in "ab"})
+    sent = {name: text for name, text in request.items() if name not in ("a", "b")} | options
+
+    def build(kept: Mapping[str, str]) -> WgmmaStepper:
+        texts = programs.parse_options({name: text for name, text in kept.items() if name in options})
+        others = {name: text for name, text in kept.items() if name not in options}
+        named = others | {"a": texts["a"], "b": texts["b"], "instruction": instruction.ptx}
+        return build_wgmma_stepper(read_question(WgmmaStepperQuestion, named))
+
+    stepper, error = answer_without_wrong(build, sent, partial(programs.find_option, sent))
+    return stepper, join_errors((*unread, error))
+
+
 def _build_form(
     instruction: Instruction, stepper: Any, query: Mapping[str, str], error: LayoutError | None
 ) -> dict[str, Control]:
-    """Return the controls of the options that the operands have as they are stored."""
+    """Return the controls of the options that the operands have as they are stored: all of them if a text is not a list
+    of options.
+    """
     n = instruction.sizes["n"]
     windows = {str(first or ""): f"{first}–{min(n, first + COLUMNS) - 1}" for first in range(0, n, COLUMNS)}
     given = {"n": query.get("n", "") if error else str(stepper.d.first or "")}
     names = ["n"] if n > COLUMNS else []
     for side in "ab":
-        stored = _read_stored(query, side)
+        stored, unread = _read_stored(query, side)
         if stored.get("from") == IN_REGISTERS:
             given |= {f"{side}_swizzle": IN_REGISTERS}
             names.append(f"{side}_swizzle")
             continue
         rest = ",".join(f"{name}={value}" for name, value in stored.items() if name not in CHOICES)
-        given[side] = query[side] if "kind" in stored else rest
+        given[side] = unread or (query[side] if "kind" in stored else rest)
         given |= {f"{side}_{name}": query.get(f"{side}_{name}") or stored.get(name, CHOICES[name]) for name in CHOICES}
         turned = instruction.operands["a"].element.bits == 16  # may be MN-major
         names += [f"{side}_{name}" for name in CHOICES if "kind" not in stored and (name != "major" or turned)]
@@ -138,12 +154,12 @@ def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _read_stored(query: Mapping[str, str], side: str) -> Options:
-    """Return the storage of an operand in the form; a text that is not a list of options is kept as typed."""
+def _read_stored(query: Mapping[str, str], side: str) -> tuple[Options, str]:
+    """Return the storage of an operand in the form, and its text if that is not a list of options."""
     try:
-        return parse_options(query.get(side, ""), side)
+        return parse_options(query.get(side, ""), side), ""
     except LayoutError:
-        return {"kind": query[side]}
+        return {}, query[side]
 
 
 def _list_operands(stepper: Any) -> list[tuple[str, Any]]:

@@ -14,8 +14,8 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.look import split_refused
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question import labels_of
-from lanescope.app.kit.question_form import form_of
+from lanescope.app.kit.question import fields_of, labels_of
+from lanescope.app.kit.question_form import find_wrong_fields, form_of
 from lanescope.app.tiles import (
     bench,
     chains,
@@ -29,7 +29,7 @@ from lanescope.app.tiles import (
     umma_page,
 )
 from lanescope.app.tiles.questions import TiledUmmaBody
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.tiled_umma import is_umma
 from lanescope.tiles.umma import TiledUmma
@@ -63,7 +63,8 @@ def mma_page(request: Request) -> Response:
                 found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
-        context = {"look": look, "notices": notices, "sought": sought, "refusal": refusal, "example": find.EXAMPLE}
+        context: dict[str, Any] = {"look": look, "notices": notices, "sought": sought, "refusal": refusal}
+        context |= {"example": find.EXAMPLE, "view_wrong": bool(refused)}
         return context | bench.build_context(tiled_mma, chosen, base)
 
     template = "tiles/umma.html" if umma else "tiles/mma.html"
@@ -135,14 +136,15 @@ def _render_form(
     names: Iterable[str],
     **more: Any,
 ) -> Response:
-    """Render a page with its answer, or with the error beside its field. names: the controls that the form shows
+    """Render a page with its answer, or with each error beside its field. names: the controls that the form shows
     besides a wrong one.
     """
     context: dict[str, Any] = {"given": fields, "error": None, "found": None, **more}
     try:
         context |= build()
     except LayoutError as error:
-        context["error"] = error
+        typed = {name: text for name, text in fields.items() if text.strip()}
+        context["error"] = join_errors((error, find_wrong_fields(fields_of(question), typed)))
     windows = context.get("windows", {})
     form = form_of(question, fields | context.get("corner", {}), windows, context["error"])
     shown = (*names, *windows, *(name for name, control in form.items() if control.error and name not in names))

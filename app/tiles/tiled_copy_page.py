@@ -11,13 +11,13 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.bench import MapBench
-from lanescope.app.kit.question import declare_question, fields_of, options_of, text_field, word_field
-from lanescope.app.kit.question_form import require_text_fields
+from lanescope.app.kit.question import declare_question, fields_of, options_of, parsed_field, text_field, word_field
+from lanescope.app.kit.question_form import require_values
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice
+from lanescope.inputs import parse_choice, parse_integer
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
 from lanescope.tiles.bulk import TmaCopy, is_tma
@@ -39,13 +39,19 @@ def _declare_text(default: str, label: str, size: int, placeholder: str = "", co
     return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
 
 
+def _declare_number(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
+    """Declare a number that the form sends as text; POST /tiles/copy limits it."""
+    more = {"size": size, "placeholder": placeholder, "covers": covers}
+    return parsed_field(parse_integer, label, "", default, **more)
+
+
 @declare_question
 class CopyForm:
     """The form of the page; its defaults are the example."""
 
     atom: str = _declare_text("cp.async", "Copy atom", 18)
-    bits: str = _declare_text("128", "Bits per access", 4)
-    element_bits: str = _declare_text("16", "Bits per element", 4, "16")
+    bits: str = _declare_number("128", "Bits per access", 4)
+    element_bits: str = _declare_number("16", "Bits per element", 4, "16")
     tile: str = _declare_text("64x64", "Tile, rows x columns", 8, "", ("storage.mn", "storage.k"))
     layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34)
     tiler_mn: str = _declare_text("", "Tiler (M, N)", 12)
@@ -56,7 +62,7 @@ class CopyForm:
     atom_layout: str = _declare_text("", "Atom layout", 8, "(1,1,1)", ("tiled_mma.atom_layout",))
     permutation: str = _declare_text("", "Permutation", 11, "none", ("tiled_mma.permutation",))
     stored: str = word_field(STORED, "In shared memory", "", "rows", called=STORED, covers=("storage",))
-    pitch_bytes: str = _declare_text("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
+    pitch_bytes: str = _declare_number("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
     swizzle: str = word_field([mode.name for mode in MODES], "Swizzle", "", "128B", covers=("storage.swizzle",))
     major: str = word_field(ALONG, "Contiguous", "", "K", called=ALONG, covers=("storage.inner", "storage.major"))
     layout: str = _declare_text(
@@ -65,7 +71,7 @@ class CopyForm:
     global_: str = _declare_text(
         "(1024,1024):(1024,1)", "Global memory, (row, column) to element", 22, "(1024,1024):(1024,1)"
     )
-    multicast: str = _declare_text("", "CTAs that share it", 4, "1")
+    multicast: str = _declare_number("", "CTAs that share it", 4, "1")
 
 
 FIELDS = {name: str(option.default) for name, option in options_of(CopyForm).items()}
@@ -168,7 +174,7 @@ def get_defaults(query: Mapping[str, str]) -> dict[str, str]:
 
 def build_body(fields: Mapping[str, str]) -> Json:
     """Return the body of POST /api/v1/tiles/copy."""
-    require_text_fields({"atom": fields_of(CopyForm)["atom"]}, fields)
+    require_values({"atom": fields_of(CopyForm)["atom"]}, fields)
     parse_choice(fields["stored"], "stored", STORED)
     names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
     if not is_tma(fields["atom"]):

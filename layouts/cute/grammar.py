@@ -25,7 +25,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
 
-HINT = "e.g. (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
+HINT = "Try (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
 PRINTED_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
 # Possessive (*+), so that long texts do not backtrack.
 _POINTER = r"smem_ptr\s*+\[?\s*+[0-9]{1,3}b\s*+\]?"

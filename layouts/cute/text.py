@@ -73,7 +73,7 @@ def parse_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     tiler = reader.parse_text()
     if isinstance(tiler, Swizzle | str) or 0 in _list_sizes(tiler):
         raise reader.make_error(
-            "is not a tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
+            "is not a tiler", "Try Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8))."
         )
     return tiler
 
@@ -94,7 +94,7 @@ def parse_coordinate(text: str, field: str = "coord") -> Nested:
             for item in value:
                 check(item)
         elif not (value is None or isinstance(value, int)):
-            raise reader.make_error("is not a coordinate", "e.g. (3,_) or (_,(1,_)).")
+            raise reader.make_error("is not a coordinate", "Try (3,_) or (_,(1,_)).")
 
     check(coord)
     return coord

@@ -128,6 +128,6 @@ def _make_refusal(arguments: str) -> tuple[TextMeaning, ...]:
     raise LayoutError(
         "unknown_fragment",
         f"There is no fragment<{' '.join(arguments.split())}>.",
-        f"e.g. {', '.join(near)}." if near else "The first argument must be matrix_a, matrix_b or accumulator.",
+        f"Try {', '.join(near)}." if near else "The first argument must be matrix_a, matrix_b or accumulator.",
         "text",
     )

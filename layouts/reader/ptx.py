@@ -73,20 +73,31 @@ def _classify_opcodes(joined: str) -> tuple[list[Instruction], list[str], list[s
     seen: dict[str, Instruction | None] = {}
     wrong: list[str] = []
     begun: list[str] = []
+    mentioned: list[str] = []  # unknown opcodes in comments of code: words about its instructions
     for match in catalog.OPCODE.finditer(joined):
         opcode = _trim_opcode(match, joined)
         if "." not in opcode:
             continue  # without qualifiers it is an identifier or a word of prose
         if re.sub(r"\s", "", opcode).lower().startswith(BESIDE):
             continue  # exists, without a map
+        in_comment = _is_in_comment(joined, match.start())
         if opcode not in seen:
             seen[opcode] = find_instruction(opcode)
             if seen[opcode] is None:
                 cut = _GOES_ON.match(joined, match.start() + len(opcode)) or not _has_shape_or_types(opcode)
-                (begun if cut else wrong).append(opcode)
+                (begun if cut else mentioned if in_comment else wrong).append(opcode)
+        elif opcode in mentioned and not in_comment:
+            mentioned.remove(opcode)
+            wrong.append(opcode)
         if (instruction := seen[opcode]) is not None:
             instructions.append(instruction)
-    return instructions, wrong, begun
+    return instructions, wrong if instructions else [*wrong, *mentioned], begun
+
+
+def _is_in_comment(text: str, at: int) -> bool:
+    """Return whether a place is in a comment of C++ or PTX."""
+    line = text.rfind("\n", 0, at) + 1
+    return bool(_COMMENT.search(text, line, at)) or text.rfind("/*", 0, at) > text.rfind("*/", 0, at)
 
 
 def _explain_lone_refusal(joined: str, wrong: list[str], begun: list[str]) -> tuple[TextMeaning, ...]:

@@ -272,7 +272,7 @@ def parse_atoms(layout: str) -> list[int]:
     laid = shapes.parse_printed_layout(layout)
     sizes = _list_three_sizes(laid.shape) if laid else []
     if len(sizes) != 3 or not all(isinstance(size, int) for size in sizes):
-        raise LayoutError("bad_atom_layout", f"'{layout}' leaves its sizes open.", "e.g. (2,2,1).", "atom_layout")
+        raise LayoutError("bad_atom_layout", f"'{layout}' leaves its sizes open.", "Try (2,2,1).", "atom_layout")
     return sizes
 
 

@@ -107,7 +107,7 @@ def make_matrix_move(instruction: Instruction) -> MatrixMove:
         raise LayoutError(
             "no_chain",
             f"{instruction.ptx} is not an ldmatrix or stmatrix.",
-            "e.g. ldmatrix.m8n8.x4.shared.b16.",
+            "Try ldmatrix.m8n8.x4.shared.b16.",
             "load",
         )
     if instruction.family.unpacks:

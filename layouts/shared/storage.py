@@ -28,7 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "cute": ("layout", "unit", "base"),
 }
 HINT = "Give {" + " or ".join(f"'kind': '{kind}'" for kind in KEYS) + ", …}."
-CUTE_HINT = "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
+CUTE_HINT = "Try Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
 UNITS = ("elements", "bytes", "chunks")
 MOST_BYTES = 1 << 30  # of a stride or an offset: far beyond shared memory, and sums of them fit in 64 bits
 

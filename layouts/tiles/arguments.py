@@ -22,7 +22,7 @@ def parse_atom_layout(spec: str | Sequence[int] | CuteLayout) -> CuteLayout:
         raise LayoutError(
             "bad_atom_layout",
             f"atom_layout is '{shorten_value(str(layout), 80)}': it does not have the three modes M, N and K.",
-            "e.g. (2,2,1) or (2,2,1):(2,1,0).",
+            "Try (2,2,1) or (2,2,1):(2,1,0).",
             "atom_layout",
         )
     return algebra.concatenate(*layout.modes, *[algebra.ONE] * (3 - layout.rank))
@@ -53,7 +53,7 @@ def _complete_tilers(read: Tiler) -> tuple[Tiler, ...]:
                 f"permutation is '{shorten_value(algebra.format_tiler(read), 80)}': it does not have a mode each for"
                 f" M, N and K."
             ),
-            "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
+            "Try Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
             "permutation",
         )
     full = (*read, *[None] * (3 - len(read)))

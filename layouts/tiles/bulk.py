@@ -274,11 +274,11 @@ def _find_driver_refusals(
     if layout is not None:
         if layout.rank != 2 or isinstance(layout.shape, int):
             raise LayoutError(
-                "bad_layout", f"'{layout}' does not have two modes.", "e.g. (4096,4096):(4096,1).", "global"
+                "bad_layout", f"'{layout}' does not have two modes.", "Try (4096,4096):(4096,1).", "global"
             )
         modes = layout.modes[::-1] if inner == "K" else layout.modes
         if any(not isinstance(mode.shape, int) for mode in modes):
-            raise LayoutError("bad_layout", f"'{layout}' has nested modes.", "e.g. (4096,4096):(4096,1).", "global")
+            raise LayoutError("bad_layout", f"'{layout}' has nested modes.", "Try (4096,4096):(4096,1).", "global")
         dims, steps = [mode.size for mode in modes], [int(mode.stride) for mode in modes]
         if steps[0] != 1:
             refusals.append(

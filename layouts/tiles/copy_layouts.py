@@ -32,7 +32,7 @@ def copy_from_map(layout_text: str | CuteLayout, tiler: object) -> CopyMap:
         raise LayoutError(
             "bad_layout",
             f"layout_tv is '{shorten_value(str(layout), 80)}': it does not have two modes, (thread, value).",
-            "e.g. ((8,16),8):((128,1),16).",
+            "Try ((8,16),8):((128,1),16).",
             "layout_tv",
         )
     tilers = parse_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
@@ -140,7 +140,7 @@ def _parse_coordinate_layout(spec: str | CuteLayout | None, field: str) -> CuteL
     layout = spec if isinstance(spec, CuteLayout) else parse_cute_layout(spec, field)
     if layout.rank > 2 or layout.swizzle or layout.offset:
         raise LayoutError(
-            "bad_layout", f"'{shorten_value(str(layout), 80)}' does not have two modes.", "e.g. (32,4):(4,1).", field
+            "bad_layout", f"'{shorten_value(str(layout), 80)}' does not have two modes.", "Try (32,4):(4,1).", field
         )
     return algebra.concatenate(*layout.modes, *[algebra.ONE] * (2 - layout.rank))
 

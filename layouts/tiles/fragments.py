@@ -78,7 +78,7 @@ def _require_fit(tiled: TiledMMA, name: str, tensor: CuteLayout) -> None:
     """Raise LayoutError for a tensor that the TiledMMA does not divide."""
     if tensor.rank != 2 or tensor.unit_bits or tensor.offset:
         raise LayoutError(
-            "bad_layout", f"{tensor} is not a tensor of two modes.", "e.g. (128,64):(64,1), with a swizzle.", "tensor"
+            "bad_layout", f"{tensor} is not a tensor of two modes.", "Try (128,64):(64,1), with a swizzle.", "tensor"
         )
     for mode, side in zip(tensor.modes, SIDES[name], strict=True):
         step = tiled.shape[side]

@@ -195,7 +195,7 @@ def count_global_sectors(copy: TiledCopy, layout: CuteLayout, side: str = "") ->
     """Return the sectors of one side for a global layout (row, column) → element, with a base aligned to 256 bytes."""
     side = side or next(other for other in SIDES if other != get_default_side(copy))
     if layout.rank != 2 or isinstance(layout.shape, int):
-        raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "e.g. (128,4096):(4096,1).", "global")
+        raise LayoutError("bad_layout", f"'{layout}' does not have two modes.", "Try (128,4096):(4096,1).", "global")
     for mode, want in zip(layout.modes, copy.tile, strict=True):
         if mode.size < want:
             raise LayoutError(

@@ -28,7 +28,7 @@ from lanescope.triton.linear import LinearLayout
 Longs = NDArray[np.int64]
 MOST_VALUES = 1 << 18
 HINT = (
-    "e.g. #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>, or"
+    "Try #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>, or"
     " gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])."
 )
 

@@ -7,10 +7,11 @@ import "./verifier.js";
 import { $ } from "../kit/dom.js";
 import { root } from "../kit/place.js";
 import { figureQuery, format, hex, pathOf, query } from "./format.js";
-import { draw, follow, now, redo, undo, undone } from "./word.js";
+import { draw, follow, isWhole, now, redo, undo, undone } from "./word.js";
 
 follow(() => {
-  const text = hex(now());
+  const text = hex(now()), whole = isWhole();
+  for (const drop of document.querySelectorAll(".word .drop")) drop.hidden = !whole;
   $("undo").disabled = !undone().past;
   $("redo").disabled = !undone().future;
   for (const link of document.querySelectorAll("a[data-form]")) {
@@ -18,7 +19,7 @@ follow(() => {
   }
   $("as-json").href = `${root}/api/v1/descriptors/${text}${query}`;
   $("verify-form").action = pathOf(now());
-  document.title = `${text}, a ${format} matrix descriptor · Lanescope`;
+  document.title = `${whole ? `${text}, a` : "A"} ${format} matrix descriptor · Lanescope`;
 });
 $("undo").addEventListener("click", undo);
 $("redo").addEventListener("click", redo);

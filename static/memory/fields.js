@@ -1,8 +1,8 @@
 // The fields as inputs: typed amounts, arrows that step by the unit, Enter that commits, Escape that restores.
 import { $ } from "../kit/dom.js";
 import { markWrong } from "../kit/wrong.js";
-import { amountOf, codeOf, fields, origin, read, withCode } from "./format.js";
-import { follow, now, set } from "./word.js";
+import { amountOf, codeOf, codeOfMode, fields, maskOf, origin, read, withCode } from "./format.js";
+import { follow, isUnknown, now, set } from "./word.js";
 
 const ARROWS = { ArrowUp: 1n, ArrowDown: -1n };
 const inputs = [...document.querySelectorAll("#fields [data-field]")];
@@ -12,24 +12,27 @@ function draw(input) {
   if (input.tagName === "INPUT") input.value = amountOf(now(), fieldOf(input));
   else {
     const code = codeOf(now(), fieldOf(input));
-    input.selectedIndex = [...input.options].findIndex((option) => BigInt(option.dataset.code) === code);
+    input.selectedIndex = [...input.options].findIndex((option) => codeOfMode(option.value) === code);
   }
 }
 const codes = new Map(inputs.map((input) => [input, codeOf(now(), fieldOf(input))]));
 follow(() => {
-  // What is being typed in is never rewritten; what is wrong is when its field has changed.
+  // What is being typed in is never rewritten, nor what says the same; what is wrong is when its field has changed.
   for (const input of inputs) {
-    const code = codeOf(now(), fieldOf(input));
-    if (input.ariaInvalid === "true" && code === codes.get(input)) continue;
+    const field = fieldOf(input), code = codeOf(now(), field);
+    if (isUnknown(field.low) || (input.ariaInvalid === "true" && code === codes.get(input))) continue;
     codes.set(input, code);
+    if (input.tagName === "INPUT" && read(field, input.value).code === code) continue;
     if (input !== document.activeElement || input.tagName === "SELECT") restore(input);
   }
   $("kept-start").value = amountOf(now(), origin);
-  $("start-hex").textContent = `= 0x${BigInt(amountOf(now(), origin)).toString(16)}`;
+  const start = isUnknown(origin.low) ? "" : `= 0x${BigInt(amountOf(now(), origin)).toString(16)}`;
+  $("start-hex").textContent = start;
 });
 
 function choose(input, code) {
-  set(withCode(now(), fieldOf(input), code));
+  markWrong(input, "");
+  set(withCode(now(), fieldOf(input), code), maskOf(fieldOf(input)));
 }
 
 function type(input) {
@@ -60,7 +63,7 @@ function press(event) {
 
 for (const input of inputs) {
   if (input.tagName === "SELECT") {
-    input.addEventListener("input", () => choose(input, BigInt(input.selectedOptions[0].dataset.code)));
+    input.addEventListener("input", () => choose(input, codeOfMode(input.value)));
   } else {
     input.addEventListener("input", () => type(input));
     input.addEventListener("keydown", press);

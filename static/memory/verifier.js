@@ -3,14 +3,15 @@ import { copyButtons } from "../kit/copy.js";
 import { $ } from "../kit/dom.js";
 import { hex, pathOf } from "./format.js";
 import { pairing } from "./pairs.js";
-import { now, set, whenSettled } from "./word.js";
+import { isWhole, now, set, whenSettled } from "./word.js";
 
 const form = $("verify-form"), analysis = $("analysis");
 const PAUSE = 100; // ms without an edit before the server is asked
 let request = null, waiting = 0;
 
 function asked() {
-  return new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  const kept = ([name, value]) => value !== "" || form.elements[name].ariaRequired === "true"; // as ../kit/auto.js
+  return new URLSearchParams([...new FormData(form)].filter(kept));
 }
 
 /** What is shown is no longer asked for: the page of a query for the word is, and has its address. */
@@ -23,6 +24,7 @@ function leave(query) {
 
 /** Shows the page of a query for the word; whole: the form is drawn anew, too, where it is not being typed in. */
 async function show(query, whole = false) {
+  if (!isWhole()) return;
   leave(query);
   request = new AbortController();
   const word = now(), part = new URLSearchParams(query);
@@ -66,7 +68,7 @@ function mark(word) {
   copyButtons(analysis);
   pairing(analysis);
   analysis.removeAttribute("aria-busy");
-  for (const label of document.querySelectorAll("#fields label")) label.classList.remove("unread");
+  for (const label of document.querySelectorAll("#fields > div")) label.classList.remove("unread");
   for (const note of document.querySelectorAll("[data-unused]")) {
     const label = $(note.dataset.unused);
     label?.classList.add("unread");
@@ -101,11 +103,12 @@ function given(name) {
 }
 
 whenSettled(() => { // the next key or click may follow at once
+  if (!isWhole()) return;
   leave(asked());
   waiting = setTimeout(analyse, PAUSE);
 });
 form.addEventListener("change", (event) => {
-  if (event.target.name === "target") { // other fields: another page
+  if (event.target.name === "target" && isWhole()) { // other fields: another page
     location.assign(`${pathOf(now())}?${asked()}`);
     return undefined;
   }

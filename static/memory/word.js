@@ -1,11 +1,18 @@
 // The one word that every view shows, what it was before, and who follows it. BigInt throughout.
-import { first } from "./format.js";
+import { first, firstUnknown, hex } from "./format.js";
 
-let word = first;
+const ALL = (1n << 64n) - 1n;
+let word = first, unknown = firstUnknown;
 const past = [], future = [], views = [], answers = [];
 
 export const now = () => word;
 export const bit = (at) => (word >> BigInt(at)) & 1n;
+export const isUnknown = (at) => Boolean((unknown >> BigInt(at)) & 1n);
+/** Whether every bit is known; otherwise the word has no page and no verdict. */
+export const isWhole = () => !unknown;
+/** The word in hex; ? for a digit with a bit that is not known. */
+export const spell = () => [...hex(word)].map((digit, at) => (
+  at > 1 && (unknown >> BigInt(4 * (17 - at))) & 15n ? "?" : digit)).join("");
 export const undone = () => ({ past: past.length > 0, future: future.length > 0 });
 
 /** A view is drawn after every change. */
@@ -17,9 +24,10 @@ export function draw() {
   for (const view of views) view();
 }
 
-/** Sets one bit without settling: more of a drag may follow. */
-export function paint(at, value) {
+/** Sets one bit without settling: more of a drag may follow. known: the bits of its field. */
+export function paint(at, value, known = 0n) {
   const place = BigInt(at);
+  unknown &= ~known;
   word = (word & ~(1n << place)) | (value << place);
   draw();
 }
@@ -37,11 +45,14 @@ export function settle(before) {
   announce();
 }
 
-export function set(next) {
-  const before = word;
+/** Sets the word. known: the bits that it makes known. */
+export function set(next, known = ALL) {
+  const before = word, open = unknown;
   word = next;
-  if (before === word) draw();
-  else settle(before);
+  unknown &= ~known;
+  if (before !== word) settle(before);
+  else if (open !== unknown) announce();
+  else draw();
 }
 
 function step(from, to) {

@@ -2,7 +2,7 @@
 import { $ } from "../kit/dom.js";
 import { root } from "../kit/place.js";
 import { first, hex } from "./format.js";
-import { follow, now, set, whenSettled } from "./word.js";
+import { follow, now, set, spell, whenSettled } from "./word.js";
 
 const box = $("word"), wrong = $("word-error"), notes = $("word-notes");
 let request = null; // the server reads the box
@@ -10,7 +10,7 @@ const cancel = () => request?.abort();
 
 follow(() => {
   const kept = document.activeElement === box || (now() === first && box.ariaInvalid === "true");
-  if (!kept) box.value = hex(now());
+  if (!kept) box.value = spell();
 });
 follow(cancel); // an edit is newer than the text that is being read
 whenSettled(() => { for (const place of [wrong, notes]) tell(place, ""); });
@@ -54,7 +54,7 @@ box.addEventListener("input", () => {
 box.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     cancel();
-    box.value = hex(now());
+    box.value = spell();
     tell(wrong, "");
   } else if (event.key === "Enter" && !event.shiftKey) {
     event.preventDefault();

@@ -164,7 +164,7 @@ def check_that_clicks_set_the_metadata(page: Page) -> None:
     wait_until(page, lambda: (words := page.input_value("textarea").split()) and (len(words), len(set(words))), (32, 2))
     page.fill("textarea", "0x4444444F")
     page.click("#words-form button")
-    expect(page.locator(".notice[role=alert]")).to_contain_text("nibble 0xF")
+    expect(page.locator("#words-error")).to_contain_text("nibble 0xF")
     assert page.input_value("textarea") == "0x4444444F"
 
 

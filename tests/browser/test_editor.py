@@ -86,7 +86,7 @@ def test_a_field_has_one_colour_in_its_bits_and_its_label(open_page: Any, scheme
     page = open_page(f"/descriptor/wgmma/{START}", scheme=scheme)
     painted = "(all, side) => all.map((one) => [one.dataset.bit ?? one.id, getComputedStyle(one)[side]])"
     bits = {int(bit): colour for bit, colour in page.eval_on_selector_all("#bits .bit", painted, "backgroundColor")}
-    labels = dict(page.eval_on_selector_all("#fields label", painted, "borderLeftColor"))
+    labels = dict(page.eval_on_selector_all("#fields > div", painted, "borderLeftColor"))
     names = {field.name: range(field.low, field.high + 1) for field in WGMMA.fields}
     assert set(labels) == set(names) and len(set(labels.values())) == len(names)
     assert {name: {bits.pop(at) for at in places} for name, places in names.items()} == {
@@ -156,6 +156,23 @@ def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
         offset.press(key)
         expect(offset).to_have_value(then)
         expect(page.locator("#fields small.bad")).to_have_text([note] if note else [])
+
+
+def test_wrong_fields_are_kept_and_there_is_no_verdict_until_all_are_right(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma?sbo_bytes=17&lbo_bytes=abc&start_address=0x1000&swizzle=128B")
+    values = [page.input_value(f"#fields [name={name}]") for name in ("sbo_bytes", "lbo_bytes", "start_address")]
+    assert values == ["17", "abc", "0x1000"] and read_word(page) == "0x4000????????0100"
+    expect(page.locator("#bits [data-bit='45'] span")).to_have_text("?")
+    page.fill("#fields [name=sbo_bytes]", "1024")
+    assert read_word(page) == "0x40000040????0100"
+    expect(page.locator(".held")).to_be_visible()
+    expect(page.locator("#verdict")).to_have_count(0)
+    page.fill("#fields [name=lbo_bytes]", "16")
+    wait_for_analysis(page, START)
+    expect(page.locator("#verdict")).to_be_visible()
+    page.fill("#fields [name=lbo_bytes]", "17")
+    page.locator("#word").focus()  # a field that is left wrong hides the verdict on the word without it
+    expect(page.locator("#verdict")).to_be_hidden()
 
 
 def test_reserved_bits_survive_every_edit(open_page: Any) -> None:

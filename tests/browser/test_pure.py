@@ -192,8 +192,8 @@ def test_a_word_its_fields_and_its_history(open_page: Any) -> None:
             if amount < 0 or amount % field.unit or amount // field.unit > most:
                 wrong = f": at most {most * field.unit}"
                 if amount < 0:
-                    wrong = f" is '{given[2]}': a whole number from 0, in decimal, 0x… or 0b…"
-                elif amount % field.unit:
+                    wrong = f" is '{given[2]}': a whole number from 0 (decimal, 0x… or 0b…)"
+                elif amount // field.unit <= most:
                     wrong = f": a multiple of {field.unit}, e.g. {amount // field.unit * field.unit}"
                 assert told == {"problem": field.label + wrong, "word": f"0x{word:016x}"}, given
                 continue

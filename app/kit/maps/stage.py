@@ -61,6 +61,7 @@ def build_view(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, st
         "stage": build_stage(bench, look) | {"look": form},
         "notices": notices,
         "refusal": refusal,
+        "view_wrong": bool(refused),
         "sought": query.get("find", ""),
         "pins": {name: look[name] for name in PINS if look[name]},
     }

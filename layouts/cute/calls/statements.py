@@ -24,7 +24,7 @@ from lanescope.cute.layout import LONGEST, CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import find_nearest_word, shorten_value
 
-HINT = "e.g. logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
+HINT = "Try logical_divide((4,2,3):(2,1,8), 4:2), or (6,2):(8,2) o (4,3):(3,1)."
 MOST_STEPS = 64
 _OF_TYPES = {"make_fragment_like", "make_layout_like"}  # take an element type as template argument
 _ASSIGNED = re.compile(r"\s*(?:(?:const|constexpr|auto|using|Layout)\s+)*([A-Za-z]\w*)\s*=(?!=)\s*", re.DOTALL)
