@@ -37,6 +37,7 @@ from lanescope.workbench import (
     order,
     shared_budget,
     stage_distances,
+    tensor_memory_access,
     tensor_memory_order,
     tile_starts,
     transfers,
@@ -320,7 +321,8 @@ def _find_kernel_mistakes(
     repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
     uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []
-    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
+    accesses = tensor_memory_access.find_access_mistakes(text)
+    mistakes = (*ordered, *accesses, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 
