@@ -49,3 +49,14 @@ def test_a_start_that_moves_with_what_no_copy_moves_with_is_not_verified(term: s
     report, right = check_text(plant(moved, text=TMA)), check_text(TMA)
     assert (report.findings, report.steps) == ((), right.steps // 2)
     assert any("no copy into" in point.message for point in report.open)
+
+
+def test_a_constant_to_which_the_start_is_added_is_no_descriptor_of_its_own() -> None:
+    text = """__global__ void k(uint32_t at, uint32_t d, uint32_t i) {
+  constexpr uint64_t base = (64ull << 32) | (1ull << 46) | (2ull << 61);
+  const uint64_t a = base | (at >> 4), b = base | ((at + 8192) >> 4);
+  asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, 1;" :: "r"(d), "l"(a), "l"(b), "r"(i));
+}
+"""
+    report = check_text(text)
+    assert [text[slice(*one.spans[0])].split()[0] for one in report.checked] == ["a", "b"]

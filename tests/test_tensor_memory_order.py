@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.workbench.check import check_text
+from tests.tensor_kernels import GEMM
 
 RIGHT = r"""__device__ void mma(uint32_t d, uint64_t a, uint64_t b, uint32_t i, int on) {
   asm volatile("{\n.reg .pred p;\n"  // the predicate of enable-input-d
@@ -57,9 +58,79 @@ def test_a_statement_may_wait_for_its_own_load() -> None:
     [
         ("k != 0", "keep | k"),  # D may go on from an earlier tile
         ("  C[threadIdx.x] = r;", "  finish(C);"),  # a call that may do it
-        ("float r;", 'asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(d), "r"(0)); float r;'),
+        (
+            "float r;",
+            'asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(d), "r"(0));'
+            ' asm volatile("tcgen05.wait::st.sync.aligned;"); float r;',
+        ),
     ],
 )
 def test_what_may_be_right_is_no_finding(old: str, new: str) -> None:
     missing = RIGHT.replace("k != 0", "1") if old != "k != 0" else RIGHT
     assert old in missing and list_findings(missing.replace(old, new)) == []
+
+
+# a complete kernel ----------------------------------------------------------------------------------------------------
+
+WAIT_LOADED = '      asm volatile("tcgen05.wait::ld.sync.aligned;");\n'
+PLANTED = [  # (right, planted, code, the line where it is found)
+    ("    commit(&done);\n", "", "tcgen05_commit_missing", "multiply(d, a"),
+    ("      commit(&empty[t % 2]);\n", "", "tcgen05_commit_missing", "multiply(d, a"),
+    ("      arrive(&full[t % 2]);\n", "", "barrier_arrival_missing", "wait(&full"),
+    ("    wait(&done, 0);\n", "", "tcgen05_read_early", 'asm volatile("tcgen05.fence::after'),
+    ("t > 0 || k > 0", "k > 0", "tcgen05_accumulator_reset", "multiply(d, a"),
+    ("t > 0 || k > 0", "1", "tcgen05_accumulator_unset", "multiply(d, a"),
+    (WAIT_LOADED, "", "tcgen05_wait_missing", "C[threadIdx.x * 32 + c] = r[0]"),
+    ("warp == 4 && lane == 0", "warp == 4", "tcgen05_threads", "if (warp == 4)"),
+    (
+        'if (warp == 1)\n    asm volatile("tcgen05.alloc',
+        'if (threadIdx.x == 32)\n    asm volatile("tcgen05.alloc',
+        "tcgen05_threads",
+        "if (threadIdx.x == 32)",
+    ),
+    ("  __syncthreads();\n  const", "  const", "tcgen05_barrier_missing", "multiply(d, a"),
+    (
+        "  __syncthreads();\n  if (warp == 1)",
+        "  if (warp == 1)",
+        "tmem_freed_early",
+        'asm volatile("tcgen05.dealloc',
+    ),
+    ("warp * 32 << 16", "warp * 16 << 16", "tmem_lanes", "const uint32_t at"),
+    ("c += 2", "c += 4", "tmem_column_step", "for (int c = 0"),
+    ('"r"(d), "r"(32)', '"r"(d), "r"(64)', "tmem_dealloc", 'asm volatile("tcgen05.dealloc'),
+    ("commit.cta_group::1", "commit.cta_group::2", "tcgen05_cta_group", 'asm volatile("tcgen05.commit'),
+]
+
+
+def list_all_findings(text: str) -> list[tuple[str, str]]:
+    lines = text.split("\n")
+    found = check_text(text).findings
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in found]
+
+
+def test_a_right_kernel_has_no_finding() -> None:
+    assert list_all_findings(GEMM) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)]
+)
+def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: str, code: str, line: str) -> None:
+    assert GEMM.count(right) == 1
+    ((found, at),) = list_all_findings(GEMM.replace(right, planted))
+    assert found == code and at.startswith(line), (found, at)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("warp * 32 << 16", "0"),  # kernels rely on the hardware to choose the lanes of a warp
+        ("t > 0 || k > 0", "t > first || k > 0"),
+        ("wait(&done, 0);", "wait(which, 0);"),
+        ("    commit(&done);", "    finish(&done);"),
+        ("c += 2", "c += step"),
+    ],
+)
+def test_what_is_open_in_a_kernel_is_no_finding(old: str, new: str) -> None:
+    changed = GEMM.replace(old, new).replace("float* C)", "float* C, int first, uint64_t* which, int step)")
+    assert changed != GEMM and list_all_findings(changed) == []

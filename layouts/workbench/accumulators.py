@@ -44,8 +44,8 @@ class Accumulator:
 
 
 def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...]) -> Accumulator | None:
-    """Find the variable whose registers a wgmma writes, through the parameters of functions; None if not found."""
-    outputs = [span for kind, _, span in run.inputs if kind.startswith("+")]
+    """Find the variable whose registers a wgmma or tcgen05.ld writes, through parameters; None if not found."""
+    outputs = [span for kind, _, span in run.inputs if kind.startswith(("+", "="))]
     root = _OUTPUT.match(blank[slice(*outputs[0])]) if outputs else None
     if root is None:
         return None

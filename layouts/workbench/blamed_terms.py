@@ -35,7 +35,7 @@ def narrow_to_term(
         if enclosing_argument is None:
             return at
         argument = enclosing_argument
-    return _find_term(blank, functions, argument, variable) or argument
+    return find_term(blank, functions, argument, variable) or argument
 
 
 def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
@@ -113,7 +113,7 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
     return words
 
 
-def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
+def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
     """Find the term of an argument that contains a variable, or a name set from it; else the index."""
     index = next(_INDEX.finditer(blank, *argument), None)
     if index is not None and blank[find_closing(blank, index.start()) + 1 : argument[1]].strip(" )"):

@@ -39,6 +39,7 @@ from lanescope.workbench import (
     row_coordinates,
     shared_budget,
     stage_distances,
+    tensor_memory_access,
     tensor_memory_order,
     tile_starts,
     transfers,
@@ -328,7 +329,8 @@ def _find_kernel_mistakes(
     uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []
     if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too
         bytes_ = []
-    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
+    accesses = tensor_memory_access.find_access_mistakes(text)
+    mistakes = (*ordered, *accesses, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 

@@ -14,6 +14,7 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
 KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
 _DISTANCES = ("stage_distance", "copies_overlap")
+_FREED_OTHERWISE = frozenset({"tmem_columns", "tmem_allocation"})  # explain that dealloc frees another number
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -46,6 +47,8 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
+    if codes & _FREED_OTHERWISE:
+        remaining = [finding for finding in remaining if finding.code != "tmem_dealloc"]
     shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
     remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
     return [

@@ -20,6 +20,7 @@ from lanescope.workbench import (
     shared_budget,
     stage_distances,
     target_checks,
+    tensor_memory_access,
     tensor_memory_order,
     thread_order,
     thread_tiles,
@@ -38,7 +39,7 @@ DOUBTS = frozenset(
 )  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible".split()
+    " cute_tile_indivisible tmem_freed_early".split()
 )  # codes that do not change which bytes are read
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
@@ -91,6 +92,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **warp_coverage.TITLES,
     **warpgroup_rows.TITLES,
     **shared_budget.TITLES,
+    **tensor_memory_access.TITLES,
     **tensor_memory_order.TITLES,
     **thread_order.TITLES,
 }

@@ -270,7 +270,8 @@ def _check_room(allocation: tuple[AsmRun, int, Span], uses: Sequence[_MmaWord]) 
             and use.d is not None
             and len(use.d.pieces) <= 1
         ):
-            first = use.d.const if 0 <= use.d.const < COLUMNS else 0
+            offset = use.d.make_linear().const
+            first = offset if 0 <= offset < COLUMNS else 0
             need = max(need, first + use.word.n)
     if need > count:
         message = f"D takes columns up to {need}; tcgen05.alloc reserves {count}."

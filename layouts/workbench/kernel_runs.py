@@ -15,7 +15,14 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import (
+    MOST_SKIPPED,
+    MOST_SKIPPING,
+    Arms,
+    MemoryStore,
+    SkippedCode,
+    count_skipped,
+)
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.work_words import COMPUTING
@@ -176,7 +183,11 @@ def _is_complete(
     cut = dict(code.overflowed).get(calls[0][0])
     if cut is not None:
         return bool(events) and reached < cut
-    if len(code.skipped) < MOST_SKIPPED and "" not in unfinished:
+    if (
+        len(code.skipped) < MOST_SKIPPED * MOST_SKIPPING
+        and count_skipped(code.skipped, calls) < MOST_SKIPPED
+        and "" not in unfinished
+    ):
         return True
     return bool(events) and reached < max((run.order for run in code.asm_runs), default=0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
 from lanescope.reader.code.findings import AsmRun
@@ -57,11 +58,17 @@ def find_mma_runs(asm_runs: Iterable[AsmRun], target: str = "") -> Iterator[MmaR
             yield MmaRun(run, instruction, named, in_memory)
 
 
+@lru_cache(maxsize=1024)
+def read_asm_code(text: str) -> str:
+    """Return the PTX of an asm statement's strings on one line, without what stands between them."""
+    return _BLANK.sub(" ", "".join(_STRING.findall(text)))
+
+
 def find_tensor_instruction(run: AsmRun, verb: str) -> TensorInstruction | None:
     """Find the first tcgen05.mma or tcgen05.alloc of an asm statement; None if it has none."""
     if "tcgen05" not in run.text:
         return None
-    code = _BLANK.sub(" ", "".join(_STRING.findall(run.text)))
+    code = read_asm_code(run.text)
     match = _OPCODES[verb].search(code)
     if match is None:
         return None

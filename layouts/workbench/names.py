@@ -10,6 +10,7 @@ from functools import lru_cache
 
 CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_OBJECT = re.compile(r"\b\w+\s*(?:\.|->)(?=\s*\w+\s*\()")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 
 
@@ -20,6 +21,15 @@ def split_name(name: str) -> list[str]:
     (['tma', 'map', 'A'], ['smem', 'Tile', 'B'])
     """
     return _WORD.findall(name)
+
+
+def split_size(size: str) -> list[str]:
+    """Return the words of an expression for the size of a dimension, without the objects whose methods it calls.
+
+    >>> split_size("BLOCK_K / 64"), split_size("K.size(0)")
+    (['BLOCK', 'K'], ['size'])
+    """
+    return split_name(_OBJECT.sub("", size))
 
 
 @lru_cache(maxsize=4096)

@@ -177,6 +177,9 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
         find_operand_letter(address) != clues.buffer for address in clues.addresses
     ):
         return named_stores[0], NO_OTHER
+    mapped = [store for store in named_stores if store.map is not None]
+    if len(mapped) > 1 and not all(_is_surely_same(store, mapped[0]) for store in mapped[1:]):
+        return None, _describe_several_maps(mapped)
     return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
 
 

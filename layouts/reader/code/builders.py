@@ -15,6 +15,7 @@ from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
+from lanescope.reader.code.descriptor_bases import drop_bases
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
@@ -26,8 +27,6 @@ MOST_BUILDERS = 24
 _OPERAND = re.compile(
     r"(?:^|_)([ab])(?:$|_|\d)|[a-z](A|B)(?:$|_|\d|[A-Z])|(?:^|_)s?(A|B|[ab])_?desc|desc_?s?([abAB])(?:$|_|\d)"
 )
-
-
 _HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)")  # half of a 64-bit word
 
 
@@ -128,7 +127,7 @@ def _drop_superseded(
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or _is_superseded(group, moved, after))
     ]
-    return _drop_unstarted(join_half_words(_drop_halves(left)))
+    return drop_bases(_drop_unstarted(join_half_words(_drop_halves(left))))
 
 
 def _drop_halves(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:

@@ -43,9 +43,9 @@ from lanescope.reader.code.values import (
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-MOST_CALLS = 2000  # bodiless calls that are recorded
+MOST_CALLS = 4000  # bodiless calls that are recorded
 MOST_ALIKE = 256  # of one name related to maps and descriptors
-_MOST_OTHERS = 1000  # of all other names together
+_MOST_OTHERS = 1000  # of all other names of a function together
 _TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode|fragment", re.I)
 MOST_ITEMS_COPIED = 64  # items of an array that is recorded with a call
 _ACTS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\(")
@@ -129,22 +129,24 @@ def leave_function(ev: Evaluator) -> None:
 def record_call(ev: Evaluator, term: OpaqueValue) -> None:
     """Record a call of a bodiless function.
 
-    Calls that may make a tensor map or take a descriptor are counted separately: they may follow hundreds of others.
-    Arithmetic intrinsics are not recorded.
+    Calls that may make a tensor map or take a descriptor are counted separately, and so are others by the function that
+    the outermost one calls: a kernel may follow hundreds of the host's. Arithmetic intrinsics are not recorded.
     """
     if ARITHMETIC.fullmatch(term.head):
         return
     function_name = term.text.partition("(")[0] if "::" in term.text else term.head  # SM90_TMA_LOAD_2D::copy
-    counted_name = function_name if _TELLING.search(function_name) or len(term.arguments) > 8 else ""
+    running = ev.list_running_functions()
+    telling = _TELLING.search(function_name) or len(term.arguments) > 8
+    counted_name = function_name if telling else f"in {running[1][0]}" if len(running) > 1 else ""
     count = ev.call_counts[counted_name] = ev.call_counts.get(counted_name, 0) + 1
-    if count <= (MOST_ALIKE if counted_name else _MOST_OTHERS) and len(ev.bodiless_calls) < MOST_CALLS:
+    if count <= (MOST_ALIKE if telling else _MOST_OTHERS) and len(ev.bodiless_calls) < MOST_CALLS:
         term = replace(term, arguments=tuple(_copy_array(value) for value in term.arguments))
         ev.run_count += 1
         ev.bodiless_calls.append(
             BodilessCall(
                 term,
                 list_named_loops(ev),
-                calls=ev.list_running_functions(),
+                calls=running,
                 order=ev.run_count,
                 arms=tuple(ev.branch_arms),
             )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
 MOST_DESCRIPTORS = 600
-MOST_ASM_RUNS = 400
+MOST_ASM_RUNS = 4000
 # (first bit, past last) of the fields of a descriptor, in any format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
 _FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # first bits of fields of wgmma's and tcgen05's descriptors

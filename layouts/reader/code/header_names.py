@@ -206,7 +206,7 @@ def _write_fields(text: str, blackwell: bool) -> tuple[str, tuple[str, ...]]:
 # intrinsics of CUDA that only compute: they write and order nothing, and epilogues call them for every element
 ARITHMETIC = re.compile(
     r"__(?:\w*2(?:float|half|bfloat16|u?int|u?ll|u?short|u?char|fp8|double)\w*"
-    r"|(?:half|bfloat16|bfloat162|low|high)2?float2?"
+    r"|(?:half|bfloat16|bfloat162|low|high)2?float2?|\w+_as_\w+"
     r"|h(?:add|sub|mul|fma|div|neg|abs|max|min)2?\w*|f(?:add|sub|mul|div|ma|sqrt|rcp)f?_r[nzud]"
     r"|(?:exp|exp10|log|log2|log10|sin|cos|tan)f|fdividef)"
 )

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 MOST_STORES = 400
 MOST_SKIPPED = 400
+MOST_SKIPPING = 8  # functions whose skipped code is kept
 MOST_FORKS = 4000
 Arms = tuple[tuple[int, int], ...]  # (fork, index of the branch), outermost first
+Calls = tuple[tuple[str, Span], ...]  # the running functions, outermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,16 @@ def record_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: t
 
 
 def record_skipped(ev: Evaluator, span: Span) -> None:
-    """Record skipped code."""
-    if len(ev.skipped) < MOST_SKIPPED:
+    """Record skipped code, up to MOST_SKIPPED of the outermost function and the one that it calls."""
+    calls = ev.list_running_functions()
+    if len(ev.skipped) < MOST_SKIPPED * MOST_SKIPPING and count_skipped(ev.skipped, calls) < MOST_SKIPPED:
         ev.run_count += 1
-        ev.skipped.append(SkippedCode(span, ev.list_running_functions(), tuple(ev.branch_arms), ev.run_count))
+        ev.skipped.append(SkippedCode(span, calls, tuple(ev.branch_arms), ev.run_count))
+
+
+def count_skipped(skipped: Iterable[SkippedCode], calls: Calls) -> int:
+    """Count the skipped code of the outermost function of some calls and the one that it calls."""
+    return sum(each.calls[:2] == calls[:2] for each in skipped)
 
 
 def record_store(ev: Evaluator, pointer: Pointer, span: Span) -> None:

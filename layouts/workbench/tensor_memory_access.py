@@ -1,0 +1,202 @@
+"""Find tcgen05.ld of lanes and columns that are not those of the accumulator, deallocations of other columns than were
+allocated, and instructions with different CTA groups.
+
+Rules: PTX ISA 9.1, 9.7.16.2.3 (access by warps), 9.7.16.7.1 (alloc and dealloc), 9.7.16.8.1 (tcgen05.ld); all tcgen05
+instructions of a kernel have the same `.cta_group`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.ptx.table.tmem import COLUMNS, LANES
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.workbench.blamed_terms import find_loop_step
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.results import Span
+from lanescope.workbench.tensor_places import narrow_operand
+from lanescope.workbench.tensor_steps import (
+    WARP,
+    TensorKernel,
+    TensorStep,
+    evaluate_at_thread,
+    find_base,
+    list_base_names,
+    list_tensor_kernels,
+)
+
+TITLES = {
+    "tmem_lanes": "A warp loads lanes of tensor memory that it cannot access",
+    "tmem_column_step": "The loads of tensor memory do not move by the columns that they take",
+    "tmem_dealloc": "tcgen05.dealloc frees other columns than tcgen05.alloc reserved",
+    "tcgen05_cta_group": "The tcgen05 instructions of a kernel have different CTA groups",
+}
+_SHAPE = re.compile(r"\.(32x32b|16x64b|16x128b|16x256b|16x32bx2)\.x(\d+)")
+_COLUMNS = {
+    "32x32b": 1,
+    "16x64b": 2,
+    "16x128b": 4,
+    "16x256b": 8,
+    "16x32bx2": 1,
+}  # of .x1, PTX ISA 9.1, figures of 9.7.16.2.3.1
+_LANE = 1 << 16  # in an address of tensor memory
+_QUARTER = 4  # warps of a warpgroup, which share the lanes
+_WARP = r".*(?i:warp|wid|lane).*"  # names of what an address takes its lane from
+_GROUP = re.compile(r"\.cta_group::([12])(?!\d)")
+
+
+def find_access_mistakes(text: KernelText) -> list[Pitfall]:
+    """Find wrong accesses of tensor memory in kernels whose instructions are all known, each mistake once."""
+    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
+        return []
+    found: dict[tuple[str, Span], Pitfall] = {}
+    for kernel in list_tensor_kernels(text):
+        for mistake in _find_mistakes(kernel):
+            found.setdefault((mistake.code, mistake.span), mistake)
+    return list(found.values())
+
+
+def _find_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
+    bases = list_base_names(kernel.list_steps("alloc"), 0) | list_base_names(kernel.list_steps("mma"), 0)
+    lanes = list(_check_lanes(kernel, bases))
+    yield from lanes
+    if not lanes:
+        yield from _check_columns(kernel)
+    yield from _check_freed(kernel)
+    yield from _check_groups(kernel)
+
+
+# lanes ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_lanes(kernel: TensorKernel, bases: frozenset[str]) -> Iterator[Pitfall]:
+    """Yield loads and stores of lanes outside the quarter of a warp."""
+    for step in kernel.list_steps("ld", "st"):
+        number = 1 if step.kind == "ld" else 0
+        address = step.find_value(number)
+        base = find_base(address, bases)
+        if address is None or not (base or any("threadIdx" in name for name, _ in address.terms)):
+            continue
+        lanes = {warp: _find_lane(kernel, address, base, warp) for warp in kernel.list_warps(step)}
+        if not any(lanes.values()):
+            continue  # the lane left out in all warps, as kernels do that rely on the hardware's own choice
+        for warp, lane in lanes.items():
+            first = warp % _QUARTER * WARP
+            rows = WARP if ".32x32b" in step.words else WARP // 2
+            if lane is not None and not first <= lane <= first + WARP - rows:
+                message = (
+                    f"Warp {warp} accesses lanes {lane} to {lane + rows - 1} of tensor memory here. It has lanes"
+                    f" {first} to {first + WARP - 1} only: those from 32·(warp % 4) on, bits 16 and up of the address."
+                )
+                yield Pitfall("tmem_lanes", message, narrow_operand(kernel.text, step, step.find_source(number), _WARP))
+                break
+
+
+def _find_lane(kernel: TensorKernel, address: LinearExpression, base: str, warp: int) -> int | None:
+    """Return the first lane that a warp accesses; None if it is open."""
+    offset = evaluate_at_thread(address, base, WARP * warp, kernel.block)
+    if offset is None or not 0 <= offset % _LANE < COLUMNS or offset < 0:
+        return None
+    return offset // _LANE % LANES  # the rest is ignored: warp 4 may take 128
+
+
+# columns --------------------------------------------------------------------------------------------------------------
+
+
+def count_columns(words: str) -> int | None:
+    """Return the columns that a tcgen05.ld takes; None if its shape is not known.
+
+    >>> count_columns(".sync.aligned.32x32b.x8.b32"), count_columns(".sync.aligned.16x256b.x2.b32")
+    (8, 16)
+    """
+    match = _SHAPE.search(words)
+    if match is None or ".pack" in words or ".red" in words:
+        return None
+    return _COLUMNS[match[1]] * int(match[2])
+
+
+def _check_columns(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Yield a load in a loop that moves by more or by fewer columns than it takes, if it is the kernel's only one."""
+    loads = kernel.list_steps("ld")
+    places = {step.site for step in loads}
+    if len(places) != 1 or len(loads) < 2 or len({step.words for step in loads}) != 1:
+        return
+    width = count_columns(loads[0].words)
+    outer = {tuple((name, str(value)) for name, value in step.run.loops[:-1]) for step in loads}
+    values = [step.find_value(1) for step in loads]
+    if width is None or len(outer) != 1 or any(value is None for value in values):
+        return
+    known = [value for value in values if value is not None]
+    terms = {value.terms for value in known}
+    steps = {later.const - value.const for value, later in pairwise(known) if later != known[0]}
+    if len(terms) != 1 or len(steps) != 1:
+        return
+    step = steps.pop()
+    if 0 < step < COLUMNS and step != width and not _moves_by_thread(loads[0]):
+        what = "columns between are never read" if step > width else "some columns are read twice"
+        message = (
+            f"tcgen05.ld{loads[0].words} takes {width} columns, and the next one begins {step} columns later: {what}."
+        )
+        place = narrow_operand(kernel.text, loads[0], loads[0].find_source(1), _name_loop(loads[0]))
+        moved = find_loop_step(kernel.text.blank, place, _name_loop(loads[0]))
+        yield Pitfall("tmem_column_step", message, moved or place)
+
+
+def _moves_by_thread(load: TensorStep) -> bool:
+    """Return whether different threads may read different columns."""
+    value = load.find_value(1)
+    factors = [factor for _, factor in value.terms] if value is not None else []
+    return factors.count(1) > 1 or any(factor % _LANE for factor in factors if factor != 1)
+
+
+def _name_loop(step: TensorStep) -> str:
+    loops = step.run.loops
+    return re.escape(loops[-1][0].rstrip("'")) if loops else ""
+
+
+# allocation -----------------------------------------------------------------------------------------------------------
+
+
+def _check_freed(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Yield a deallocation of another number of columns than the one allocation, and an allocation that stays."""
+    allocations, freed = kernel.list_steps("alloc"), kernel.list_steps("dealloc")
+    reserved = {step.find_number(1) for step in allocations}
+    if len({step.at for step in allocations}) != 1 or None in reserved or len(reserved) != 1:
+        return
+    count = reserved.pop()
+    if len({step.at for step in freed}) == 1:
+        other = freed[0].find_number(1)
+        if other is not None and other != count:
+            message = f"tcgen05.dealloc frees {other} columns; tcgen05.alloc reserved {count}."
+            yield Pitfall("tmem_dealloc", message, narrow_operand(kernel.text, freed[0], freed[0].find_source(1)))
+
+
+def _check_groups(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Yield instructions whose CTA group differs from that of the products, or of most instructions."""
+    groups: dict[str, list[TensorStep]] = defaultdict(list)
+    for step in kernel.steps:
+        match = _GROUP.search(step.words)
+        if match:
+            groups[match[1]].append(step)
+    if len(groups) != 2:
+        return
+    of_products = {group for group, steps in groups.items() if any(step.kind == "mma" for step in steps)}
+    counts = Counter({group: len({step.span for step in steps}) for group, steps in groups.items()})
+    right = of_products.pop() if len(of_products) == 1 else counts.most_common(1)[0][0]
+    for group, steps in groups.items():
+        if group != right:
+            yield from (_make_group_pitfall(kernel, step, group, right) for step in steps)
+
+
+def _make_group_pitfall(kernel: TensorKernel, step: TensorStep, group: str, right: str) -> Pitfall:
+    message = (
+        f"tcgen05.{step.kind} has cta_group::{group}, other tcgen05 instructions of {kernel.run.name} have"
+        f" cta_group::{right}. All of a kernel must have the same."
+    )
+    written = kernel.text.code.text.find(f"cta_group::{group}", *step.span)
+    return Pitfall("tcgen05_cta_group", message, (written, written + 12) if written >= 0 else step.at)

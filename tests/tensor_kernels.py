@@ -1,0 +1,62 @@
+"""A right kernel with tcgen05 for tests that plant mistakes in it: warp 4 multiplies, warps 0 to 3 store the result."""
+
+GEMM = r"""__device__ uint32_t shared(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
+__device__ void init(uint64_t* bar, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared(bar)), "r"(count));
+}
+__device__ void arrive(uint64_t* bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared(bar)));
+}
+__device__ void wait(uint64_t* bar, int parity) {
+  asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra AGAIN;\n}"
+               :: "r"(shared(bar)), "r"(parity));
+}
+__device__ void multiply(uint32_t d, uint64_t a, uint64_t b, int on) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\ntcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n}"
+               :: "r"(d), "l"(a), "l"(b), "r"(0x8080490), "r"(on));
+}
+__device__ void commit(uint64_t* bar) {
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :: "r"(shared(bar)));
+}
+__global__ void __launch_bounds__(192) gemm(uint64_t a, uint64_t b, float* C) {
+  __shared__ uint64_t full[2], empty[2], done;
+  __shared__ uint32_t slot;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; ++i) { init(&full[i], 1); init(&empty[i], 1); }
+    init(&done, 1);
+  }
+  if (warp == 1)
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :: "r"(shared(&slot)), "r"(32));
+  __syncthreads();
+  const uint32_t d = slot;
+  if (warp == 4 && lane == 0) {
+    for (int t = 0; t < 3; ++t) {
+      wait(&full[t % 2], t / 2 & 1);
+      for (int k = 0; k < 4; ++k)
+        multiply(d, a + 2 * k, b + 2 * k, t > 0 || k > 0);
+      commit(&empty[t % 2]);
+    }
+    commit(&done);
+  } else if (warp == 5 && lane == 0) {
+    for (int t = 0; t < 3; ++t) {
+      wait(&empty[t % 2], (t / 2 & 1) ^ 1);
+      arrive(&full[t % 2]);
+    }
+  } else if (warp < 4) {
+    wait(&done, 0);
+    asm volatile("tcgen05.fence::after_thread_sync;");
+    for (int c = 0; c < 32; c += 2) {
+      float r[2];
+      const uint32_t at = d + (warp * 32 << 16) + c;
+      asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1]) : "r"(at));
+      asm volatile("tcgen05.wait::ld.sync.aligned;");
+      C[threadIdx.x * 32 + c] = r[0];
+      C[threadIdx.x * 32 + c + 1] = r[1];
+    }
+  }
+  __syncthreads();
+  if (warp == 1)
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(d), "r"(32));
+}
+"""
