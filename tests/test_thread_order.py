@@ -116,6 +116,40 @@ def test_a_method_without_a_body_may_be_a_barrier(declared: str, call: str) -> N
     assert [code for code, _ in list_found(text.replace("    __syncthreads();\n", ""))] == ["barrier_missing"]
 
 
+OBJECTS = {
+    "a constructor": ("Sync() { __syncthreads(); }", "{ Sync sync; }"),
+    "a constructor with an argument": ("Sync(int) { __syncthreads(); }", "{ Sync sync(t); }"),
+    "a destructor": ("~Sync() { __syncthreads(); }", "{ Sync sync{}; (void)sync; }"),
+    "a call": ("void operator()() const { __syncthreads(); }", "meet();"),
+    "an increment": ("Sync& operator++() { __syncthreads(); return *this; }", "++meet;"),
+    "an operator with a value": ("void operator<<(int) { __syncthreads(); }", "meet << t;"),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_may_hold_a_barrier(name: str) -> None:
+    method, use = OBJECTS[name]
+    declared = "" if "sync" in use else "  Sync meet;\n"
+    text = STAGED.replace("__global__", f"struct Sync {{ __device__ {method} }};\n__global__")
+    text = text.replace("  float acc", f"{declared}  float acc").replace(
+        "    __syncthreads();\n    fill", f"    {use}\n    fill"
+    )
+    assert list_found(text) == []
+    assert [code for code, _ in list_found(text.replace("__syncthreads();", ";"))] == ["barrier_missing"]
+
+
+def test_an_object_commits_its_copies_where_its_scope_ends() -> None:
+    text = STAGED.replace("__global__", "struct Group { __device__ ~Group() { COMMIT(); } };\n__global__")
+    fill = "    fill((t + STAGES - 1) % STAGES, t + STAGES - 1);\n"
+    text = text.replace(f"{fill}    COMMIT();", f"    {{ Group group; {fill.strip()} }}")
+    assert text.count("Group") == 3 and list_found(text) == []
+
+
+def test_the_base_of_a_class_may_hold_a_barrier() -> None:
+    text = STAGED.replace("__global__", "struct Sync : Base {};\n__global__")
+    assert list_found(text.replace("    __syncthreads();\n    fill", "    { Sync sync; }\n    fill")) == []
+
+
 def test_an_intrinsic_of_the_compiler_may_be_a_barrier() -> None:
     for name in ("__barrier_sync(0)", "__barrier_sync_count(0, 128)", "__nvvm_bar_sync(0)"):
         assert list_found(STAGED.replace("__syncthreads();", f"{name};")) == []

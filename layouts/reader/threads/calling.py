@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
-from lanescope.reader.threads import library
+from lanescope.reader.threads import library, objects
 from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
 from lanescope.reader.threads.order_events import follow_call
@@ -92,8 +92,11 @@ def _allocate_local(
     dims, item_type = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
     place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
-    if item_type.scope is not None and not dims and construct_object(run, place, declaration, scope):
-        return
+    if item_type.scope is not None and not dims:
+        constructed = construct_object(run, place, declaration, scope)
+        objects.note_object(run, place, scope, constructed)
+        if constructed:
+            return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
     elif (initial is not None or declaration.arguments is not None) and not dims:
@@ -106,9 +109,11 @@ def _allocate_local(
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
     """Construct an object by its constructor or from its members' items; return whether that was possible."""
     arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
+    functions = place.type.scope.names.get(place.type.name)
+    if arguments is None and declaration.value is None and isinstance(functions, FunctionSet):
+        arguments = ()
     if arguments is None:
         return False
-    functions = place.type.scope.names.get(place.type.name)
     chosen = _choose_overload(functions.functions, len(arguments), 0) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
@@ -246,6 +251,9 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     name = function.last if isinstance(function, tree.Name) else ""
     if isinstance(function, tree.Member):
         return _call_member(run, node, function, scope)
+    called = objects.call_operator(run, "()", (function, *node.arguments), node, scope)
+    if called is not objects.NOT_HERE:
+        return called
     found = _find_called(run, function, scope)
     if isinstance(found, Closure):
         return call_function(run, found.function, node, (), scope, found.scope)
@@ -282,6 +290,16 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
             if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     follow_call(run, function.name, node, scope)
+    return library.forget_arguments(run, node, scope)
+
+
+def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
+    found = objects.find_method(place, name)
+    chosen = _choose_overload(found.functions, len(node.arguments), 0) if found is not None else None
+    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
+        return call_function(run, chosen, node, (), scope, _make_member_scope(place))
+    run.forget_order()
     return library.forget_arguments(run, node, scope)
 
 

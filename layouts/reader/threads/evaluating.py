@@ -24,6 +24,7 @@ from lanescope.reader.threads.numbers import (
     multiply_numbers,
     select_numbers,
 )
+from lanescope.reader.threads.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, merge_values
@@ -59,6 +60,9 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     if node.op == ",":
         run.evaluate(node.left, scope)
         return run.evaluate(node.right, scope)
+    called = call_operator(run, node.op, (node.left, node.right), node, scope)
+    if called is not NOT_HERE:
+        return called
     left = run.evaluate(node.left, scope)
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
@@ -98,6 +102,9 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
 
 
 def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
+    called = call_operator(run, node.op, (node.value,), node, scope)
+    if called is not NOT_HERE:
+        return called
     if node.op == "&":
         place = find_place(run, node.value, scope)
         if isinstance(place, Pointer):
@@ -158,6 +165,10 @@ def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
 
 
 def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:
+    word = node.op * 2 if node.step else f"{node.op}="
+    called = call_operator(run, word, (node.target,) if node.step else (node.target, node.value), node, scope)
+    if called is not NOT_HERE:
+        return called
     place = find_place(run, node.target, scope)
     value = run.evaluate(node.value, scope)
     if node.op and isinstance(place, Pointer):

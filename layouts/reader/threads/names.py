@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
-from lanescope.reader.threads.program import FunctionSet, LaterValue, Scope, StructSet
+from lanescope.reader.threads.program import BASES, FunctionSet, LaterValue, Scope, StructSet
 from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value
@@ -150,6 +150,8 @@ def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.E
     if definition is None or (len(found.definitions) > 1 and arguments):
         return None
     inner = _bind_templates(run, definition, arguments, scope)
+    if definition.bases:
+        inner.names[BASES] = definition.bases
     members: list[StructMember] = []
     offset, most, last = 0, 1, definition.span[0]
     for member in definition.members:

@@ -17,6 +17,7 @@ from lanescope.reader.code.tree_statements import Block, If, Loop
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
+BASES = "~bases"  # is among the names of a class with base classes, whose functions are not followed
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
-from lanescope.reader.threads import calling, evaluating
+from lanescope.reader.threads import calling, evaluating, objects
 from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
@@ -172,6 +172,9 @@ class KernelRunner:
         here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
         return DataBytes(here * 0 + len(self.records) - 1, lanes, here)
 
+    def call_method(self, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
+        return calling.call_method(self, place, name, node, scope)
+
     # statements
 
     def run(self, statement: tree.Statement | None, scope: Scope, mask: Mask) -> Mask:
@@ -204,9 +207,11 @@ class KernelRunner:
         return frame.result
 
     def _run_block(self, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
-        inner = Scope(scope) if block.scoped else scope
+        inner, entered = Scope(scope) if block.scoped else scope, mask
         for part in block.body:
             mask = self.run(part, inner, mask)
+        if block.scoped:
+            objects.end_scope(self, inner, entered)
         return mask
 
     def _run_deferred(self, body: tree.DeferredBody, scope: Scope, mask: Mask) -> Mask:
