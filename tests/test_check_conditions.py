@@ -156,6 +156,11 @@ def wrap_code(code: str) -> str:
         ("a false conjunction", f"if (false && (at > 0)) {{ {WRONG} }}"),
         ("a macro of C++ code", f"#define FAST false\nif constexpr (FAST) {{ {WRONG} }}"),
         ("a constant", f"constexpr bool kFast = false;\nif constexpr (kFast) {{ {WRONG} }}"),
+        ("a number", f"constexpr int LEVEL = 2;\nif constexpr (LEVEL > 2) {{ {WRONG} }}"),
+        ("a negation", f"if (!true) {{ {WRONG} }}"),
+        ("the else of a true block", f"if constexpr (true) {{ {RIGHT} }} else {{ {WRONG} }}"),
+        ("the else of a true statement", f"if (1) {RIGHT} else if (at > 0) {{ {WRONG} }} else {WRONG}"),
+        ("a loop that never runs", f"while (false) {{ {WRONG} }}"),
     ],
 )
 def test_code_that_is_never_compiled_has_no_mistakes(name: str, code: str) -> None:
@@ -172,6 +177,13 @@ def test_code_that_is_never_compiled_has_no_mistakes(name: str, code: str) -> No
         ("an undefined macro", f"#ifndef FAST\n{WRONG}\n#endif"),
         ("a macro that is used", f"#define LOAD {WRONG}\nLOAD\n#if 0\nLOAD\n#endif"),
         ("a macro that another file may use", f"#define LOAD {WRONG}"),
+        ("a label in a false block", f"goto HERE;\nif (0) {{\nHERE:\n{WRONG} }}"),
+        ("a block behind a loop that runs once", f"do {{ {RIGHT} }} while (0);\n{{ {WRONG} }}"),
+        (
+            "a number of two structs",
+            f"struct A {{ static constexpr int N = 1; }};\nstruct B {{ static constexpr int N = 0; }};\n"
+            f"if constexpr (A::N) {{ {WRONG} }}",
+        ),
         *(
             (
                 f"a parameter named like a constant: {kind}",
