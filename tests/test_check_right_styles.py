@@ -112,3 +112,22 @@ __device__ uint64_t make_desc(const void* p) {
 def test_a_binary_constant_that_is_spelled_as_hexadecimal_is_stored_as_it_is_meant(said: str, found: list[str]) -> None:
     """The low bits of 0xb001 are those of 0b001, which the PTX ISA gives for bits 46 to 48."""
     assert [one.code for one in check_text(WORD.replace("VERSION", said)).findings] == found
+
+
+# one box in several places --------------------------------------------------------------------------------------------
+
+BIAS = (
+    (
+        "      tma_load(sA + slot",
+        "      for (int i = 0; i < 2; ++i) tma_load(bias + i * 4096, &tc, &full[slot], 0, 0);\n      tma_load(sA + slot",
+    ),
+    ("(BM * BK + BN * BK) * sizeof(bf16));\n      for", "(BM * BK + BN * BK) * sizeof(bf16) + 2 * 8192);\n      for"),
+    ("CUtensorMap tb, bf16* C", "CUtensorMap tb, const __grid_constant__ CUtensorMap tc, bf16* C"),
+    ("  int row = blockIdx", "  bf16* bias = sB + STAGES * BN * BK + 64;\n  int row = blockIdx"),
+    ("map_a, map_b;", "map_a, map_b, map_c;\n  make_map(&map_c, C, 64, 64, 64, 64);"),
+    ("(map_a, map_b, C", "(map_a, map_b, map_c, C"),
+)
+
+
+def test_a_box_that_no_instruction_reads_may_be_needed_in_several_places() -> None:
+    assert not check_text(plant(*BIAS)).findings

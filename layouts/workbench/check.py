@@ -320,10 +320,12 @@ def _find_kernel_mistakes(
         *tensor_memory_order.find_tensor_memory_mistakes(text),
     )
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
+    found = (filled_tiles.find_operand_map(bench, operand, text.maps) for operand in bench.operands)
+    operand_maps = [tensor_map for tensor_map in found if tensor_map is not None]
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
+    repeated = copy_coordinates.find_repeated_boxes(text, operand_maps) if not overlaps else []
     rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
     uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -143,21 +143,25 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
     )
 
 
-def find_repeated_boxes(text: KernelText) -> list[Pitfall]:
+def find_repeated_boxes(text: KernelText, maps: Sequence[TensorMap]) -> list[Pitfall]:
     """Find copies that bring a box, or a part of it, to one part of a buffer that another one brings to another part;
     each place once.
+
+    maps: of the tiles that instructions read; other boxes, such as a bias, may be needed in several places.
     """
-    if "__global__" not in text.code.text or not text.maps:
+    if "__global__" not in text.code.text or not maps:
         return []
-    return text.check_runs(partial(_check_run, text))
+    return text.check_runs(partial(_check_run, text, {id(tensor_map) for tensor_map in maps}))
 
 
-def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+def _check_run(text: KernelText, read: Collection[int], run: KernelRun) -> Iterator[Pitfall]:
     earlier: dict[object, list[TileCopy]] = defaultdict(list)
     for event in run.events:
         copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
         tensor_map = find_map(copy, text.maps) if copy is not None else None
         if copy is None or copy.to is None or tensor_map is None or not _is_placed(copy):
+            continue
+        if id(tensor_map) not in read:
             continue
         of_turn = earlier[_make_turn_key(text, copy, tensor_map)]
         for first in of_turn:
