@@ -119,7 +119,7 @@ def test_a_binary_constant_that_is_spelled_as_hexadecimal_is_stored_as_it_is_mea
 BIAS = (
     (
         "      tma_load(sA + slot",
-        "      for (int i = 0; i < 2; ++i) tma_load(bias + i * 4096, &tc, &full[slot], 0, 0);\n      tma_load(sA + slot",
+        "      for (int i : {0, 4096}) tma_load(bias + i, &tc, &full[slot], 0, 0);\n      tma_load(sA + slot",
     ),
     ("(BM * BK + BN * BK) * sizeof(bf16));\n      for", "(BM * BK + BN * BK) * sizeof(bf16) + 2 * 8192);\n      for"),
     ("CUtensorMap tb, bf16* C", "CUtensorMap tb, const __grid_constant__ CUtensorMap tc, bf16* C"),

@@ -80,15 +80,17 @@ def _read_table(path: Path) -> Mapping[str, Any] | None:
     return section if isinstance(section, Mapping) else None
 
 
-def _refuse(path: Path, why: str) -> LayoutError:
-    return LayoutError("bad_usage", f"{shorten_value(str(path), 200)}: {why}.", "docs/check.md lists the settings.")
+def _refuse(path: Path, why: str, hint: str = "docs/check.md lists the settings.") -> LayoutError:
+    return LayoutError("bad_usage", f"{shorten_value(str(path), 200)}: {why}.", hint)
 
 
 def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
     known = {field.name.replace("_", "-"): field.name for field in fields(CheckSettings)}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        name = known[parse_choice(str(key), f"{path.name}: setting", tuple(known))]
+        if key not in known:
+            raise _refuse(path, f"{quote_value(key)} is no setting", f"Settings: {', '.join(known)}.")
+        name = known[key]
         values[name] = _convert(value, name, path)
     home = path.parent
     for name in ("include", "baseline", "compile_commands"):
