@@ -6,7 +6,7 @@ import posixpath
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
+from lanescope.app.check.facts import CheckedSource, CheckReport, OpenQuestion, SourceSpan
 from lanescope.app.check.running import (
     UNREAD,
     describe_gap,
@@ -61,10 +61,16 @@ def list_notes(report: CheckReport) -> Iterator[str]:
     places: dict[str, list[SourceSpan]] = {}
     for doubt in report.doubts:
         places.setdefault(f"{doubt.message} [{doubt.code}]", []).append(doubt.place)
-    for question in report.open:
-        places.setdefault(question.message, []).append(question.place)
+    told = set[str]()
+    for message, place in join_questions(report.open):
+        reason = message.partition(" is not verified: ")[2]
+        if reason in report.unverified and reason not in told:  # one note for an operand and its reads
+            told.add(reason)
+            message = f"{message} ({format_count(report.unverified[reason], 'read')})"
+        places.setdefault(message, []).append(place)
     for reason, count in report.unverified.items():
-        places.setdefault(describe_unverified(reason, count), []).append(report.unverified_at[reason])
+        if reason not in told:
+            places.setdefault(describe_unverified(reason, count), []).append(report.unverified_at[reason])
     order = {source.file: n for n, source in enumerate(report.sources)}
 
     def rank(item: tuple[str, list[SourceSpan]]) -> tuple[int, int, int]:
@@ -80,6 +86,21 @@ def list_notes(report: CheckReport) -> Iterator[str]:
     for source in report.sources:
         if missing := describe_missing(source):
             yield f"{source.file}: note: {missing}"
+
+
+def join_questions(questions: Iterable[OpenQuestion]) -> Iterator[tuple[str, SourceSpan]]:
+    """Yield (message, place) of open questions; one for all instructions that read an operand at one place."""
+    groups: dict[tuple[str, str, SourceSpan], list[str]] = {}
+    for question in questions:
+        head, verb, reason = question.message.partition(" is not verified: ")
+        operand, of, instruction = head.partition(" of ")
+        joins = bool(verb and of) and len(operand) == 1
+        key = (operand if joins else question.message, reason if joins else "", question.place)
+        groups.setdefault(key, []).append(instruction if joins else "")
+    for (operand, reason, place), instructions in groups.items():
+        others = len(instructions) - 1
+        more = f" and of {format_count(others, 'other instruction')}" if others else ""
+        yield (f"{operand} of {instructions[0]}{more} is not verified: {reason}" if reason else operand), place
 
 
 def list_totals(report: CheckReport) -> Iterator[str]:

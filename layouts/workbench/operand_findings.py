@@ -19,7 +19,7 @@ from lanescope.workbench.consequences import find_constant_place, is_explained
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.pieces import describe_unread
 from lanescope.workbench.results import TextPiece
-from lanescope.workbench.tally import count_verified, list_first_wrong_steps
+from lanescope.workbench.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.wrong_reads import list_wrong_reads
 
 Span = tuple[int, int]
@@ -47,11 +47,8 @@ def check_operands(
 
 def _make_unverified_point(bench: Bench, operand: VerifiedOperand) -> OpenPoint:
     """Return the open point for an operand without a verdict, with the reason."""
-    why = operand.missing[0] if operand.missing else "the file does not say enough."
-    if operand.storage is None and (not operand.missing or "paste its tensor map" in why):
-        why = "nothing in the file says how it is stored."
     at = bench.pieces[operand.descriptor].spans[0]
-    return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {why}", at)
+    return OpenPoint(f"{operand.name.upper()} of {operand.instruction} is not verified: {describe_lack(operand)}", at)
 
 
 def drop_proved_points(points: list[OpenPoint], bench: Bench, proved: Collection[tuple[str, str]]) -> list[OpenPoint]:

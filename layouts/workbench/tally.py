@@ -9,7 +9,7 @@ from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
 
 MOST_PLACES = 8  # reported places per operand
-_SAYS_TOO_LITTLE = "The text does not say enough."
+_SAYS_TOO_LITTLE = "The file does not say enough."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def count_verified(
         rest[reason] = replace(before, count=before.count + count)
 
     for operand in bench.operands:
-        lacks = operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE
+        lacks = describe_lack(operand)
         assumed = _find_assumed_storage(operand, guesses)
         doubts = {} if assumed else _find_doubts(operand, why_open)
         for step in operand.steps:
@@ -62,8 +62,15 @@ def drop_proved(
     for operand in bench.operands:
         if (operand.instruction, operand.name) in proved and operand.verdict == "unknown":
             unknown = sum(step.verdict == "unknown" for step in operand.steps)
-            rest[operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE] -= unknown + operand.left
+            rest[describe_lack(operand)] -= unknown + operand.left
     return tuple(replace(reads, count=rest[reads.reason]) for reads in unverified if rest[reads.reason] > 0)
+
+
+def describe_lack(operand: VerifiedOperand) -> str:
+    """Describe what a verdict on an operand lacks."""
+    if operand.storage is None and (not operand.missing or "paste its tensor map" in operand.missing[0]):
+        return f"nothing in the file says how {operand.name.upper()} is stored."
+    return operand.missing[0] if operand.missing else _SAYS_TOO_LITTLE
 
 
 def list_first_wrong_steps(operand: VerifiedOperand) -> list[OperandStep]:
