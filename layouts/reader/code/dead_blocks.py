@@ -115,8 +115,9 @@ def _skip_statement(quiet: str, at: int) -> int | None:
         end = _skip_statement(quiet, _skip_space(quiet, find_closing(quiet, branch.end() - 1) + 1))
         match = _ELSE.match(quiet, end) if end is not None else None
         return _skip_statement(quiet, _skip_space(quiet, match.end())) if match is not None else end
-    end = _EXPRESSION.match(quiet, at)
-    return end.end() + 1 if end and quiet[end.end() : end.end() + 1] == ";" else None
+    expression = _EXPRESSION.match(quiet, at)
+    past = expression.end() if expression is not None else at
+    return past + 1 if quiet[past : past + 1] == ";" else None
 
 
 def _is_closed(quiet: str, block: Span) -> bool:
