@@ -160,13 +160,15 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
     complete_runs = [run for run in code.asm_runs if not run.part]
     records = [*code.bodiless_calls, *complete_runs, *code.skipped, *code.memory_stores]
+    ends = dict(code.overflowed)  # behind them fences and waits may be left out
     for record in sorted(records, key=lambda record: record.order):
         depth = next((n for n, (name, _) in enumerate(record.calls) if name in kernels), None)
         if depth is not None:
             inner = record.calls[depth + 1 :]
             group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
-            group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+            if record.order <= ends.get(record.calls[0][0], record.order):
+                group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     return [
         KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()

@@ -254,7 +254,16 @@ def _find_reached(operand: VerifiedOperand, steps: Sequence[OperandStep], cut: C
     innermost = {list(step.loops)[-1].rstrip("'") for step in steps if step.loops and step.k}
     if innermost & set(cut) or not slices or slices[0][0]:
         return None
-    return slices[-1][1] if _are_joined(slices) else None
+    return slices[-1][1] * _count_tiles(steps, cut) if _are_joined(slices) else None
+
+
+def _count_tiles(steps: Sequence[OperandStep], cut: Collection[str]) -> int:
+    """Count the tiles that one iteration of the loop over K reads: boxes side by side along K look like stages."""
+    tiles: dict[object, set[int]] = {}
+    for step in steps:
+        outer = [pair for pair in step.loops.items() if pair[0].rstrip("'") in cut] or list(step.loops.items())[:1]
+        tiles.setdefault(tuple(outer), set()).add(step.stage)
+    return max(map(len, tiles.values()), default=1)
 
 
 def _is_whole(operand: VerifiedOperand, depth: int) -> bool:

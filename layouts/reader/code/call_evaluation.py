@@ -14,7 +14,7 @@ from lanescope.reader.code.candidates import filter_declared_before
 from lanescope.reader.code.constness import find_constness, find_pointee_constness
 from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.code.instances import make_argument_key
-from lanescope.reader.code.launches import note_launch, note_unread_call
+from lanescope.reader.code.launches import is_launched_again, note_launch, note_unread_call
 from lanescope.reader.code.library_calls import call_library, get_tuple_item, swap_places
 from lanescope.reader.code.lifetimes import MADE
 from lanescope.reader.code.lookup import find_name, get_this
@@ -64,9 +64,12 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
         return call_python(ev, replace(call, target=target))
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
-    if len(node.launch) > 1 and isinstance(target, FunctionSet):
+    launches = len(node.launch) > 1 and isinstance(target, FunctionSet)
+    if launches:
         note_launch(ev, node, target, scope)
     arguments = ev.evaluate_typed_arguments(node, scope)
+    if launches and is_launched_again(ev, target, arguments):
+        return None
     return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
 
 

@@ -9,7 +9,7 @@ C++20, 13.9.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -64,9 +64,17 @@ def launch_kernels(ev: Evaluator, call: Invocation) -> None:
     arguments = list(call.arguments[first:]) if forwarding else _load_arguments(ev, call, first)
     if arguments is None:
         note_instance(ev, kernel)
-    elif (key := _make_launch_key(kernel, arguments)) not in ev.launched:
-        ev.launched.add(key)
+    elif not is_launched_again(ev, kernel, arguments):
         ev.call_function(kernel, arguments, {}, call.node.span, None)
+
+
+def is_launched_again(ev: Evaluator, kernel: FunctionSet, arguments: Sequence[CallArgument]) -> bool:
+    """Note a launch; return whether the same functions launched the kernel with these arguments before."""
+    running = (name for name, _ in ev.list_running_functions())
+    key = (*_make_launch_key(kernel, arguments), *running)
+    again = key in ev.launched
+    ev.launched.add(key)
+    return again
 
 
 def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope) -> None:
@@ -113,7 +121,8 @@ def _list_items(value: Any) -> list[Any]:
 
 def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> tuple[str, ...]:
     """Return a key that is equal for launches of a kernel with the same arguments."""
-    values = (*map(id, kernel.functions), *(kernel.templates or ()), *(argument.value for argument in arguments))
+    parts = (part for argument in arguments for part in (argument.value, argument.kind))
+    values = (*map(id, kernel.functions), *(kernel.templates or ()), *parts)
     return tuple(_format_value(value) for value in values)
 
 

@@ -83,7 +83,8 @@ def run_statements(
             unfinished.append((function.name, _get_name_span(text, function)))
             break
         share = max(budget * MOST_STEPS // BUDGET, ev.steps_left // (len(entries) - n))
-        if id(function) in ev.named_instances:  # a kernel for a JIT compiler is the subject of the text
+        # a kernel for a JIT compiler is the subject of the text, and main launches its kernels
+        if id(function) in ev.named_instances or (function.name == "main" and not is_py):
             share = max(share, ev.steps_left * 3 // 4)
         if not _run_entry(ev, entry, share, earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
