@@ -320,6 +320,7 @@ def _find_kernel_mistakes(
     repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
     uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []
+    rows = exchanged_products.drop_moved_rows(text, rows, exchanged)
     mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 

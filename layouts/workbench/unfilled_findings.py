@@ -54,13 +54,21 @@ def _explain(read: UnfilledRead) -> str:
 
 
 def make_pitfalls(text: KernelText, unfilled: Sequence[UnfilledRead]) -> list[Pitfall]:
-    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one."""
+    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one;
+    of a missing wait one for all buffers that it is for.
+    """
     firsts: dict[object, UnfilledRead] = {}
     for read in unfilled:
         if read.certain:
-            firsts.setdefault((read.event.calls[:1], read.operand, read.buffer), read)
+            firsts.setdefault((read.event.calls[:1], *_name_mistake(read)), read)
     found = [(read, _find_place(text, read)) for read in firsts.values()]
     return [Pitfall("bytes_not_copied", _explain(read), at) for read, at in found]
+
+
+def _name_mistake(read: UnfilledRead) -> tuple[object, ...]:
+    if read.reason == UNAWAITED and read.group == EVERY_GROUP:
+        return UNAWAITED, frozenset(fill.copy.barrier.partition(" ")[0] for fill in read.fills)
+    return read.operand, read.buffer
 
 
 def _find_place(text: KernelText, read: UnfilledRead) -> Span:
