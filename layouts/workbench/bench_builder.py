@@ -25,6 +25,7 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.dimension_roles import drop_doubtful_names
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
@@ -83,10 +84,12 @@ class _BenchBuilder(TextContents):
         self.why = why
         self.patience = patience
         self.loads = TextLoads(self.code)
+        self.groups: list[list[DescriptorUse]] = []
 
     def build(self) -> Bench:
-        groups = self._group_uses(self.find_uses())
-        operands = verification.assign_blame([operand for group in groups for operand in self._verify_group(group)])
+        self.groups = self._group_uses(self.find_uses())
+        verified = [operand for group in self.groups for operand in self._verify_group(group)]
+        operands = verification.assign_blame(verified)
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
@@ -277,6 +280,7 @@ class _BenchBuilder(TextContents):
             if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
                 chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
+        chosen = drop_doubtful_names(chosen, group, self.groups)
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why)
             for name, of_operand in turns.items()
