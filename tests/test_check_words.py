@@ -174,6 +174,26 @@ def test_a_wrong_step_of_low_halves_is_found() -> None:
     assert find_codes(report)
 
 
+WAIT = """asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L; }"
+      :: "r"((uint32_t)__cvta_generic_to_shared(&full)));
+"""
+INIT = WAIT.replace("try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L;", "init.shared::cta.b64 [%0], 1;")
+
+
+@pytest.mark.parametrize(
+    ("init", "wait", "codes"),
+    [
+        ("", "", []),  # an excerpt
+        (INIT, WAIT, []),
+        (INIT, "", ["bytes_not_copied"]),
+        (INIT, WAIT.replace("&full", "&other"), ["bytes_not_copied"]),
+    ],
+)
+def test_a_kernel_that_initializes_a_barrier_waits_for_it(init: str, wait: str, codes: list[str]) -> None:
+    text = PACKED.replace("uint64_t full;", f"uint64_t full, other;\n  {init}")
+    assert find_codes(check_text(text.replace("    for (int k", f"    {wait}    for (int k"))) == codes
+
+
 @pytest.mark.parametrize("data", ["16U4_ALIGN8B", "UINT8"])
 def test_packed_elements_of_4_bits_are_verified(data: str) -> None:
     """Four products of K = 64 read the 128 bytes of a row: 32 bytes each, two elements in a byte."""

@@ -215,6 +215,75 @@ def test_a_warpgroup_waits_for_the_barrier_of_what_it_reads() -> None:
     assert [finding.code for finding in check(own).findings] == ["bytes_not_copied"]
 
 
+FULL = "wait(&s.full[q], phase);"
+LOOP = "for (int t = 0; t < K / BK; ++t) {\n      wait(&s.full"
+TRY = """__device__ bool try_wait(uint64_t* bar, int phase) {
+  uint32_t done;
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+      : "=r"(done) : "r"((uint32_t)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
+  return done;
+}
+"""
+
+
+def wait_in_loops(text: str) -> str:
+    """Return a kernel whose waits are loops of C++."""
+    return text.replace("struct Storage {", TRY + "struct Storage {").replace(
+        FULL, "while (!try_wait(&s.full[q], phase)) {}"
+    )
+
+
+@for_each(
+    ("text", "old", "new"),
+    [
+        (RIGHT, FULL, ""),
+        (RIGHT, FULL, "wait(&s.empty[q], phase);"),
+        (RIGHT, FULL, "wait(&s.full[0], phase);"),
+        (RIGHT, FULL, "wait(&s.full[(q + 1) % STAGES], phase);"),
+        (change(RIGHT, FULL, ""), "warpgroup_wait<0>();", f"warpgroup_wait<0>();\n      {FULL}"),
+        (PAIR, FULL, ""),
+        (wait_in_loops(RIGHT), "try_wait(&s.full", "try_wait(&s.empty"),
+    ],
+)
+def test_a_read_before_any_wait_for_its_copies_is_a_mistake(text: str, old: str, new: str) -> None:
+    found = check(change(text, old, new))
+    assert [finding.code for finding in found.findings] == ["bytes_not_copied"]
+    assert "whose copy it has not waited for" in found.findings[0].message
+
+
+@for_each(
+    ("old", "new"),
+    [
+        (FULL, f"if (threadIdx.x % 128 == 0) {FULL}\n      __syncthreads();"),  # one thread waits for the others
+        (FULL, "wait_for_tile(&s.full[q], phase);"),  # its code is not in the text
+        (FULL, "wait(choose_barrier(s, q), phase);"),
+        (LOOP, f"for (int i = 0; i < STAGES; ++i) wait(&s.full[i], 0);\n  {LOOP}"),
+        (FULL, "while (!try_wait(&s.full[q], phase)) {}"),
+    ],
+)
+def test_a_wait_that_may_be_for_the_copies_is_no_mistake(old: str, new: str) -> None:
+    text = change(RIGHT, old, new).replace("struct Storage {", TRY + "struct Storage {")
+    found = check(text)
+    assert not found.findings and not found.unverified and found.steps == check(RIGHT).steps
+
+
+def test_a_tile_may_be_multiplied_one_turn_after_the_wait_for_it() -> None:
+    """The first turn only waits, so that the product stands before the wait in the text."""
+    product = PRODUCT.replace(FULL, "")
+    late = f"if (t > 0) {{ {product} {NEXT} }}\n      {FULL}\n"
+    text = RIGHT.replace(f"{PRODUCT}      {NEXT}", late)
+    assert text != RIGHT and [finding.code for finding in check(text).findings] == []
+
+
+def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
+    """The thread that copies waits for the bytes as well, and arrives on the barrier that the others wait for."""
+    text = change(RIGHT, "full[STAGES], empty", "full[STAGES], ready[STAGES], empty")
+    text = change(text, FULL, "wait(&s.ready[q], phase);")
+    assert [finding.code for finding in check(text).findings] == ["bytes_not_copied"]
+    passed = change(text, "t * BK, col);\n", f"t * BK, col);\n      {FULL}\n      arrive(&s.ready[q]);\n")
+    assert [finding.code for finding in check(passed).findings] == []
+
+
 @for_each(
     ("text", "old", "new", "code"),
     [
@@ -224,6 +293,15 @@ def test_a_warpgroup_waits_for_the_barrier_of_what_it_reads() -> None:
 )
 def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code: str) -> None:
     assert code in [finding.code for finding in check(change(text, old, new)).findings]
+
+
+def test_exchanged_descriptors_are_one_mistake_that_names_the_arguments() -> None:
+    """That B's rows overlap from warpgroup to warpgroup follows from the exchange."""
+    call = "multiply<1>(d, make_smem_desc(s.A[q] + me * 64 * BK + k * 16), make_smem_desc(s.B[q] + k * 16));"
+    named = "{ uint64_t da = make_smem_desc(s.A[q] + me * 64 * BK + k * 16), db = make_smem_desc(s.B[q] + k * 16);"
+    found = check(change(RIGHT, call, f"{named} multiply<1>(d, db, da); }}"))
+    assert [finding.code for finding in found.findings] == ["operands_exchanged"]
+    assert found.findings[0].message.startswith("db is passed as A and da as B")
 
 
 @for_each(

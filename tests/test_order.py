@@ -94,6 +94,9 @@ def test_two_barriers_each_with_its_own_bytes() -> None:
         ),
         ("&tb, &full[slot],", "&tb, &full[slot + STAGES],"),
     )
+    assert [code for code, _ in list_findings(two)] == ["bytes_not_copied"]  # nothing waits for B
+    wait = "    wait(&full[slot], (t / STAGES) & 1);"
+    two = two.replace(wait, f"{wait}\n{wait.replace('slot', 'slot + STAGES')}")
     assert not list_findings(two)
     assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
 

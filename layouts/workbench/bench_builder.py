@@ -25,6 +25,7 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.dimension_roles import drop_doubtful_names
 from lanescope.workbench.inner_dimensions import find_inner_dimensions
 from lanescope.workbench.launched_uses import split_by_launch
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
@@ -84,10 +85,12 @@ class _BenchBuilder(TextContents):
         super().__init__(text, source, choices, patience)
         self.why, self.patience = why, patience
         self.loads = self.every_load = TextLoads(self.code)
+        self.groups: list[list[DescriptorUse]] = []
 
     def build(self) -> Bench:
-        groups = self._group_uses(self.find_uses())
-        operands = verification.assign_blame([operand for group in groups for operand in self._verify_group(group)])
+        self.groups = self._group_uses(self.find_uses())
+        verified = [operand for group in self.groups for operand in self._verify_group(group)]
+        operands = verification.assign_blame(verified)
         pieces = self._describe_pieces(operands)
         if not operands:
             self.name_missing()
@@ -280,8 +283,11 @@ class _BenchBuilder(TextContents):
             if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
                 chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
+        named = drop_doubtful_names(chosen, group, self.groups)
+        doubtful = {name for name, (store, _) in named.items() if store is not chosen[name][0]}
+        chosen = named
         maps = {name: store.map for name, (store, _) in chosen.items() if store is not None and store.map is not None}
-        inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns) if self.kernel_text else {}
+        inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns, doubtful) if self.kernel_text else {}
         return [
             OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why, inner.get(name))
             for name, of_operand in turns.items()

@@ -47,6 +47,7 @@ from lanescope.workbench import (
     unfilled_reads,
     warpgroup_rows,
 )
+from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
@@ -192,7 +193,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
     fragments, thread_findings, late = _check_threads(source, descriptors)
-    findings += thread_findings
+    findings += thread_findings or _check_barriers(source, of_kernels)
     open_ = drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
@@ -271,6 +272,14 @@ def _check_threads(
     return replace(fragments, kernels=kernels), wrong, late
 
 
+def _check_barriers(source: _EvaluatedText, of_kernels: Collection[CheckFinding]) -> list[CheckFinding]:
+    """Check the phases of mbarriers if the kernels have no other mistakes, from which theirs may follow."""
+    if of_kernels or source.code is None:
+        return []
+    given = list_given_values(source.choices)
+    return list(map(_make_pitfall_finding, find_protocol_mistakes(source.text, given, source.code.launches)))
+
+
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:
     """List the fragments that CuTe makes, with the template parameters that open ones depend on."""
     if source.code is None:
@@ -331,6 +340,7 @@ def _find_kernel_mistakes(
     uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []
     if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too
         bytes_ = []
+    rows = exchanged_products.drop_moved_rows(text, rows, exchanged)
     accesses = tensor_memory_access.find_access_mistakes(text)
     mistakes = (*ordered, *accesses, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]

@@ -6,12 +6,14 @@ read as B advances by the 64 rows of A from tile to tile, so that its N columns 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Bench, Span
@@ -53,11 +55,17 @@ def _check_run(text: KernelText, run: KernelRun, pitch: int) -> Iterator[Pitfall
     event, use = products[0]
     yield Pitfall(
         "operands_exchanged",
-        f"{use.arguments['a'].name} is passed as A and {use.arguments['b'].name} as B, but each is named after the"
-        f" other operand. The start of B moves by {moved_b // pitch} rows from tile to tile, but the instruction reads"
-        f" {n} rows: exchange the two descriptors.",
+        f"{_name_argument(text, use, 'a')} is passed as A and {_name_argument(text, use, 'b')} as B, but each is named"
+        f" after the other operand. The start of B moves by {moved_b // pitch} rows from tile to tile, but the"
+        f" instruction reads {n} rows: exchange the two descriptors.",
         _find_place(text, event, use),
     )
+
+
+def drop_moved_rows(text: KernelText, rows: Sequence[Pitfall], exchanged: Sequence[Pitfall]) -> list[Pitfall]:
+    """Drop the findings of overlapping rows in functions with exchanged operands, from which they follow."""
+    crossed = [find_function_at(text.functions, mistake.span[0]) for mistake in exchanged]
+    return [mistake for mistake in rows if find_function_at(text.functions, mistake.span[0]) not in crossed]
 
 
 def _list_uses(event: KernelEvent) -> list[DescriptorUse]:
@@ -85,6 +93,13 @@ def _find_least_move(uses: Sequence[DescriptorUse], name: str, least: int) -> in
         first = min(of_tile)
         moves |= {start - first for start in of_tile if start > first and not (start - first) % least}
     return min(moves, default=None)
+
+
+def _name_argument(text: KernelText, use: DescriptorUse, operand: str) -> str:
+    """Return an operand as it is written in the C++ code; its number in the asm statement if that is no name."""
+    argument = use.arguments[operand]
+    written = text.blank[slice(*argument.span)].strip()
+    return written if re.fullmatch(r"[A-Za-z_]\w*", written) else argument.name
 
 
 def _find_place(text: KernelText, event: KernelEvent, use: DescriptorUse) -> Span:

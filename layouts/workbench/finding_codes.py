@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    barrier_protocol,
     condition_balance,
     copy_bounds,
     copy_coordinates,
@@ -95,9 +96,18 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **tensor_memory_access.TITLES,
     **tensor_memory_order.TITLES,
     **thread_order.TITLES,
+    **barrier_protocol.TITLES,
 }
 FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *thread_order.TITLES, *unread_slices.TITLES))
+    "order": frozenset(
+        (
+            *order.TITLES,
+            *tensor_memory_order.TITLES,
+            *thread_order.TITLES,
+            *unread_slices.TITLES,
+            *barrier_protocol.TITLES,
+        )
+    )
 }  # names that represent several codes
 
 

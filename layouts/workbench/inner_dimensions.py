@@ -15,7 +15,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, list_followed_spans
 from lanescope.workbench.kernel_runs import KernelText, is_bulk_store
 from lanescope.workbench.loads import TextLoads, drop_threads
-from lanescope.workbench.names import split_name
+from lanescope.workbench.names import split_size
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.tiles import StoredTile, are_both_named, find_inner_dimension
 from lanescope.workbench.transfers import TileCopy, read_copy
@@ -41,17 +41,23 @@ Starts = Mapping[str, Collection[LinearExpression]]
 
 
 def find_inner_dimensions(
-    text: KernelText, loads: TextLoads, maps: Mapping[str, TensorMap], turns: Mapping[str, Sequence[OperandTurn]]
+    text: KernelText,
+    loads: TextLoads,
+    maps: Mapping[str, TensorMap],
+    turns: Mapping[str, Sequence[OperandTurn]],
+    doubtful: Collection[str],
 ) -> dict[str, InnerDimension]:
     """Map the operands of one instruction to the inner dimension of their maps, without those that are open.
 
-    maps, turns: the map and the executions of each operand. Facts that contradict each other are no facts.
+    maps, turns: the map and the executions of each operand; doubtful: operands whose maps may have the names of another
+    product. Facts that contradict each other are no facts.
     """
     lines = {name: {line for turn in turns[name] if (line := turn.argument.address) is not None} for name in maps}
     starts = {
         name: {drop_threads(line, loads.find_first_group(line)) for line in of_name} for name, of_name in lines.items()
     }
-    by_name = {name: inner for name, one in maps.items() if (inner := _find_by_names(text, one, name))}
+    named = {name: tensor_map for name, tensor_map in maps.items() if name not in doubtful}
+    by_name = {name: inner for name, one in named.items() if (inner := _find_by_names(text, one, name))}
     by_size, by_coordinate = _find_by_sizes(maps), _find_by_coordinates(text, maps, starts)
     found: dict[str, InnerDimension] = {}
     for name in maps:
@@ -98,7 +104,7 @@ def _find_by_names(text: KernelText, tensor_map: TensorMap, operand: str) -> str
 def _find_side(text: KernelText, tensor_map: TensorMap, at: Span, item: int, operand: str) -> set[str]:
     """Return the letters of K, and M or N, in the first spelling of a dimension that has one."""
     spans = list_followed_spans(text.blank, text.functions, at, tensor_map.calls, item)
-    words = ({word.lower() for word in split_name(text.blank[slice(*span)])} for span in spans[1:])
+    words = ({word.lower() for word in split_size(text.blank[slice(*span)])} for span in spans[1:])
     return next(filter(None, (of_span & {"k", _ROWS[operand]} for of_span in words)), set())
 
 

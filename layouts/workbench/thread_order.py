@@ -15,7 +15,7 @@ from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.kernels import KNOWN_SIZE, ORDER, KernelRun, run_kernels
 from lanescope.reader.threads.shared_order import OrderMistake
 from lanescope.reader.threads.storage import BASE
 from lanescope.workbench.blamed_numbers import list_local_values
@@ -61,7 +61,7 @@ def check_thread_order(
     if not is_kernel_head(text) or not _MMA.search(text):
         return OrderReport()
     try:
-        branches = list(run_kernels(text, macros, recorded, ordered=True))
+        branches = list(run_kernels(text, macros, recorded, ORDER, KNOWN_SIZE))
     except LayoutError:
         return OrderReport()
     except OverdueError:

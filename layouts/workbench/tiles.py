@@ -18,8 +18,8 @@ from lanescope.reader.code.tensor_maps import TRITON, get_default_swizzle
 from lanescope.reader.code.tma_rules import LOADED, TensorMap
 from lanescope.shared.storage import Storage, storage
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes, make_panel_storage
+from lanescope.workbench.dimension_roles import list_dimension_words
 from lanescope.workbench.loads import FilledTile
-from lanescope.workbench.names import split_size
 from lanescope.workbench.open_names import GIVEN_AS, SAID_AS
 from lanescope.workbench.results import Assumption, VerifiedOperand
 from lanescope.workbench.scan import PrintedLayout
@@ -326,7 +326,7 @@ def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, 
 
 def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
     """Return the dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
-    first, second = (set(map(str.lower, split_size(tensor_map.symbols.get(f"dims[{n}]", "")))) for n in range(2))
+    first, second = (list_dimension_words(tensor_map, number) for number in range(2))
     mn = {"a": "m", "b": "n"}[operand]
     if _list_only_in(first, second, "k") or _list_only_in(second, first, mn):
         return "K"
@@ -337,7 +337,7 @@ def find_inner_dimension(tensor_map: TensorMap, operand: str) -> str | None:
 
 def are_both_named(tensor_map: TensorMap, operand: str) -> bool:
     """Return whether the names of a tensor's dimensions have K and M, or K and N."""
-    names = {name.lower() for n in range(2) for name in split_size(tensor_map.symbols.get(f"dims[{n}]", ""))}
+    names = list_dimension_words(tensor_map, 0) | list_dimension_words(tensor_map, 1)
     return {"k", {"a": "m", "b": "n"}[operand]} <= names
 
 

@@ -59,14 +59,15 @@ def _explain(read: UnfilledRead) -> str:
 
 
 def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRead], awaited: bool) -> list[Pitfall]:
-    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one.
+    """Return a finding for every buffer with reads that certainly are of bytes that no copy fills, at the first one; of
+    a missing wait one for all buffers that it is for.
 
     awaited: whether a barrier expects other bytes than its copies bring: then a box that is too small is to blame.
     """
     firsts: dict[object, UnfilledRead] = {}
     for read in unfilled:
         if read.certain:
-            firsts.setdefault((read.event.calls[:1], read.operand, read.buffer), read)
+            firsts.setdefault((read.event.calls[:1], *_name_mistake(read)), read)
     boxes = {key: tensor_map for key, read in firsts.items() if (tensor_map := _find_small_box(read, awaited))}
     small = {firsts[key].operand for key in boxes}
     alike = len(small) > 1 and len({tensor_map.span for tensor_map in boxes.values()}) == 1
@@ -80,6 +81,12 @@ def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRea
             at = text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")
             found.append(Pitfall("bytes_not_copied", _explain(read), at))
     return found
+
+
+def _name_mistake(read: UnfilledRead) -> tuple[object, ...]:
+    if read.reason == UNAWAITED and read.group == EVERY_GROUP:
+        return UNAWAITED, frozenset(fill.copy.barrier.partition(" ")[0] for fill in read.fills)
+    return read.operand, read.buffer
 
 
 def _find_small_box(read: UnfilledRead, awaited: bool) -> TensorMap | None:

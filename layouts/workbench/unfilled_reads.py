@@ -25,6 +25,7 @@ from lanescope.workbench.copied_bytes import (
     collect_copied_bytes,
     find_covered,
 )
+from lanescope.workbench.copy_waits import CopyWaits
 from lanescope.workbench.filled_tiles import find_operand_map
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter
@@ -107,6 +108,10 @@ class _RunJudge:
         self.states: dict[object, dict[int, bool | None]] = {}
 
     @cached_property
+    def waits(self) -> CopyWaits:
+        return CopyWaits(self.text, self.run)
+
+    @cached_property
     def copied(self) -> CopiedBytes:
         return collect_copied_bytes(self.text, self.run)
 
@@ -140,8 +145,19 @@ class _RunJudge:
             if of_group is None:
                 return None
             measured[group] = of_group
-        unfilled = self._compare_groups(read, fills, states, measured)
-        return self._compare_maps(read, fills, measured) if unfilled is None else unfilled
+        unfilled = self._compare_groups(read, fills, states, measured) or self._compare_maps(read, fills, measured)
+        return self._check_waits(read, fills, measured) if unfilled is None else unfilled
+
+    def _check_waits(
+        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
+    ) -> UnfilledRead | None:
+        """Return the read as unfilled if no thread has waited before it for a copy of what any warpgroup reads."""
+        chunks = [read.find_chunks(group, stage) for group, stages in measured.items() for stage in stages]
+        used = [fill for fill in fills if any(part is not None and fill.holds(part).any() for part in chunks)]
+        ran = [fill for fill in used if fill.sure or _has_open_stage(fill)]  # later turns of a loop copy no earlier
+        if not self.waits.are_missing(read.event, ran):
+            return None
+        return self._make_unfilled(read, True, EVERY_GROUP, used, measured[next(iter(measured))], UNAWAITED)
 
     def _compare_maps(
         self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
@@ -332,6 +348,11 @@ def _list_stored_names(event: KernelEvent) -> set[str]:
         return {name for name, _ in run.to.terms}
     values = (value for _, value, _ in run.inputs if value is not None) if isinstance(run, AsmRun) else ()
     return {name for value in values for piece in value.pieces for name, _ in piece.source.terms}
+
+
+def _has_open_stage(fill: FilledBytes) -> bool:
+    """Return whether a copy was run with a stage that is not known."""
+    return fill.copy.to is None or len(fill.copy.to.terms) > 1
 
 
 def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:

@@ -21,7 +21,7 @@ _STRING = re.compile(
 )
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.S)
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "\n": ""}
-_LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
+_LABEL = re.compile(r"[A-Za-z_$%][\w$]*(?:%=[\w$]*)?\s*:(?!:)")  # %= is a number of its own for each asm statement
 _GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
 _REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
 _OPCODE = re.compile(r"(\.?[a-z][\w.:%]*)(?: |(?=[{\[])|$)(.*)", re.S)

@@ -11,6 +11,7 @@ import numpy as np
 from lanescope.reader.code.inline_ptx import PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
+from lanescope.reader.threads.barrier_trace import follow_barrier, is_skipped, require_statements
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
     INT,
@@ -47,13 +48,17 @@ _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     """Run an asm statement."""
+    if is_skipped(run, assembly.code or ""):
+        return
     code = AsmCode(run, assembly, scope)
     if assembly.code is None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
         run.forget_order()
     else:
-        for statement in list_statements(assembly.code):
-            if isinstance(statement, PtxInstruction) and not statement.opcode.startswith("."):
+        found = [one for one in list_statements(assembly.code) if isinstance(one, PtxInstruction)]
+        require_statements(run, assembly.code, [one.opcode for one in found])
+        for statement in found:
+            if not statement.opcode.startswith("."):
                 _run_instruction(code, statement)
     code.write_outputs()
 
@@ -62,6 +67,8 @@ def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:
     operands = list(instruction.operands)
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
     run, mask = code.run, code.run.mask
+    if follow_barrier(code, opcode, instruction):
+        return
     values = [code.get_value(operand) for operand in operands] if run.order is not None else []
     if follow_instruction(run, opcode, values, code.get_span(operands), bool(instruction.guard)):
         return

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_DEEP = 24
-KNOWN_SIZE = 384  # of matrices, in a run that follows the order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -386,8 +385,8 @@ def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) ->
         return None
     if kind.pointer and kind.target is not None:
         return _hold_value(Pointer("global", parameter.name, make_number(0, LONG), kind.target, kind.dims))
-    if kind.integer and run.order is not None:
-        size = 1 if kind.name == "bool" else KNOWN_SIZE
+    if kind.integer and run.size:
+        size = 1 if kind.name == "bool" else run.size
         return _hold_value(make_number(size, (max(kind.size * 8, 32), kind.signed)))
     if kind.integer:
         return _hold_value(make_name(parameter.name, (max(kind.size * 8, 32), kind.signed)))

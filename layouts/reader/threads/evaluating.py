@@ -34,7 +34,6 @@ from lanescope.reader.threads.values import cast_value, load_place, store_place
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-KNOWN_GRID = 128  # blocks of a run that follows the order
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
@@ -211,8 +210,8 @@ def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     kind = (32, False)
     if name == "blockDim":
         return make_number(run.block[at] if at < 3 else 1, kind)
-    if name != "threadIdx" and run.order is not None:
-        return make_number(KNOWN_GRID if name == "gridDim" and at == 0 else int(name == "gridDim"), kind)
+    if name != "threadIdx" and run.size:
+        return make_number(run.blocks if name == "gridDim" and at == 0 else int(name == "gridDim"), kind)
     if name != "threadIdx":
         return make_name(f"{name}.{dim}", kind)
     lanes = np.arange(run.threads, dtype=np.int64)

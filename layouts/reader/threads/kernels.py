@@ -8,6 +8,7 @@ from typing import Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.calling import make_argument
 from lanescope.reader.threads.names import evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
@@ -32,6 +33,10 @@ from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 MOST_KERNELS = 24
 MOST_ORDERED = 4  # launches of one kernel whose order is followed
 THREADS_OPEN = "the number of threads is open"
+ORDER, BARRIERS = "order", "barriers"
+KnownSize = tuple[int, int]  # of matrices, and of the grid along x
+KNOWN_SIZE = 384, 128  # of a run that follows the order
+MOST_BARRIER_STEPS = 40_000
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 
 
@@ -51,18 +56,22 @@ class KernelRun:
 
 
 def run_kernels(
-    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = (), ordered: bool = False
+    text: str,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord] = (),
+    follow: str = "",
+    size: KnownSize = (0, 0),
 ) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
     macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
-    evaluation of the text has reached; ordered: follow the order
-    of accesses to shared memory, for known sizes of matrices, to the first mistake.
+    evaluation of the text has reached; follow: ORDER of accesses
+    to shared memory, to the first mistake, or BARRIERS, for known sizes.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, values):
-        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", recorded, ordered=ordered))
+        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", recorded, (follow, size)))
 
 
 def _run_program(
@@ -71,8 +80,7 @@ def _run_program(
     choices: Mapping[str, str],
     block: str,
     recorded: Sequence[KernelLaunchRecord],
-    *,
-    ordered: bool,
+    known: tuple[str, KnownSize],
 ) -> Iterator[KernelRun]:
     scope = Scope()
     for name, value in {**list_size_macros(text), **choices}.items():
@@ -90,10 +98,10 @@ def _run_program(
                 launches = list(make_launches(recorded, function.name)) or list_launches(text, body, function.name)
                 launches = launches or [KernelLaunch((), "", None)]
                 launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
-                launches = launches[:MOST_ORDERED] if ordered else launches
+                launches = launches[:MOST_ORDERED] if known[0] else launches
                 seen: set[Any] = set()
                 for launch in launches:
-                    result = _run_launch(text, scope, function, launch, seen, block, ordered=ordered)
+                    result = _run_launch(text, scope, function, launch, seen, (block, known))
                     if result is not None:
                         count += 1
                         yield result
@@ -105,10 +113,9 @@ def _run_launch(
     function: tree.Function,
     launch: KernelLaunch,
     seen: set[Any],
-    arguments: str,
-    *,
-    ordered: bool,
+    given: tuple[str, tuple[str, KnownSize]],
 ) -> KernelRun | None:
+    arguments, (follow, (size, blocks)) = given
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
     enclosing = Scope(globals_)
     for statement in list_local_constants(launch.around, launch.at):
@@ -132,15 +139,18 @@ def _run_launch(
         return KernelRun(function, host, False, THREADS_OPEN)
     open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
     runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
-    if ordered:
+    runner.size, runner.blocks = size, blocks
+    if follow == ORDER:
         runner.order = SharedOrder(runner.threads)
+    elif follow == BARRIERS:
+        runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
     for parameter in function.parameters:
         inner.names[parameter.name] = make_argument(runner, parameter, inner)
     try:
         runner.run(function.body, inner, runner.everyone)
     except OrderMistakeFound:
         return KernelRun(function, runner, True, "", open_)
-    except (StepsOverError, RecursionError):
+    except (StepsOverError, TraceLostError, RecursionError):
         return KernelRun(function, runner, False, "", open_)
     return KernelRun(function, runner, True, "", open_)
 

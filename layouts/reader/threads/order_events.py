@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.work_words import COMPUTING
+from lanescope.reader.threads.barrier_trace import follow_barrier_call
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope
@@ -56,6 +57,7 @@ def _find_site(run: KernelRunner, span: Span) -> Span:
 def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
     """Follow a call of a function without a body."""
     order = run.order
+    follow_barrier_call(run, name, node)
     if order is None:
         return
     if _SYNC.fullmatch(name):

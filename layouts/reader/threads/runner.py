@@ -18,6 +18,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import calling, evaluating, objects
 from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse
@@ -82,7 +83,10 @@ class KernelRunner:
         self.turns: list[int] = []  # of the loops that are being run
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.assumed = 0  # how many open conditions around are taken as met
+        self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
+        self.most_steps = MOST_STEPS
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
+        self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
 
     # values
 
@@ -138,6 +142,8 @@ class KernelRunner:
         """Take all stores as visible, since something with an unknown effect on the order was executed."""
         if self.order is not None:
             self.order.forget_stores()
+        if self.barriers is not None:
+            raise TraceLostError
 
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Record two threads that store different elements in the same bytes."""
@@ -182,7 +188,7 @@ class KernelRunner:
         if statement is None or not mask.any():
             return mask
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        if self.steps > self.most_steps:
             raise StepsOverError
         if not self.steps % 64:
             check_deadline()
@@ -250,6 +256,8 @@ class KernelRunner:
         if statement.start is not None:
             self.run(statement.start, scope, mask)
         met = self.decide_condition(statement.condition, scope, mask)
+        if met is None and self.barriers is not None:
+            met = self.barriers.follow_choice(self, statement.condition, _can_leave(statement.yes))
         if met is not None:
             return self._run_arms(statement, scope, met, mask & ~met)
         if statement.no is None and _can_leave(statement.yes):
@@ -302,7 +310,9 @@ class KernelRunner:
             self.order.loops.append((loop.span, 0))
         while True:
             inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
-            if inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
+            if self.barriers is not None:
+                inside = self.barriers.follow_loop(self, inside)
+            elif inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
                 opened += 1
                 if opened > OPEN_TURNS:
                     after = after | active
@@ -351,6 +361,7 @@ class KernelRunner:
             loops[-1][which] = loops[-1][which] | mask
             return self.everyone & False
         self.shared.broken = self.shared.broken or "a jump"
+        self.forget_order()
         return mask
 
 

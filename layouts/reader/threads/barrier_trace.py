@@ -1,0 +1,312 @@
+"""What each thread of a kernel does with mbarriers, in the order of its program.
+
+The trace is exact or lost: an address, a count, a parity or a condition that is not known ends the run. A wait that
+the code repeats until it succeeds is one wait. Rules: PTX ISA 9.1, 9.7.13.15 (mbarrier), 9.7.13.1 (barriers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code import tree
+from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register, parse_immediate
+from lanescope.reader.threads.numbers import ThreadNumber, make_number, select_numbers
+from lanescope.reader.threads.storage import Ints, Mask, Pointer, spread_coefficient
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.asm_code import AsmCode
+    from lanescope.reader.threads.runner import KernelRunner
+
+Span = tuple[int, int]
+WARP = 32
+MOST_EVENTS = 4000
+MOST_TURNS = 4000
+_TRY = re.compile(r"mbarrier\.(?:try|test)_wait\.")
+_ARRIVE = re.compile(r"mbarrier\.arrive\.(?!drop|noComplete)|mbarrier\.arrive$|cp\.async\.mbarrier\.arrive\.noinc")
+_COMMIT = re.compile(r"tcgen05\.commit\..*mbarrier::arrive::one")
+_COPY = re.compile(r"cp\.async\.bulk\..*mbarrier::complete_tx")
+_SILENT = re.compile(  # without an effect on a phase, but for the bytes that it expects
+    r"mbarrier\.(?:expect_tx|complete_tx|inval|pending_count)|cp\.async\.mbarrier\.arrive\.(?!noinc)"
+)
+_ELSEWHERE = re.compile(  # of, or for, other CTAs, or without a place in this model
+    r"multicast|cta_group::2|mapa|barrier\.cluster|(?:st|red)\.async|clusterlaunchcontrol|\.cluster\.aligned"
+    r"|cta_group::%"
+)
+_BLOCK = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(sync|arrive|red)\b")
+_JOINT = re.compile(r"\.sync\b")
+_PRODUCT = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)\b")
+_FOLLOWED = re.compile(r"mbarrier\.\w|tcgen05\.commit|\belect\.|\bbar(?:rier)?\.|\bmapa\b")
+_SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
+_MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask)\w*")
+_HARMLESS = re.compile(
+    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
+    r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
+    r"|make_\w+|min|max|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast|clock\w*|LANESCOPE_\w+"
+)
+
+
+class TraceLostError(Exception):
+    """Something with an unknown effect on mbarriers was executed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BarrierEvent:
+    """One operation of some threads.
+
+    kind: init, arrive, copy (whose bytes arrive), wait, product, block (a barrier of threads), pass (an arrival at one
+    that does not wait) or warp; places: the mbarrier of every thread, or the number of the barrier; values: its count
+    or parity, -1 for all threads; site: the expression of that; call: where the helper is called; commits: whether it
+    arrives when products have ended.
+    """
+
+    kind: str
+    mask: Mask
+    places: Ints
+    values: Ints
+    site: Span
+    call: Span
+    commits: bool = False
+
+    def is_same_wait(self, other: BarrierEvent) -> bool:
+        """Return whether two waits are for the same phase, of the same threads."""
+        mine, theirs = (np.where(one.mask, 2 * one.places + one.values, -1) for one in (self, other))
+        return bool((mine == theirs).all())
+
+
+@dataclass(slots=True)
+class BarrierTrace:
+    """The operations of a kernel's threads, in the order in which they were run.
+
+    peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left.
+    """
+
+    events: list[BarrierEvent] = field(default_factory=list)
+    peeked: BarrierEvent | None = None
+    doubt: bool = False
+
+    def add(self, run: KernelRunner, event: BarrierEvent) -> None:
+        """Add an operation; TraceLostError if it may not be executed."""
+        known = self.peeked is not None and event.kind == "wait" and event.is_same_wait(self.peeked)
+        early = self.peeked is not None and not known  # a try_wait whose result decides something else
+        if self.doubt or early or (run.assumed and not known) or len(self.events) >= MOST_EVENTS:
+            raise TraceLostError
+        self.peeked = None
+        self.events.append(event)
+
+    def meet_warps(self, run: KernelRunner) -> None:
+        """Note that the running threads of each warp meet; twice in a row is once."""
+        if self.events and not (self.events[-1].kind == "warp" and (self.events[-1].mask == run.mask).all()):
+            nothing = np.zeros(run.threads, np.int64)
+            at = run.calls[-1] if run.calls else (0, 0)
+            self.events.append(BarrierEvent("warp", run.mask.copy(), nothing, nothing, at, at))
+
+    def note_product(self, run: KernelRunner) -> None:
+        """Note that the running threads multiply, where the kernel's own lines lead to it."""
+        self.meet_warps(run)
+        at = run.calls[0] if run.calls else (0, 0)
+        if not any(event.kind == "product" and event.call == at for event in self.events):
+            nothing = np.zeros(run.threads, np.int64)
+            self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
+
+    def follow_loop(self, run: KernelRunner, inside: Mask | None) -> Mask:
+        """Return the threads that run another turn of a loop; one whose end depends on a wait ends after it."""
+        if inside is not None:
+            if run.turns[-1] > MOST_TURNS:
+                raise TraceLostError
+            return inside
+        self._confirm_wait(run)
+        return run.everyone & False
+
+    def follow_choice(self, run: KernelRunner, condition: tree.Expression | None, leaves: bool) -> Mask | None:
+        """Return the threads that take a branch whose condition is open; None if they are open, too."""
+        if leaves and self.peeked is not None and not isinstance(condition, tree.Unary):
+            self._confirm_wait(run)
+            return run.mask.copy()
+        self.doubt |= leaves
+        return None
+
+    def _confirm_wait(self, run: KernelRunner) -> None:
+        if self.peeked is None:
+            raise TraceLostError
+        self.add(run, self.peeked)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left open at the end of a run."""
+        return self.peeked is None
+
+
+# instructions ---------------------------------------------------------------------------------------------------------
+
+
+def is_skipped(run: KernelRunner, code: str) -> bool:
+    """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
+    if run.barriers is None or not _PRODUCT.search(code) or _FOLLOWED.search(code):
+        return False
+    if _ELSEWHERE.search(code):
+        raise TraceLostError
+    run.barriers.note_product(run)
+    return True
+
+
+def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bool:
+    """Follow an instruction; return whether nothing is left to do for it."""
+    run, operands = code.run, instruction.operands
+    trace = run.barriers
+    if trace is None:
+        return False
+    if _ELSEWHERE.search(opcode):
+        raise TraceLostError
+    if opcode.startswith(("elect.", "selp.")) or (opcode.startswith("mov.") and instruction.guard):
+        _run_choice(code, opcode, instruction)
+        return True
+    kind = _classify(opcode)
+    if not kind:
+        if _JOINT.search(opcode):
+            trace.meet_warps(run)
+        return opcode.startswith("bra") or bool(_SILENT.match(opcode))
+    mask = _find_mask(code, instruction)
+    if mask.any():
+        outer, run.mask = run.mask, mask
+        event = _make_event(code, kind, opcode, operands)
+        if kind == "wait" and not _repeats(code):
+            trace.peeked = event
+        else:
+            trace.add(run, event)
+        run.mask = outer
+    if kind == "wait":
+        _put(code, operands[0].split("|")[0], make_number(1) if _repeats(code) else None)
+    return True
+
+
+def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:
+    """Lose the trace if an asm statement has an operation of mbarriers among what is no statement of PTX."""
+    if run.barriers is not None and len(_FOLLOWED.findall(code)) > sum(len(_FOLLOWED.findall(o)) for o in opcodes):
+        raise TraceLostError
+
+
+def _classify(opcode: str) -> str:
+    """Return the kind of an instruction's event; "" if it has none."""
+    if opcode.startswith("mbarrier.init"):
+        return "init"
+    if _TRY.match(opcode):
+        return "wait"
+    if _ARRIVE.match(opcode) or _COMMIT.match(opcode):
+        return "arrive"
+    if _COPY.match(opcode):
+        return "copy"
+    if block := _BLOCK.match(opcode):
+        return "pass" if block[1] == "arrive" else "block"
+    if "mbarrier" in opcode and not _SILENT.match(opcode) and not opcode.startswith("fence."):
+        raise TraceLostError
+    return ""
+
+
+def _repeats(code: AsmCode) -> bool:
+    """Return whether an asm statement repeats its wait until that succeeds."""
+    return re.search(r"\bbra\b", code.assembly.code or "") is not None
+
+
+def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
+    """Return the threads that execute an instruction."""
+    if not instruction.guard:
+        return code.run.mask.copy()
+    met = _read_lanes(code, instruction.guard[0]) != 0
+    running: Mask = code.run.mask & (~met if instruction.guard[1] else met)
+    return running
+
+
+def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
+    run = code.run
+    call = run.calls[-1] if run.calls else code.assembly.span
+    at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
+    everyone = np.full(run.threads, -1, np.int64)
+    if kind in ("block", "pass"):
+        places = _read_lanes(code, operands[0]) if operands else everyone * 0
+        values = _read_lanes(code, operands[1]) if len(operands) > 1 and ".red" not in opcode else everyone
+        return BarrierEvent(kind, run.mask.copy(), places, values, call, call)
+    if not at or (kind == "wait" and ".parity" not in opcode):
+        raise TraceLostError
+    places = _read_lanes(code, operands[at[-1]])
+    given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and kind in ("init", "wait", "arrive") else ""
+    values = _read_lanes(code, given) if given and "expect_tx" not in opcode else np.ones(run.threads, np.int64)
+    site = code.get_site(given) if given else call
+    if parse_immediate(run.text[slice(*site)].strip()) is not None and kind == "wait":
+        site = call  # a variable that begins with this number
+    return BarrierEvent(kind, run.mask.copy(), places, values, site, call, opcode.startswith("tcgen05.commit"))
+
+
+def _read_lanes(code: AsmCode, token: str) -> Ints:
+    """Return the value of an operand in every thread; TraceLostError if it is not known."""
+    run = code.run
+    value: Any = code.get_address(token) if token.startswith("[") else code.get_value(token)
+    if value is None:
+        value = code.registers.get(normalize_register(token))
+    if isinstance(value, Pointer):
+        value = value.offset if value.space == "shared" else None
+    if not isinstance(value, ThreadNumber) or value.const is None:
+        raise TraceLostError
+    return spread_coefficient(value.const, run.threads)
+
+
+def _run_choice(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:
+    """Run elect.sync, selp, or mov under a predicate."""
+    run, operands = code.run, instruction.operands
+    if opcode.startswith("elect."):
+        chosen = np.zeros(run.threads, np.int64)
+        for warp in range(0, run.threads, WARP):
+            lanes = np.flatnonzero(run.mask[warp : warp + WARP])
+            chosen[warp + lanes[:1]] = 1
+        first, _, predicate = operands[0].partition("|")
+        _put(code, predicate, make_number(chosen))
+        _put(code, first, None)
+        if run.barriers is not None:
+            run.barriers.meet_warps(run)
+        return
+    if opcode.startswith("selp."):
+        condition, yes, no = operands[3], code.get_value(operands[1]), code.get_value(operands[2])
+    else:
+        condition, yes, no = instruction.guard[0] if instruction.guard else "", *map(code.get_value, operands[1::-1])
+        if instruction.guard and instruction.guard[1]:
+            yes, no = no, yes
+    known = code.get_value(condition)
+    known = code.registers.get(normalize_register(condition)) if known is None else known
+    if isinstance(known, ThreadNumber) and known.const is not None:
+        met = spread_coefficient(known.const, run.threads) != 0
+        _put(code, operands[0], select_numbers(met, yes, no) if _are_numbers(yes, no) else None)
+    else:
+        _put(code, operands[0], None)
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, ThreadNumber) for value in values)
+
+
+def _put(code: AsmCode, token: str, value: Any) -> None:
+    """Write a register under the name that guards have for it, too."""
+    if token.strip() not in ("", "_"):
+        code.put_value(token, value)
+        if code.find_number(token) is None:
+            code.registers[normalize_register(token.strip())] = value
+
+
+# calls ----------------------------------------------------------------------------------------------------------------
+
+
+def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
+    """Follow a call of a function without a body."""
+    trace = run.barriers
+    if trace is None:
+        return
+    if _SYNC.fullmatch(name):
+        nothing = np.zeros(run.threads, np.int64)
+        trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, node.span, node.span))
+    elif _MEET.fullmatch(name):
+        trace.meet_warps(run)
+    elif not _HARMLESS.fullmatch(name):
+        raise TraceLostError

@@ -1,0 +1,111 @@
+"""Findings of mbarriers: where the code must change, and sentences about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
+from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.workbench.barrier_repairs import ProtocolRepair, list_turns
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.results import Span
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def describe_count(repair: ProtocolRepair, events: Sequence[BarrierEvent], kernel: str) -> Pitfall:
+    """Return the finding of a count that is not that of the arrivals."""
+    event = events[repair.event]
+    now, needed = int(event.values[event.mask][0]), repair.counts[repair.event]
+    effect = "its phases never complete" if now > needed else "its phases complete before all have arrived"
+    arrive = "arrives" if needed == 1 else "arrive"
+    message = (
+        f"This mbarrier is initialized for {format_count(now, 'arrival')} in a phase, but"
+        f" {format_count(needed, 'thread')} of {kernel} {arrive} on it in each: {effect}."
+    )
+    return Pitfall("mbarrier_count", message, repair.site)
+
+
+def describe_parity(
+    repair: ProtocolRepair, events: Sequence[BarrierEvent], agents: Sequence[Agent], text: str, stuck: bool
+) -> Pitfall:
+    """Return the finding of a parity that does not alternate, or begins with the wrong phase."""
+    at = repair.site, events[repair.event].call
+    wrong = [(turn, step.value) for step, turn, right in _list_waits(repair, agents) if step.value != right]
+    begins = [step.value != right for step, turn, right in _list_waits(repair, agents) if not turn]
+    turn, given = wrong[0]
+    if all(begins):
+        why = (
+            "it passes at once, before what it waits for has happened once"
+            if given
+            else "it waits for an arrival that comes only after it, so that no thread continues"
+        )
+        message = f"The first wait here has parity {given}: {why}. It must be {1 - given}, and then alternate."
+        return Pitfall("mbarrier_parity", message, _find_first_value(text, *at))
+    effect = "never ends" if stuck else "passes, since an earlier phase has completed"
+    message = (
+        f"Wait {turn + 1} for the same mbarrier has parity {given}, and needs {1 - given}: the parity must change with"
+        f" every phase, each time that its stage comes round. This wait {effect}."
+    )
+    return Pitfall("mbarrier_parity", message, _find_change(text, *at))
+
+
+def _list_waits(repair: ProtocolRepair, agents: Sequence[Agent]) -> Iterator[tuple[AgentStep, int, int]]:
+    """Yield the waits that a repair is about: (wait, how often the agent has waited for it before, right parity)."""
+    for n, agent in enumerate(agents):
+        for step, turn in list_turns(agent):
+            if (n, step.event) in repair.parities:
+                yield step, turn, repair.parities[n, step.event]
+
+
+def describe_stuck(phase: int, count: int, total: int) -> str:
+    """Explain that a wait needs more arrivals than the code has."""
+    return (
+        f"This wait never ends: phase {phase} of its mbarrier, initialized for {format_count(count, 'arrival')}, needs"
+        f" {(phase + 1) * count:,} in all, and the kernel's threads arrive {format_count(total, 'time')}."
+    )
+
+
+def format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_first_value(text: str, site: Span, call: Span) -> Span:
+    """Return where a parity begins with the wrong value: a variable's number that is not 0, else the wait."""
+    name = _find_variable(text, call)
+    if not name:
+        return site
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), call[0])
+    declared = re.compile(rf"\b{name}\s*(?:=\s*|\{{\s*)([1-9]\d*)[uU]?\b")
+    match = declared.search(blank, function.body[0], call[0]) if function is not None else None
+    return match.span(1) if match is not None else call
+
+
+def _find_change(text: str, site: Span, call: Span) -> Span:
+    """Return where a parity should change with the stage: where it does, where the stage comes round, else the wait."""
+    name = _find_variable(text, call)
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), call[0])
+    if not name or not call[0] <= site[0] < call[1] or function is None:
+        return site
+    after = blank[call[1] : function.body[1]]
+    changed = list(re.finditer(rf"\b{name}\s*(?:\^=|=(?!=))\s*[^;]+;", after))
+    stage = re.search(r"\[\s*(\w+)\s*\]", text[slice(*call)])
+    if not changed and stage is not None:
+        changed = list(re.finditer(rf"\b{stage[1]}\s*=\s*0\s*;", after))
+    if len(changed) != 1:
+        return site
+    return call[1] + changed[0].start(), call[1] + changed[0].end() - 1
+
+
+def _find_variable(text: str, call: Span) -> str:
+    """Return the variable in the last argument of a call of a wait, "" if there is none or several."""
+    arguments = text[slice(*call)].rpartition(",")[2].rpartition(")")[0]
+    names = set(_NAME.findall(arguments))
+    return names.pop() if len(names) == 1 else ""

@@ -1,0 +1,266 @@
+"""Find mbarriers with a wrong count of arrivals, waits with a wrong parity, and waits that never end.
+
+`lanescope.reader.threads` traces what every thread does with mbarriers, for known sizes of matrices, and simulates it.
+A mistake is a schedule of the threads that ends badly; it is reported at the one count or parity that mends every
+schedule, or at a wait for which the code has too few arrivals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.deadline import OverdueError
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.barrier_simulation import (
+    SCHEDULES,
+    AgentStep,
+    Outcome,
+    Simulation,
+    is_exact,
+    make_agents,
+)
+from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
+from lanescope.workbench.barrier_repairs import ProtocolRepair, list_repairs
+from lanescope.workbench.results import Span
+
+TITLES = {
+    "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
+    "mbarrier_parity": "A wait for an mbarrier has the wrong parity",
+    "mbarrier_unawaited": "No thread waits for the mbarrier of a copy",
+    "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
+    "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
+    "mbarrier_stuck": "A wait for an mbarrier never ends",
+}
+# sizes of matrices, and blocks of the grid: rings of a few stages come round several times
+LARGE, PERSISTENT = (1536, 128), (768, 8)
+SMALL = 384, 128  # if the others take too long
+_MBARRIER = re.compile(r"mbarrier\.(?:try|test)_wait")
+STUCK, STALE, LAPPED, EARLY = "stuck", "stale", "lapped", "early"
+
+
+def find_protocol_mistakes(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+) -> list[Pitfall]:
+    """Find the mistakes of a text's kernels; one for each kernel."""
+    if not _MBARRIER.search(text) or not is_kernel_head(text):
+        return []
+    found: list[Pitfall] = []
+    try:
+        for size in (PERSISTENT if "gridDim" in text else LARGE, SMALL):
+            branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
+            if len(branches) != 1:
+                return []
+            found = list({(one.code, one.span): one for one in filter(None, map(_judge_run, branches[0]))}.values())
+            if found or not any(run.runner.steps > run.runner.most_steps for run in branches[0]):
+                break
+    except (LayoutError, OverdueError):
+        return []
+    return found
+
+
+def _judge_run(run: KernelRun) -> Pitfall | None:
+    trace = run.runner.barriers
+    if not run.complete or trace is None or not trace.ended:
+        return None
+    name = run.function.name
+    if not is_exact(trace.events):
+        return _find_uninitialized(trace.events, name)
+    return _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
+
+
+def _find_uninitialized(events: Sequence[BarrierEvent], kernel: str) -> Pitfall | None:
+    """Return the finding of mbarriers that continue an array whose first ones a loop initializes."""
+    sites: dict[Span, list[int]] = defaultdict(list)
+    for event in events:
+        if event.kind == "init":
+            sites[event.site] += map(int, event.places[event.mask])
+    ready = [place for places in sites.values() for place in places]
+    used = {int(at) for event in events if event.kind in ("arrive", "copy", "wait") for at in event.places[event.mask]}
+    missing = used - set(ready)
+    if len(ready) != len(set(ready)) or not missing:
+        return None
+    behind = {site: 8 * len(places) + min(places) for site, places in sites.items() if len(places) > 1}
+    if missing != set(behind.values()) & missing or any(after not in missing for after in behind.values()):
+        return None
+    first = next(event for event in events if event.kind == "init" and event.site in behind)
+    count = format_count(len(missing), "mbarrier")
+    message = f"{kernel} uses {count} behind those that are initialized here: one more of each array is needed."
+    return Pitfall("mbarrier_uninitialized", message, first.call)
+
+
+class _Judge:
+    """The mbarriers of one traced kernel."""
+
+    def __init__(self, events: Sequence[BarrierEvent], threads: int, kernel: str, text: str) -> None:
+        self.events, self.kernel, self.text = events, kernel, text
+        self.agents = make_agents(events, threads)
+
+    def find_mistake(self) -> Pitfall | None:
+        """Return the mistake of a kernel that copies or commits; others may only try what mbarriers do."""
+        if not self.arriving or (not self.filled and not any(event.commits for event in self.events)):
+            return None  # an excerpt without arrivals, or a trial of mbarriers
+        if self.unawaited:
+            return self._describe_unawaited()
+        outcomes = self._simulate()
+        always = all(outcome.blocked for outcome in outcomes)
+        troubles = [self._find_trouble(outcome) for outcome in outcomes if always or not self._is_idle(outcome)]
+        if not any(troubles):
+            return None if any(outcome.blocked for outcome in outcomes) else self._find_early_wait()
+        mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
+        if len({(repair.code, repair.site) for repair in mended}) > 1:
+            mended = [repair for repair in mended if self._lets_work_begin(repair)]
+        if len({(repair.code, repair.site) for repair in mended}) == 1:
+            return self._describe(mended[0], STUCK in troubles)
+        return None if mended or STUCK not in troubles else self._find_stuck_wait(outcomes, always)
+
+    def _describe(self, repair: ProtocolRepair, stuck: bool) -> Pitfall:
+        if repair.code == "mbarrier_count":
+            return describe_count(repair, self.events, self.kernel)
+        return describe_parity(repair, self.events, self.agents, self.text, stuck)
+
+    def _simulate(self, repair: ProtocolRepair | None = None) -> list[Outcome]:
+        counts, parities = ({}, {}) if repair is None else (repair.counts, repair.parities)
+        return [Simulation(self.agents, counts, parities).run(schedule) for schedule in SCHEDULES]
+
+    def _is_mended(self, repair: ProtocolRepair) -> bool:
+        """Return whether every schedule ends well, and every wait with another parity has a phase of its own."""
+        outcomes = self._simulate(repair)
+        return not any(map(self._find_trouble, outcomes)) and all(_has_phases(repair, one) for one in outcomes)
+
+    def _lets_work_begin(self, repair: ProtocolRepair) -> bool:
+        """Return whether waits pass at once that come before copies or products: for a stage that is still free."""
+        ones = {n for (n, event), parity in repair.parities.items() if event == repair.event and parity}
+        return bool(ones) and ones <= self.working
+
+    def _is_idle(self, outcome: Outcome) -> bool:
+        """Return whether only threads wait for ever that neither copy nor multiply: in practice the others do not
+        overtake them by two phases.
+        """
+        return bool(outcome.blocked) and not any(
+            n in self.working for n, step in outcome.blocked if step.kind == "wait"
+        )
+
+    # what a schedule shows --------------------------------------------------------------------------------------------
+
+    def _find_trouble(self, outcome: Outcome) -> str:
+        """Return what is wrong with the end of a schedule, "" if nothing is."""
+        if outcome.blocked:
+            return STUCK
+        for (n, place), passed in outcome.passed.items():
+            completed = outcome.barriers[place].completed
+            if len(passed) == completed and (trouble := self._judge_waits(n, place, passed)):
+                return trouble
+        return ""
+
+    def _judge_waits(self, n: int, place: int, passed: Sequence[tuple[int, int, int]]) -> str:
+        """Judge the waits of an agent that waits once for every phase of an mbarrier."""
+        first = passed[0][1]
+        for turn, (_, parity, completed) in enumerate(passed):
+            if parity != (turn + first) % 2:
+                return STALE
+            if completed >= turn - first + 3 and n in self.working:
+                return LAPPED
+        return EARLY if first and place in self.filled and n not in self.arriving[place] else ""
+
+    @cached_property
+    def filled(self) -> frozenset[int]:
+        """The mbarriers that bytes of copies arrive on."""
+        return frozenset(step.place for step in self._list_steps() if step.kind == "copy")
+
+    @cached_property
+    def unawaited(self) -> frozenset[int]:
+        """The mbarriers that bytes of copies arrive on and that no thread waits for."""
+        return self.filled - {step.place for step in self._list_steps() if step.kind == "wait"}
+
+    @cached_property
+    def arriving(self) -> Mapping[int, set[int]]:
+        """The agents that arrive on each mbarrier."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for n, agent in enumerate(self.agents):
+            for step in agent.steps:
+                if step.kind == "arrive":
+                    found[step.place].add(n)
+        return found
+
+    @cached_property
+    def working(self) -> frozenset[int]:
+        """The agents that copy or multiply."""
+        kinds = ((n, step.kind) for n, agent in enumerate(self.agents) for step in agent.steps)
+        return frozenset(n for n, kind in kinds if kind in ("copy", "product"))
+
+    def _list_steps(self) -> Iterator[AgentStep]:
+        return (step for agent in self.agents for step in agent.steps)
+
+    # findings without a trouble, or without a repair ------------------------------------------------------------------
+
+    def _describe_unawaited(self) -> Pitfall | None:
+        product = next((event for event in self.events if event.kind == "product"), None)
+        if product is None:
+            return None
+        awaited = self.filled - self.unawaited
+        where = f"{len(self.unawaited)} of the {len(self.filled)} mbarriers" if awaited else "the mbarriers"
+        message = (
+            f"No thread of {self.kernel} waits for {where} on which the bytes of copies arrive: this product may read a"
+            " tile before it is there."
+        )
+        return Pitfall("mbarrier_unawaited", message, product.call)
+
+    def _find_early_wait(self) -> Pitfall | None:
+        """Return a wait for products that passes before the first one has ended, though it could wait for it."""
+        committed = {step.place for step in self._list_steps() if self.events[step.event].commits}
+        for repair in list_repairs(self.events, self.agents):
+            ones = {n for n, event in repair.parities if event == repair.event}
+            places = {step.place for n in ones for step in self.agents[n].steps if step.event == repair.event}
+            begins = bool(ones) and not any(repair.parities[n, repair.event] for n in ones)
+            if begins and places <= committed and not ones & self.working and self._is_mended(repair):
+                return self._describe(repair, False)
+        return None
+
+    def _find_stuck_wait(self, outcomes: Sequence[Outcome], always: bool) -> Pitfall | None:
+        """Return the wait of a schedule that cannot end: the code has too few arrivals for its phase, or a thread that
+        nothing holds back arrives again before the wait has ended.
+        """
+        for outcome in outcomes:
+            for n, step in outcome.blocked:
+                if step.kind != "wait" or (self._is_idle(outcome) and not always):
+                    continue
+                before = outcome.passed.get((n, step.place), [])
+                phase = len(before) - (before[0][1] if before else step.value)
+                barrier = outcome.barriers[step.place]
+                if (total := self._count_all(step.place)) < (phase + 1) * barrier.count:
+                    message = describe_stuck(phase, barrier.count, total)
+                    return Pitfall("mbarrier_stuck", message, self.events[step.event].call)
+                alone = not any(m in self.arriving[step.place] for m, place in outcome.passed if place == step.place)
+                if step.place in self.filled and barrier.completed >= phase + 2 and n in self.working and alone:
+                    return self._describe_refill(step.place)
+        return None
+
+    def _describe_refill(self, place: int) -> Pitfall:
+        steps = (step for step in self._list_steps() if step.place == place and step.kind in ("arrive", "copy"))
+        message = (
+            f"{self.kernel} may come here for the next tile of a stage while another thread still waits for the one"
+            " before: nothing makes this thread wait until the stage has been read."
+        )
+        return Pitfall("mbarrier_refilled", message, self.events[min(step.event for step in steps)].call)
+
+    def _count_all(self, place: int) -> int:
+        """Count the arrivals on an mbarrier in the whole kernel."""
+        steps = ((agent.count, step) for agent in self.agents for step in agent.steps)
+        return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
+
+
+def _has_phases(repair: ProtocolRepair, outcome: Outcome) -> bool:
+    for (n, place), passed in outcome.passed.items():
+        if any((n, event) in repair.parities for event, _, _ in passed):
+            completed = outcome.barriers[place].completed
+            if not completed or completed < len(passed) - passed[0][1]:
+                return False
+    return True

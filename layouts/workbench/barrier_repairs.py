@@ -1,0 +1,84 @@
+"""Counts and parities that may mend the mbarriers of a traced kernel; `barrier_protocol.py` simulates each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
+from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.workbench.results import Span
+
+MOST_REPAIRS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRepair:
+    """A change at one place. counts: other arrival counts, by event of the initialization; parities: other parities, by
+    agent and event of the wait; event: the first one that it changes.
+    """
+
+    code: str
+    site: Span
+    event: int
+    counts: Mapping[int, int] = field(default_factory=dict)
+    parities: Mapping[tuple[int, int], int] = field(default_factory=dict)
+
+
+def list_repairs(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> list[ProtocolRepair]:
+    """List the counts and parities that are tried."""
+    return [*_list_counts(events, agents), *_list_parities(events, agents)][:MOST_REPAIRS]
+
+
+def _list_counts(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+    """Yield other counts of each initialization: those of the arrivals on its mbarriers in one turn."""
+    sites: dict[Span, list[AgentStep]] = defaultdict(list)
+    for step in (step for agent in agents for step in agent.steps if step.kind == "init"):
+        sites[events[step.event].site].append(step)
+    for site, steps in sites.items():
+        tried = {step.value for step in steps}
+        for count in sorted(_count_arrivals(events, agents, {step.place for step in steps}) - tried):
+            yield ProtocolRepair("mbarrier_count", site, steps[0].event, {step.event: count for step in steps})
+
+
+def _count_arrivals(events: Sequence[BarrierEvent], agents: Sequence[Agent], places: Iterable[int]) -> set[int]:
+    """Return how many arrivals one turn may bring: those of one execution, or of one of each instruction."""
+    counts: set[int] = set()
+    for place in places:
+        of_event: dict[int, int] = defaultdict(int)
+        for agent in agents:
+            for step in agent.steps:
+                if step.kind == "arrive" and step.place == place:
+                    of_event[step.event] += agent.count * step.value
+        of_call: dict[Span, int] = {}
+        for event, count in of_event.items():
+            of_call.setdefault(events[event].call, count)
+        counts |= {*of_event.values(), sum(of_call.values())}
+    return {count for count in counts if count > 0}
+
+
+def _list_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+    """Yield the waits of each place with parities that alternate, from 0 on and from 1 on."""
+    for site in dict.fromkeys(event.site for event in events if event.kind == "wait"):
+        for first in (0, 1):
+            parities: dict[tuple[int, int], int] = {}
+            changed: list[int] = []
+            for n, agent in enumerate(agents):
+                for step, turn in list_turns(agent):
+                    if events[step.event].site == site:
+                        parities[n, step.event] = (turn + first) % 2
+                        changed += [step.event] if (turn + first) % 2 != step.value else []
+            if changed:
+                yield ProtocolRepair("mbarrier_parity", site, min(changed), {}, parities)
+
+
+def list_turns(agent: Agent) -> list[tuple[AgentStep, int]]:
+    """List the waits of an agent, each with how often the agent has waited for the same mbarrier before."""
+    turns: dict[int, int] = defaultdict(int)
+    found = []
+    for step in agent.steps:
+        if step.kind == "wait":
+            found.append((step, turns[step.place]))
+            turns[step.place] += 1
+    return found

@@ -1,0 +1,110 @@
+"""Find reads of bytes whose copies arrive on mbarriers that the kernel has not waited for.
+
+A wait of any thread counts, since a barrier between threads may pass it on. Nothing is reported where a wait may not be
+known: a call that may wait, or an address that may be that of the copies' barrier; nor in an excerpt that uses its
+mbarriers for nothing but copies. Phases are not followed. Rules: PTX ISA 9.1, 9.7.13.15 (mbarrier).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanescope.reader.code.findings import AsmRun
+from lanescope.reader.code.symbolic_integers import LinearExpression
+from lanescope.workbench.asm_operands import find_operand_argument, join_strings
+from lanescope.workbench.copied_bytes import FilledBytes, find_buffer
+from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.transfers import is_known
+
+_WAIT = re.compile(r"(?:try|test)_wait")
+_ADDRESS = re.compile(r"(?:try|test)_wait[\w.:]*\s+%?\w+\s*,\s*\[\s*(%\w+|%\[\w+\])\s*\]")
+_OTHER_WAITS = frozenset({"warpgroup_wait"})  # of calls without a body: for no mbarrier
+_NAME = re.compile(r"&?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_USE = re.compile(r"mbarrier\.(?:init|arrive|expect_tx|try_wait|test_wait)")
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierWait:
+    """A wait for an mbarrier. array: the variable or member that the barrier is in; address: that of the barrier."""
+
+    run: AsmRun
+    array: str
+    address: LinearExpression
+
+
+class CopyWaits:
+    """The waits for mbarriers of one kernel run."""
+
+    def __init__(self, text: KernelText, run: KernelRun) -> None:
+        self.text, self.run = text, run
+        self.waits = _list_waits(text, run)
+
+    def are_missing(self, event: KernelEvent, fills: Sequence[FilledBytes]) -> bool:
+        """Return whether a product certainly reads before any thread has waited for the copies that fill its bytes."""
+        if self.waits is None or not fills:
+            return False
+        return all(self._is_missing(event, fill, self.waits) for fill in fills)
+
+    def _is_missing(self, event: KernelEvent, fill: FilledBytes, waits: Sequence[BarrierWait]) -> bool:
+        key = fill.copy.barrier
+        array, _, rest = key.partition(" ")
+        if not _NAME.fullmatch(array):
+            return False
+        exact = fill.sure and re.fullmatch(r"(?:\+ \d+)?", rest) is not None and self._are_all_run(event, waits)
+        for wait in waits:
+            other = wait.array != array and _are_separate(wait.array, array, self.text.blank)
+            other |= exact and wait.array == array and len(wait.address.terms) == 1 and str(wait.address) != key
+            later = wait.run.order > event.order and wait.run.arms[: len(event.arms)] == event.arms
+            if not other and not later:
+                return False
+        return True
+
+    def _are_all_run(self, event: KernelEvent, waits: Sequence[BarrierWait]) -> bool:
+        """Return whether every turn with a wait was run that may come before a product."""
+        cut = self.text.code.cut_variables | self.text.code.unbounded_variables
+        around = {name for name, _ in event.loops}
+        return "" not in cut and all(name in around or name not in cut for w in waits for name, _ in w.run.loops)
+
+
+def _list_waits(text: KernelText, run: KernelRun) -> list[BarrierWait] | None:
+    """List the waits of a kernel run; None if one may not be known."""
+    if not is_known(run) or not _uses_barriers(text, run):
+        return None
+    called = (call for call in text.code.bodiless_calls if _is_of(call.calls, run) and "wait" in call.term.text.lower())
+    if any(call.term.head not in _OTHER_WAITS for call in called):
+        return None
+    waits: list[BarrierWait] = []
+    for asm in text.code.asm_runs:
+        code = join_strings(asm.text)
+        if not _WAIT.search(code) or not _is_of(asm.calls, run):
+            continue
+        match = _ADDRESS.search(code)
+        value = find_operand_argument(asm, match[1], 0)[0] if match is not None else None
+        address = value.plain if value is not None else None
+        array = find_buffer(address) if address is not None else ""
+        if address is None or not _NAME.fullmatch(array) or len(_WAIT.findall(code)) > 1:
+            return None
+        waits.append(BarrierWait(asm, array, address))
+    return waits
+
+
+def _uses_barriers(text: KernelText, run: KernelRun) -> bool:
+    """Return whether a kernel initializes, arrives on, or waits for mbarriers; else the text leaves that out."""
+    if any(event.kind == "expect" for event in run.events):
+        return True
+    return any(_USE.search(join_strings(asm.text)) for asm in text.code.asm_runs if _is_of(asm.calls, run))
+
+
+def _is_of(calls: Sequence[tuple[str, object]], run: KernelRun) -> bool:
+    return any(name == run.name for name, _ in calls)
+
+
+def _are_separate(one: str, other: str, blank: str) -> bool:
+    """Return whether two variables are different members of one object, or different shared variables of the text."""
+    names = [name.removeprefix("&") for name in (one, other)]
+    owners = {name.rpartition(".")[0] for name in names}
+    if owners != {""}:
+        return len(owners) == 1
+    return all(re.search(rf"__shared__[^;{{}}]*\b{re.escape(name)}\b", blank) for name in names)
