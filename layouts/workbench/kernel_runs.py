@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
@@ -96,6 +97,14 @@ def is_bulk_store(event: KernelEvent) -> bool:
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
     return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
+
+
+def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:
+    """Return the place of an event in the innermost function that runs both."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(event.calls, other.calls, strict=False)))
+    if common < len(event.calls):
+        return event.calls[common][1]
+    return _get_span(event.run) if event.run is not None else event.at
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, Pitfall
-from lanescope.workbench.asm_operands import find_operand_argument, find_predicate_source, join_strings
+from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
-from lanescope.workbench.mma_runs import find_tensor_instruction
 from lanescope.workbench.results import Span
+from lanescope.workbench.scale_inputs import find_input_flag
 
 TITLES = {
     "tcgen05_accumulator_unset": "Every tcgen05.mma adds to an accumulator that nothing sets",
@@ -54,8 +54,8 @@ def _find_mistakes(kernel: KernelRun, complete_runs: Sequence[AsmRun]) -> Iterat
 
 def _check_first_input(products: Sequence[AsmRun], asm_runs: Sequence[AsmRun]) -> Iterator[Pitfall]:
     """Yield a pitfall if every product adds to its accumulator, and nothing writes it before."""
-    inputs = [_find_input(run) for run in products]
-    if products and all(known for known, _ in inputs) and not _list_runs(asm_runs, "tcgen05.st"):
+    inputs = [find_input_flag(run) for run in products]
+    if products and all(flag for flag, _ in inputs) and not _list_runs(asm_runs, "tcgen05.st"):
         message = (
             "enable-input-d is never false: D = A·B + D adds to tensor memory that nothing has written. Make it false"
             " for the first product of a tile."
@@ -92,21 +92,3 @@ def _find_own_place(kernel: KernelRun, run: AsmRun) -> Span:
     """Return where the kernel's own lines run an asm statement."""
     depth = next(n for n, (name, _) in enumerate(run.calls) if name == kernel.name)
     return run.calls[depth + 1][1] if depth + 1 < len(run.calls) else run.span
-
-
-def _find_input(run: AsmRun) -> tuple[bool, Span]:
-    """Return whether enable-input-d is known and true, and where it is given."""
-    found = find_tensor_instruction(run, "mma")
-    at = 6 if found is not None and ".block_scale" in found.qualifiers else 4
-    if found is None or re.search(r"\.sp|\.ws", found.qualifiers) or len(found.operands) <= at:
-        return False, run.span
-    flag = found.operands[at].strip()
-    if flag.startswith("{"):  # disable-output-lane is before it
-        return False, run.span
-    if not flag.startswith("%") and not flag.isdecimal():
-        source = find_predicate_source(flag, found.code)
-        if source is None:
-            return flag == "true", run.span
-        flag = source
-    value, span, _ = find_operand_argument(run, flag, 0)
-    return value is not None and bool(value.known), span

@@ -239,6 +239,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
             tuple(_make_use(code, register) for register in split_operands(text.strip("{} "))) for text in operands[1:3]
         )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
+        added = split_operands(operands[3].strip("{} "))
         run.products.append(
             MmaUse(
                 opcode,
@@ -249,6 +250,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 run.mask.copy(),
                 tuple(run.turns),
                 result,
+                any(code.get_value(register) is None and code.is_unset(register) for register in added),
                 tuple(_list_scale_ids(code, opcode, operands)),
             )
         )

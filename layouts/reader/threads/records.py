@@ -46,7 +46,9 @@ class RegisterUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MmaUse:
-    """One mma: its opcode and the registers of A and B; active: its threads."""
+    """One mma: its opcode and the registers of A and B; active: its threads; adds_unset: whether nothing has written a
+    register of C.
+    """
 
     opcode: str
     span: Span
@@ -56,7 +58,7 @@ class MmaUse:
     active: Mask
     turns: tuple[int, ...]  # of the loops around, outermost first
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
-
+    adds_unset: bool = False
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
 
     def has_result_of(self, other: MmaUse) -> bool:
