@@ -16,8 +16,8 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield mistakes of the sums of a kernel that was run to its end."""
     blank = blank_text(runner.text)
     search = ResetSearch(runner.text, blank, find_functions(blank))
-    sites: dict[object, ProductSite | None] = {}
-    unset: dict[object, None] = {}
+    sites: dict[tuple[Span, tuple[Span, ...]], ProductSite | None] = {}
+    unset: dict[tuple[Span, tuple[Span, ...]], None] = {}
     for use in runner.products:
         key = use.span, use.calls
         if key not in sites:
