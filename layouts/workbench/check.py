@@ -317,6 +317,7 @@ def _find_kernel_mistakes(
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
+    rows = [] if exchanged else rows
     repeated = copy_coordinates.find_repeated_boxes(text) if not overlaps else []
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
     uncopied = unfilled_findings.make_pitfalls(text, unfilled) if not placed else []

@@ -13,7 +13,7 @@ from lanescope.workbench.addresses import list_start_names
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
-from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.names import find_descriptor_letter, find_operand_letter
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.uses import find_asm_uses
 
@@ -90,6 +90,6 @@ def _find_least_move(uses: Sequence[DescriptorUse], name: str, least: int) -> in
 def _find_place(text: KernelText, event: KernelEvent, use: DescriptorUse) -> Span:
     """Find where the descriptors are exchanged: in the asm statement if their names cross there, else in the call."""
     spans = [use.arguments[name].span for name in "ab"]
-    if [find_operand_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
+    if [find_descriptor_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
         return min(spans)
     return text.narrow_event(event, spans[0], "")
