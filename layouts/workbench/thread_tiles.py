@@ -283,7 +283,7 @@ _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
 
 # places ---------------------------------------------------------------------------------------------------------------
 
-_OWN_ASM = re.compile(r"trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag", re.I)
+_OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 
 
 def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:

@@ -106,6 +106,8 @@ class KernelRunner:
         if self.order is not None:
             near = self._find_order_site(site)
             self._find_second_store(places, data, step if step is not None and near == site else near)
+            if copied:
+                self.order.copy = (*self.calls, site)
             self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
