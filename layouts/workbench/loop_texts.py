@@ -127,6 +127,6 @@ def _is_constant(blank: str, function: FunctionText, loop: LoopText) -> bool:
 
 def _is_local(blank: str, function: FunctionText, name: str) -> bool:
     """Return whether a function declares a variable that is not a constant of the compiler."""
-    declared = rf"(?:^|[;{{}}(])\s*(?:(constexpr)\s+)?(?:(?:const|static|unsigned|volatile)\s+)*[A-Za-z_][\w:<>]*"
+    declared = r"(?:^|[;{}(])\s*(?:(constexpr)\s+)?(?:(?:const|static|unsigned|volatile)\s+)*[A-Za-z_][\w:<>]*"
     form = re.compile(rf"(?:{declared}(?:\s*[*&]+\s*|\s+)|,\s*){name}\s*(?:[=;{{]|\[|,\s*\w+\s*=)(?!=)")
     return not name or any(not match[1] for match in form.finditer(blank, *function.body))
