@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import FunctionText, find_function_at
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
-from lanescope.workbench.loop_texts import LoopText, find_statement_start, list_loops_around
+from lanescope.workbench.loop_texts import LoopText, find_enclosing_brace, find_statement_start, list_loops_around
 from lanescope.workbench.results import Span
 from lanescope.workbench.scale_inputs import find_scale, find_scale_place
 
@@ -174,18 +174,8 @@ class ResetSearch:
             start = find_statement_start(self.blank, at, first)
             if _CONDITION.search(self.blank[start:at]):
                 return True
-            at = _find_enclosing_brace(self.blank, start, first)
+            at = find_enclosing_brace(self.blank, start, first)
         return False
-
-
-def _find_enclosing_brace(blank: str, at: int, first: int) -> int:
-    """Return the place of the brace that opens the block around a place; `first` if there is none."""
-    depth = 0
-    for place in range(at - 1, first - 1, -1):
-        depth += (blank[place] == "}") - (blank[place] == "{")
-        if depth < 0:
-            return place
-    return first
 
 
 def _find_advanced_loop(earlier: AsmRun, run: AsmRun) -> str:

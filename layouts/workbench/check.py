@@ -27,6 +27,7 @@ from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     build_bench,
+    bulk_store_order,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
@@ -312,7 +313,8 @@ def _find_kernel_mistakes(
     # a box of the other operand's map has another size, too
     other_map = any(mistake.code == "tma_map_other" for mistake in filled)
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
-    ordered = (*order.find_order_mistakes(text), *tensor_memory_order.find_tensor_memory_mistakes(text))
+    ordered = (*order.find_order_mistakes(text), *bulk_store_order.find_bulk_store_mistakes(text))
+    ordered += (*tensor_memory_order.find_tensor_memory_mistakes(text),)
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.descriptor import causes
 from lanescope.workbench import (
+    bulk_store_order,
     condition_balance,
     copy_bounds,
     copy_coordinates,
@@ -78,6 +79,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     "uninitialised": "Bits are set in an uninitialised descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
     **order.TITLES,
+    **bulk_store_order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
     **unread_slices.TITLES,
@@ -93,7 +95,13 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **thread_order.TITLES,
 }
 FAMILIES = {
-    "order": frozenset((*order.TITLES, *tensor_memory_order.TITLES, *thread_order.TITLES, *unread_slices.TITLES))
+    "order": frozenset[str]().union(
+        order.TITLES,
+        bulk_store_order.TITLES,
+        tensor_memory_order.TITLES,
+        thread_order.TITLES,
+        unread_slices.TITLES,
+    )
 }  # names that represent several codes
 
 

@@ -17,7 +17,7 @@ from lanescope.reader.code import tensor_maps
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import MOST_SKIPPED, Arms, MemoryStore, SkippedCode
-from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.work_words import COMPUTING
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
@@ -97,6 +97,26 @@ def is_bulk_store(event: KernelEvent) -> bool:
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
     return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
+
+
+def list_buffers(event: KernelEvent) -> set[str]:
+    """Return the buffers that an event's addresses are in."""
+    run = event.run
+    places: list[LinearExpression] = []
+    if isinstance(run, MemoryStore):
+        places = [run.to]
+    elif isinstance(run, AsmRun):
+        places = [piece.source for _, value, _ in run.inputs if value is not None for piece in value.pieces]
+    elif isinstance(run, BodilessCall):
+        values = run.term.arguments
+        places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
+        places += [value.base for value in values if getattr(value, "base", None) is not None]
+    return {name for place in places for name, factor in place.terms if factor == 1 and _is_buffer(name)}
+
+
+def _is_buffer(name: str) -> bool:
+    """Return whether a term is a variable or a member of one: smem, storage.C."""
+    return all(part.isidentifier() for part in name.split("."))
 
 
 def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:

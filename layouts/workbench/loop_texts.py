@@ -130,3 +130,26 @@ def _is_local(blank: str, function: FunctionText, name: str) -> bool:
     declared = r"(?:^|[;{}(])\s*(?:(constexpr)\s+)?(?:(?:const|static|unsigned|volatile)\s+)*[A-Za-z_][\w:<>]*"
     form = re.compile(rf"(?:{declared}(?:\s*[*&]+\s*|\s+)|,\s*){name}\s*(?:[=;{{]|\[|,\s*\w+\s*=)(?!=)")
     return not name or any(not match[1] for match in form.finditer(blank, *function.body))
+
+
+def find_place_between(blank: str, function: FunctionText, before: Span, after: Span) -> int:
+    """Return where a statement belongs that all threads execute between two places: before the outermost block that
+    holds the second and not the first.
+    """
+    start = find_statement_start(blank, after[0], function.body[0])
+    while start > before[1]:
+        brace = find_enclosing_brace(blank, start, function.body[0])
+        if brace <= before[1] or brace <= function.body[0]:
+            break
+        start = find_statement_start(blank, brace, function.body[0])
+    return start
+
+
+def find_enclosing_brace(blank: str, at: int, first: int) -> int:
+    """Return the place of the brace that opens the block around a place; `first` if there is none."""
+    depth = 0
+    for place in range(at - 1, first - 1, -1):
+        depth += (blank[place] == "}") - (blank[place] == "{")
+        if depth < 0:
+            return place
+    return first

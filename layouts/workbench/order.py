@@ -11,20 +11,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.cxx.source_text import is_kernel_head
-from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.run_records import MemoryStore
-from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
+from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench import accumulator_resets
 from lanescope.workbench.accumulator_resets import find_resets
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import follow_number
 from lanescope.workbench.function_texts import FunctionText, find_function_at
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, find_common_place, is_bulk_store
+from lanescope.workbench.kernel_runs import (
+    KernelEvent,
+    KernelRun,
+    KernelText,
+    find_common_place,
+    is_bulk_store,
+    list_buffers,
+)
 from lanescope.workbench.loop_texts import (
     find_next_statement,
     find_place_after_products,
     find_place_before_products,
+    find_place_between,
     find_statement_start,
 )
 from lanescope.workbench.results import Span
@@ -39,6 +45,10 @@ TITLES = {
     "wgmma_wait_missing": "No wgmma.wait_group before the accumulators are used",
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
+
+_BARRIER = re.compile(
+    r"__syncthreads\s*\(|\bbar(?:rier)?(?:\.cta)?\.sync|\w*(?:named_?barrier|bar_?sync|sync)\w*\s*(?:<[^<>;]*>)?\("
+)
 
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
@@ -270,26 +280,40 @@ class _KernelOrder:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
         copies = [event for event in events if event.kind == "bulk"]
-        copied = {name for event in copies if not is_bulk_store(event) for name in _list_names(event)}
-        if not all(map(_list_names, copies)):
+        copied = {name for event in copies if not is_bulk_store(event) for name in list_buffers(event)}
+        if not all(map(list_buffers, copies)):
             return
         reported: set[str] = set()
         for reader in events:
             if reader.kind != "wgmma" and not is_bulk_store(reader):
                 continue
-            for name in _list_names(reader) - copied - reported:
-                stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
+            for name in list_buffers(reader) - copied - reported:
+                stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in list_buffers(e)]
                 if not stores:
                     continue
                 reported.add(name)
                 if self._is_unfenced(stores[0], reader):
+                    place = self._find_place_of_fence(stores[-1], reader)
                     yield Pitfall(
                         "proxy_fence_missing",
                         f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"
                         " a fence.proxy.async between: it may read what was there before. Each thread that stores"
                         " executes fence.proxy.async, then all meet at the barrier.",
-                        reader.at,
+                        place,
                     )
+
+    def _find_place_of_fence(self, store: KernelEvent, reader: KernelEvent) -> Span:
+        """Return the barrier between the last store and a reader, else the outermost block with the reader alone."""
+        before, after = find_common_place(store, reader), find_common_place(reader, store)
+        function = find_function_at(self.functions, after[0])
+        if function is None or not _is_within(before, function.body) or before[0] >= after[0]:
+            return reader.at
+        barrier = _BARRIER.search(self.text.code.text, before[1], after[0])
+        if barrier is not None:
+            start = find_statement_start(self.blank, barrier.start(), before[1])
+        else:
+            start = find_place_between(self.blank, function, before, after)
+        return start, max(start + 1, after[1])
 
 
 def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
@@ -307,23 +331,3 @@ def _name_reader(event: KernelEvent) -> str:
 
 def _is_within(span: Span, body: Span) -> bool:
     return body[0] <= span[0] < body[1]
-
-
-def _list_names(event: KernelEvent) -> set[str]:
-    """Return the buffers that an event's addresses are in."""
-    run = event.run
-    places: list[LinearExpression] = []
-    if isinstance(run, MemoryStore):
-        places = [run.to]
-    elif isinstance(run, AsmRun):
-        places = [piece.source for _, value, _ in run.inputs if value is not None for piece in value.pieces]
-    elif isinstance(run, BodilessCall):
-        values = run.term.arguments
-        places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
-        places += [value.base for value in values if getattr(value, "base", None) is not None]
-    return {name for place in places for name, factor in place.terms if factor == 1 and _is_name(name)}
-
-
-def _is_name(name: str) -> bool:
-    """Return whether a term is a variable or a member of one: smem, storage.C."""
-    return all(part.isidentifier() for part in name.split("."))
