@@ -68,8 +68,8 @@ class _StoreOrder:
             place = self._find_place_between(last, copy)
             name = ", ".join(sorted(names & list_buffers(last)))
             message = (
-                f"One thread copies {name} to global memory, which other threads have stored, without a barrier between:"
-                " it may copy what was there before. All threads that store need a barrier before this."
+                f"One thread copies {name} to global memory, which other threads have stored, without a barrier"
+                " between: it may copy what was there before. All threads that store need a barrier before this."
             )
             yield Pitfall("bulk_barrier_missing", message, place)
 
