@@ -82,7 +82,7 @@ def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span)
         assigned = list(form.finditer(blank, *function.body)) if function is not None else []
         if len(assigned) == 1:
             first, inside = assigned[0], _skip_call(blank, assigned[0].span(2))
-            found |= {span for span in _list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
+            found |= {span for span in list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
     return found.pop() if len(found) == 1 else at
 
 
@@ -150,7 +150,7 @@ def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, 
     if index is not None and blank[find_closing(blank, index.start()) + 1 : argument[1]].strip(" )"):
         index = None  # the sum goes on behind it: s.A[stage] + k * 16
     inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
-    terms = list(_list_terms(blank, inside)) if variable else []
+    terms = list(list_terms(blank, inside)) if variable else []
     named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
     if not named:
         further = ((span, list_source_words(blank, functions, span)) for span in terms)
@@ -158,7 +158,7 @@ def _find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, 
     return named[0] if len(named) == 1 else inside if index is not None else None
 
 
-def _list_terms(blank: str, inside: Span) -> Iterator[Span]:
+def list_terms(blank: str, inside: Span) -> Iterator[Span]:
     """Yield the terms of a sum."""
     first, depth = inside[0], 0
     for at in range(*inside):

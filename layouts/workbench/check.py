@@ -80,6 +80,7 @@ from lanescope.workbench.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.result_stores import find_result_mistakes
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -251,9 +252,10 @@ def _check_threads(
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Return (the fragments, if running the threads could decide more; findings; an open point if time ran out)."""
     text, choices = source.text, source.choices
-    if not _needs_thread_run(text, descriptors):
-        return FragmentReport(), [], []
     launches = source.code.launches if source.code is not None else ()
+    if not _needs_thread_run(text, descriptors):
+        stored = find_result_mistakes(text, list_given_values(choices), launches)
+        return FragmentReport(), [CheckFinding(f.code, f.message, f.span) for f in stored], []
     fragments, late = _check_fragments(text, choices, launches)
     judged = assign_fragment_blame(
         fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]

@@ -29,6 +29,7 @@ from lanescope.workbench.fragment_causes import (
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
+from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -150,7 +151,10 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
-        report.findings += (*find_unset_registers(run.runner), *find_sum_mistakes(run.runner)) if run.complete else ()
+        if run.complete:
+            report.findings += find_unset_registers(run.runner)
+            report.findings += find_sum_mistakes(run.runner)
+            report.findings += find_misplaced_results(run.runner)
         if run.complete and not verdicts.bad and not run.runner.shared.broken:
             repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
             report.findings += [one.finding for one in repeated if not one.array]

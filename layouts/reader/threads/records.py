@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.descriptor.matrix import View
+from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import DataBytes, Ints, LocalMemory, Mask
 
 Span = tuple[int, int]
@@ -65,6 +66,27 @@ class MmaUse:
         """Return whether D is in the same registers as that of another product."""
         first, second = self.result, other.result
         return first is not None and second is not None and first[0] is second[0] and first[1] == second[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductResult:
+    """D of one mma or wgmma, whose bytes have the record -1 - its number; use: the mma, None for a wgmma."""
+
+    opcode: str
+    span: Span
+    use: MmaUse | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultStore:
+    """A store of elements of D to global memory: the address of every thread, its threads, and the place."""
+
+    array: str
+    offset: ThreadNumber
+    data: DataBytes
+    active: Mask
+    site: Span
+    size: int  # bytes of an element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
