@@ -205,7 +205,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         if (*key, "a") not in verdicts.uses:
             verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
-            (key, name, tuple(id(register.load or register.data) for register in registers))
+            (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
             for name, registers in (("a", use.a), ("b", use.b))
         }
         count[key] = count.get(key, 0) + (not which <= seen)
@@ -279,7 +279,7 @@ def _find_direct_site(use: MmaUse, arrived: ArrivedOperand) -> Span:
     data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
     if isinstance(data, ReadBytes) and data.site != (0, 0):
         return data.site
-    return use.calls[0] if use.calls else use.span
+    return use.calls[-1] if use.calls else use.span
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
@@ -291,8 +291,11 @@ _OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z
 
 
 def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
-    for (code, site, calls, _), (message, load, direct, reads) in verdicts.bad.items():
-        if load is None:
+    for (code, site, calls, name), (message, load, direct, reads) in verdicts.bad.items():
+        if code in _EXCHANGED and load is not None and (site, calls, name) in verdicts.good:
+            why = "other registers of the same ldmatrix make right fragments: this mma is given the wrong ones."
+            yield FragmentFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)
+        elif load is None:
             yield FragmentFinding(code, message, direct, reads)
         elif code in ("trans_missing", "trans_extra"):
             yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
