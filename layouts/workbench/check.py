@@ -67,6 +67,7 @@ from lanescope.workbench.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.fragment_blame import assign_fragment_blame
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -265,7 +266,9 @@ def _check_threads(
         return fragments, found, late
     ordered = check_thread_order(text, list_given_values(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    wrong = list(map(_make_pitfall_finding, ordered.mistakes))
+    blank = blank_text(text)
+    short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
+    wrong = list(map(_make_pitfall_finding, (*ordered.mistakes, *short)))
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong += [CheckFinding(one.code, one.message, one.span) for one in repeated]
     return replace(fragments, kernels=kernels), wrong, late

@@ -7,8 +7,8 @@ a kernel is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
@@ -52,11 +52,13 @@ _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
 class OrderReport:
     """The mistakes of a text's kernels, and the names of those that use shared memory in an unknown order.
 
-    unread: (kernel, array) of which a kernel stores elements that it never reads."""
+    unread: (kernel, array) of which a kernel stores elements that it never reads; needed: the bytes of dynamic shared
+    memory that each kernel stores to, the least of its instances."""
 
     mistakes: tuple[Pitfall, ...] = ()
     left: frozenset[str] = frozenset()
     unread: frozenset[tuple[str, str]] = frozenset()
+    needed: Mapping[str, int] = field(default_factory=dict)
 
 
 def check_thread_order(
@@ -76,7 +78,20 @@ def check_thread_order(
     common = [*first.values()] if all(map(_has_mistake, branches)) else []
     left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
     unread = [frozenset(_list_unread(runs)) for runs in branches]
-    return OrderReport(tuple(common), left, frozenset.intersection(*unread) if unread else frozenset())
+    never_read = frozenset.intersection(*unread) if unread else frozenset[tuple[str, str]]()
+    return OrderReport(tuple(common), left, never_read, _list_needed(run for runs in branches for run in runs))
+
+
+def _list_needed(runs: Iterable[KernelRun]) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that each kernel stores to, the least of its runs."""
+    needed: dict[str, int] = {}
+    for run in runs:
+        dynamic = run.runner.dynamic.get("")
+        base = dynamic.offset.known if dynamic is not None and dynamic.offset is not None else None
+        bytes_ = max(run.runner.shared.past - base, 0) if base is not None else 0
+        name = run.function.name
+        needed[name] = min(needed.get(name, bytes_), bytes_)
+    return needed
 
 
 def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
