@@ -25,6 +25,7 @@ from lanescope.workbench.fragment_causes import (
     find_k_order,
     find_repeated_rows,
     find_wrong_k_step,
+    is_turned_fragment,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
@@ -40,12 +41,12 @@ from lanescope.workbench.thread_fragments import (
     find_wrong_register,
     locate_operand,
 )
-from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
+from lanescope.workbench.thread_gaps import BY_WMMA, NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
 from lanescope.workbench.thread_steps import Product, is_turned
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
+_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b")
 MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -56,6 +57,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
     "k_repeated": "Positions along K are loaded twice",
+    "wmma_layout": "A wmma fragment has the other layout than its tile",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
     "tile_not_filled": "A fragment takes bytes that no thread stores",
     "stores_overlap": "Two threads store different elements in the same bytes",
@@ -132,6 +134,9 @@ def _take_gap(
     kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
 ) -> CheckedKernel:
     """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
+    if kernel.gap == BY_WMMA:
+        runs = [run for report in reports for run in report.kernels if run.name == kernel.name]
+        return replace(kernel, gap="") if runs and not any(run.gap for run in runs) else kernel
     if kernel.gap or not kernel.name:
         return kernel
     if kernel.name in gaps:
@@ -245,6 +250,8 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             code = "k_step_differs"
         if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
             code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
+        if code == "" and judge.use.fragments and is_turned_fragment(judge, operand):
+            code = "wmma_layout"
         if code is None:
             continue
         verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
@@ -260,7 +267,7 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
         if not code:
             verdicts.good.add((site, calls, arrived.name))
             continue
-        direct = _find_direct_site(use, arrived)
+        direct = _find_direct_site(use, arrived, code)
         if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, arrived)) is not None:
             load, code, direct = None, "registers_exchanged", ordered
         if code == "k_step_differs" and load is not None:
@@ -271,11 +278,16 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
             before = verdicts.bad[key]
             verdicts.bad[key] = (*before[:3], before[3] + 1)
         else:
-            verdicts.bad[key] = describe_fragment(arrived, code), load, direct, 1
+            message = describe_fragment(arrived, code)
+            if use.fragments:
+                message = message.replace(arrived.instruction.ptx, "wmma::mma_sync", 1)
+            verdicts.bad[key] = message, load, direct, 1
 
 
-def _find_direct_site(use: MmaUse, arrived: ArrivedOperand) -> Span:
+def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
     """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
+    if code == "wmma_layout":
+        return use.fragments["ab".index(arrived.name)]
     data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
     if isinstance(data, ReadBytes) and data.site != (0, 0):
         return data.site

@@ -257,7 +257,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 tuple(run.turns),
                 result,
                 any(code.get_value(register) is None and code.is_unset(register) for register in added),
-                tuple(_list_scale_ids(code, opcode, operands)),
+                ids=tuple(_list_scale_ids(code, opcode, operands)),
             )
         )
     outputs = split_operands(operands[0].strip("{} "))
