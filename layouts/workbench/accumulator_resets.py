@@ -21,6 +21,7 @@ from lanescope.workbench.scale_inputs import find_scale, find_scale_place
 
 TITLES = {"accumulator_reset": "Every turn over K starts the sum again"}
 _OUTPUT = re.compile(r'"[+=]&?[frd]"\s*\(')
+_FRAGMENTS = re.compile(r"[\w:]*\bmma_sync\s*\(")  # of wmma: the accumulator comes first
 _ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\s*$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ZERO = r"(?:\(\s*\w+\s*\)\s*)?(?:\{\s*(?:0[.0]*f?)?\s*\}|-?0+(?:\.0*)?[fFuU]?|\w+\s*\(\s*0[.0f]*\s*\))"
@@ -56,9 +57,13 @@ def trace_product(
     calls: the calls around it, outermost first.
     """
     output = _OUTPUT.search(text, *span)
-    if output is None:
-        return None
-    written = blank[output.end() : find_closing(blank, output.end() - 1)]
+    if output is not None:
+        written = blank[output.end() : find_closing(blank, output.end() - 1)]
+    else:
+        first = find_argument_span(blank, span, 0) if _FRAGMENTS.match(blank, *span) else None
+        if first is None:
+            return None
+        written = blank[slice(*first)]
     frames: list[ProductFrame] = []
     at = span
     for call in (*reversed(calls), None):

@@ -22,7 +22,7 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
         key = use.span, use.calls
         if key not in sites:
             sites[key] = trace_product(runner.text, blank, search.functions, use.span, use.calls)
-        if use.adds_unset and not runner.shared.broken:
+        if (use.adds_unset or use.fragments) and not runner.shared.broken:
             unset.setdefault(key)
     known = [site for site in sites.values() if site is not None]
     for mistake in search.find_set_to_zero(known):
