@@ -85,21 +85,6 @@ def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...]
     return True
 
 
-def is_turned_fragment(judge: JudgedProduct, arrived: ArrivedOperand) -> bool:
-    """Return whether the loop over K moves a fragment along its rows, so that its rows and its K are exchanged."""
-    offset = judge.find_turn_offset(arrived.name)
-    if offset is None or not arrived.warps:
-        return False
-    for warp in arrived.warps:
-        row = tuple(int(g[1, 0] - g[0, 0]) for g in warp.places)
-        if offset[0] != warp.names or warp.follows_along_k(offset[1]):
-            return False
-        pairs = list(zip(row, offset[1], strict=True))
-        if not any(row) or any(a * y != b * x for a, x in pairs for b, y in pairs):
-            return False
-    return True
-
-
 def find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -> str | None:
     """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
     assert arrived.warps is not None

@@ -25,7 +25,6 @@ from lanescope.workbench.fragment_causes import (
     find_k_order,
     find_repeated_rows,
     find_wrong_k_step,
-    is_turned_fragment,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
@@ -42,7 +41,7 @@ from lanescope.workbench.thread_fragments import (
     locate_operand,
 )
 from lanescope.workbench.thread_gaps import BY_WMMA, NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
-from lanescope.workbench.thread_steps import Product, is_turned
+from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
@@ -250,7 +249,7 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             code = "k_step_differs"
         if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
             code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
-        if code == "" and judge.use.fragments and is_turned_fragment(judge, operand):
+        if code == "" and judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other):
             code = "wmma_layout"
         if code is None:
             continue
