@@ -171,16 +171,19 @@ def test_a_mistake_of_wmma_stands_at_its_line(old: str, new: str, code: str, lin
     assert at.startswith(line)
 
 
-def test_transposed_and_staged_results_are_right() -> None:
-    """Columns of C side by side, and C as panels of 16 columns: linear in rows, and in each 8 columns."""
-    column_major = MMA.replace("*(half2*)&C[(size_t)r * N + c] = __floats2half2_rn(alpha * acc[i][j][0], alpha *", "X")
-    assert column_major != MMA
+def test_results_in_another_order_are_right() -> None:
+    """C as panels of 16 columns; and the registers of each thread one after the other, which other code reads."""
     panels = plant(
         ("&C[(size_t)r * N + c]", "&C[(size_t)(c / 16 * M + r) * 16 + c % 16]"),
         ("&C[(size_t)(r + 8) * N + c]", "&C[(size_t)(c / 16 * M + r + 8) * 16 + c % 16]"),
         text=MMA,
     )
-    assert not list_findings(panels)
+    dump = plant(
+        ("&C[(size_t)r * N + c]", "&C[((i * 4 + j) * 128 + threadIdx.x) * 4]"),
+        ("&C[(size_t)(r + 8) * N + c]", "&C[((i * 4 + j) * 128 + threadIdx.x) * 4 + 2]"),
+        text=MMA,
+    )
+    assert [list_findings(text) for text in (panels, dump)] == [[], []]
 
 
 def test_elements_of_wgmma_are_stored_where_they_belong() -> None:

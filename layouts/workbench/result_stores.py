@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,16 +42,23 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """Stored elements: where each is stored, its row and its column as positions, its tile, and its store."""
+    """Stored elements: where each is stored, its row and its column as positions, its tile, its store, and its thread
+    and its byte among the registers of D.
+    """
 
     address: Floats
     row: Floats
     column: Floats
     tile: Ints
     site: Ints
+    register: Floats
 
     def select(self, chosen: NDArray[np.bool_]) -> _Points:
-        return _Points(*(getattr(self, name)[chosen] for name in ("address", "row", "column", "tile", "site")))
+        return _Points(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def is_dump(self) -> bool:
+        """Return whether threads store their registers one after the other, for code that knows where each belongs."""
+        return replace(self, row=self.register[:, :1], column=self.register[:, 1:]).is_linear()
 
     def is_linear(self, within: Ints | None = None, *, rows: bool = True, columns: bool = True) -> bool:
         """Return whether addresses are linear in the positions, with an offset of each group of points.
@@ -93,7 +100,11 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
         sites = list(dict.fromkeys(store.site for store in stores))
         for places in (_TilePlaces(run), _OriginPlaces(run)):
             points = _collect_points(run, stores, sites, places)
-            if points is not None and len(points.tile) >= LEAST and not points.is_right():
+            if points is None or len(points.tile) < LEAST:
+                continue
+            if not places.located and points.is_dump():
+                break
+            if not points.is_right():
                 yield _describe(run, array, points, sites)
                 break
 
@@ -144,6 +155,8 @@ def _find_term(text: str, site: Span, what: str) -> Span:
 class _TilePlaces:
     """Rows and columns of elements of D within the tile of their instruction."""
 
+    located = False  # whether they are places in global memory
+
     def __init__(self, run: KernelRunner) -> None:
         self.run = run
         self.instructions: dict[str, Instruction | None] = {}
@@ -186,6 +199,8 @@ class _TilePlaces:
 
 class _OriginPlaces(_TilePlaces):
     """Places in global memory of the rows of A and the columns of B that elements of D are made of."""
+
+    located = True
 
     def __init__(self, run: KernelRunner) -> None:
         super().__init__(run)
@@ -255,12 +270,13 @@ def _collect_points(
                 at = np.stack([of_name[lanes] for of_name in address], axis=1).astype(np.float64)
                 at[:, names.index(())] += first
                 site = np.full(len(lanes), sites.index(store.site))
-                parts.append((at, *found, site))
+                register = np.stack([thread[lanes], byte[lanes]], axis=1).astype(np.float64)
+                parts.append((at, *found, site, register))
         if sum(len(part[-1]) for part in parts) > MOST:
             return None
     if not parts or len({part[1].shape[1] for part in parts}) > 1 or len({part[2].shape[1] for part in parts}) > 1:
         return None
-    points = _Points(*(np.concatenate([part[n] for part in parts]) for n in range(5)))
+    points = _Points(*(np.concatenate([part[n] for part in parts]) for n in range(6)))
     elements = _number_groups(points.tile, points.row, points.column)
     stored_once = len(np.unique(elements)) == len(elements)
     # as many as there are, some of them twice: others are left out
