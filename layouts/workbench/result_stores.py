@@ -18,7 +18,7 @@ from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.catalog import Instruction
+from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
 from lanescope.reader.threads.records import ResultStore
@@ -205,7 +205,7 @@ class _OriginPlaces(_TilePlaces):
     def __init__(self, run: KernelRunner) -> None:
         super().__init__(run)
         self.origins: dict[int, dict[int, tuple[Floats, Floats]]] = {}
-        self.names: dict[str, list[tuple[str, ...]]] = {}
+        self.names: dict[str, list[str]] = {}
 
     def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
         found = self.find_coordinates(record, thread, byte)
