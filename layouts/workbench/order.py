@@ -243,7 +243,8 @@ class _KernelOrder:
     def _make_missing_commit(self, event: KernelEvent, wait: KernelEvent | None, why: str) -> Pitfall:
         """Return the mistake at the wait that follows a product; without one, after the products of its tile."""
         if wait is not None:
-            place = find_common_place(wait, event)
+            later = (other for other in self.kernel.events if other.kind == "wait" and other.order > event.order)
+            place = find_common_place(next(later, wait), event)
             place = find_statement_start(self.blank, place[0]), place[1]
         else:
             function = find_function_at(self.functions, event.at[0])
