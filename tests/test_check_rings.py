@@ -65,7 +65,12 @@ __global__ void __launch_bounds__(384) gemm(const __grid_constant__ CUtensorMap 
       stage = (stage + steps) % STAGES;
       for (int j = 0; j < 4; j++) s.C[threadIdx.x % 128 * BN + j] = round_number(d[j]);
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      if (threadIdx.x % 128 == 0) store_box(&tc, s.C, tile % (N / BN) * BN, tile / (N / BN) * BM);
+      asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory");
+      if (threadIdx.x % 128 == 0) {
+        store_box(&tc, s.C, tile % (N / BN) * BN, tile / (N / BN) * BM);
+        asm volatile("cp.async.bulk.commit_group;");
+        asm volatile("cp.async.bulk.wait_group 0;");
+      }
     }
   }
 }
@@ -87,8 +92,13 @@ def test_a_consumer_that_begins_in_the_middle_of_the_ring_is_verified() -> None:
 
 MISTAKES = [
     ("wgmma_wait_short", "warpgroup_wait<0>();", "warpgroup_wait<1>();", "warpgroup_wait<1>();"),
-    ("wgmma_commit_missing", "        warpgroup_commit();", "        ;", "multiply<1>(d"),
-    ("proxy_fence_missing", 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");', ";", "store_box(&tc"),
+    ("wgmma_commit_missing", "        warpgroup_commit();", "        ;", "warpgroup_wait<1>();"),
+    (
+        "proxy_fence_missing",
+        'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");',
+        ";",
+        'asm volatile("bar.sync',
+    ),
     ("expect_tx_bytes", "(BM * BK + BN * BK) * sizeof", "(BM * BK) * sizeof", "expect_bytes(&full"),
     ("copies_overlap", "tma_load(&s.B[stage * BN * BK]", "tma_load(&s.B[stage * 64 * BK]", "tma_load(&s.B"),
     ("tma_tile_part", "make_map(&map_b, B, N, K, BN, BK)", "make_map(&map_b, B, N, K, BM, BK)", "make_map(&map_b"),

@@ -121,7 +121,7 @@ ROWS = {
     "step along K": (TEXT, "s.b[stage], k * BK", "s.b[stage], k", "k_coordinate_step", "s.b[stage], k,"),
     "fixed K": (TEXT, "s.b[stage], k * BK", "s.b[stage], 0", "k_coordinate_fixed", "s.b[stage], 0"),
     "exchanged": (TEXT, "k * BK, blockIdx.x * BN", "blockIdx.x * BN, k * BK", "coordinates_exchanged", "s.b[stage]"),
-    "commit": (TEXT, "cute::warpgroup_commit_batch();", "", "wgmma_commit_missing", "wgmma(d"),
+    "commit": (TEXT, "cute::warpgroup_commit_batch();", "", "wgmma_commit_missing", "cute::warpgroup_wait<0>"),
     "pending group": (TEXT, "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short", "cute::warpgroup_wait<1>"),
     "unset": (TEXT, "float d[32] = {};", "float d[32];", "accumulator_unset", "float d[32];"),
     "limit": (TEXT, RAISED, "", "shared_memory_over", "gemm<<<"),

@@ -24,13 +24,13 @@ def test_a_right_kernel_is_clean(text: str) -> None:
 
 
 MISTAKES = [  # text, what stands there, what is planted, code, line
-    (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "multiply<1>(d, make_smem_desc(sA + slot"),
-    (TMA, "    warpgroup_commit();\n", "", "wgmma_commit_missing", "multiply<1>(d, make_smem_desc(sA + slot"),
-    (TMA, "    warpgroup_wait<0>();\n", "", "wgmma_wait_missing", "C[r * N + c] = d[j * 4];"),
+    (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "for (int k = 0"),
+    (TMA, "    warpgroup_commit();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>();"),
+    (TMA, "    warpgroup_wait<0>();\n", "", "wgmma_wait_missing", "__syncthreads();"),
     (TMA, "warpgroup_wait<0>();", "warpgroup_wait<1>();", "wgmma_wait_short", "warpgroup_wait<1>();"),
     (TMA, "float d[64] = {};", "float d[64];", "accumulator_unset", "float d[64];"),
     (TMA, "k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread", "for (int k = 0; k < BK / 16 - 1; ++k)"),
-    (STORES, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "for (int k = 0"),
+    (STORES, 'asm volatile("fence.proxy.async', '// asm volatile("', "proxy_fence_missing", "__syncthreads();"),
     (TMA, "* sizeof(bf16));\n      tma", ");\n      tma", "expect_tx_bytes", "expect_bytes(&full[slot]"),
     (TMA, "(BM * BK + BN * BK) *", "(BM * BK) *", "expect_tx_bytes", "expect_bytes(&full[slot]"),
     (TMA, "A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part", "make_map(&map_a, A, M, K, 32, BK);"),
@@ -234,6 +234,7 @@ __global__ void write(const __grid_constant__ CUtensorMap map, const float* in) 
   if (threadIdx.x == 0) {
     store(&map, tile, 0, 0);
     asm volatile("cp.async.bulk.commit_group;");
+    asm volatile("cp.async.bulk.wait_group 0;");
   }
 }
 void launch(const CUtensorMap& map, const float* in) { write<<<1, 1024>>>(map, in); }
@@ -264,3 +265,29 @@ def test_bulk_copies_whose_stores_are_open_are_left_alone(line: str, other: str)
     text = BULK_STORE.replace(FENCE, "").replace(line, other)
     text = text.replace("  tile[threadIdx.x] = in[threadIdx.x];\n", "") if "sums" in other else text
     assert [finding.code for finding in check_text(text).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "code", "line"),
+    [
+        ("  __syncthreads();\n", "bulk_barrier_missing", "if (threadIdx.x == 0) {"),
+        (FENCE, "proxy_fence_missing", "__syncthreads();"),
+        (
+            '    asm volatile("cp.async.bulk.commit_group;");\n',
+            "bulk_commit_missing",
+            'asm volatile("cp.async.bulk.wait_group 0;");',
+        ),
+        ('    asm volatile("cp.async.bulk.wait_group 0;");\n', "bulk_wait_missing", "}"),
+    ],
+)
+def test_what_a_bulk_copy_lacks_stands_where_it_belongs(old: str, code: str, line: str) -> None:
+    assert list_findings(plant((old, ""), text=BULK_STORE)) == [(code, line)]
+
+
+def test_a_named_barrier_or_a_wait_of_a_library_is_one() -> None:
+    named = plant(("  __syncthreads();\n", '  asm volatile("barrier.sync 1, 1024;" ::: "memory");\n'), text=BULK_STORE)
+    assert not list_findings(named)
+    library = plant(
+        ('    asm volatile("cp.async.bulk.wait_group 0;");\n', "    tma_store_wait<0>();\n"), text=BULK_STORE
+    )
+    assert not list_findings(library)

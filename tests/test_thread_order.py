@@ -69,18 +69,19 @@ def test_right_kernels_are_followed(text: str) -> None:
     [
         (STAGED, "wait<STAGES - 2>();", "wait<STAGES - 1>();", "copy_wait_short", "wait<STAGES - 1>();"),
         (STAGED, "    wait<STAGES - 2>();\n", "", "copy_wait_missing", "__syncthreads();"),
-        (STAGED, "    __syncthreads();\n", "", "barrier_missing", "wait<STAGES - 2>();"),
+        (STAGED, "    __syncthreads();\n", "", "barrier_missing", "fill((t + STAGES - 1)"),
         (STAGED, "fill((t + STAGES - 1)", "fill((t + STAGES)", "refill_early", "fill((t + STAGES) % STAGES"),
         (
             PADDED,
             "    }\n    __syncthreads();\n    for",
             "    }\n    for",
             "barrier_missing",
-            "ldm_x4(a, smem_addr(&As[",
+            "for (int kk = 0;",
         ),
         (PADDED, "    }\n    __syncthreads();\n  }", "    }\n  }", "refill_early", "}"),
         (SWIZZLED, 'asm volatile("cp.async.wait_all;");', "", "copy_wait_missing", "__syncthreads();"),
-        (SWIZZLED, "wait_all", "wait_group 0", "copy_commit_missing", "ldm_x4(a, smem_addr(as"),
+        (SWIZZLED, "wait_all", "wait_group 0", "copy_commit_missing", "};"),
+        (STAGED, "    COMMIT();  // each turn\n", "", "copy_commit_missing", "uint32_t a[4];"),
     ],
 )
 def test_what_is_missing_is_found_where_it_belongs(text: str, old: str, new: str, code: str, line: str) -> None:

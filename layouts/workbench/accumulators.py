@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.cxx.source_text import list_macros, read_statement_head
@@ -28,7 +28,8 @@ class Accumulator:
     """A variable of a function that a wgmma accumulates into.
 
     at: the place in the function that passes it to the wgmma; declared: the end of its declaration; set: whether the
-    declaration initializes it; indexed: whether the wgmma writes one of several parts.
+    declaration initializes it; indexed: whether the wgmma writes one of several parts; passed: its names in the
+    functions that pass it on, with the text of each before that.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Accumulator:
     declared: int
     set: bool
     indexed: bool
+    passed: tuple[tuple[str, Span], ...] = ()
 
     @property
     def key(self) -> tuple[str, int]:
@@ -51,15 +53,18 @@ def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...
         return None
     name, at = root[1], run.span
     indexed = False
+    passed: list[tuple[str, Span]] = []
     for called, call in reversed(run.calls):
         function = find_function_at(functions, at[0])
         if function is None or function.name != called:
             return None
         if name not in function.parameters:
-            return _find_declaration(name, blank, function, at, indexed)
+            found = _find_declaration(name, blank, function, at, indexed)
+            return None if found is None else replace(found, passed=tuple(passed))
         argument = _find_argument(blank, call, function.parameters.index(name))
         if argument is None:
             return None
+        passed.append((name, (function.body[0], at[0])))
         (name, part), at = argument, call
         indexed = indexed or part
     return None
@@ -98,8 +103,8 @@ def is_untouched(accumulator: Accumulator, blank: str) -> bool:
     """Return whether a variable is declared without a value and not used before its wgmma."""
     if accumulator.set:
         return False
-    between = _UNEVALUATED.sub("", blank[accumulator.declared : accumulator.at[0]])
-    return not re.search(rf"\b{accumulator.name}\b", between)
+    before = ((accumulator.name, (accumulator.declared, accumulator.at[0])), *accumulator.passed)
+    return not any(re.search(rf"\b{name}\b", _UNEVALUATED.sub("", blank[slice(*span)])) for name, span in before)
 
 
 def find_access(accumulator: Accumulator, blank: str, between: Span, products: Sequence[Span]) -> Span | None:

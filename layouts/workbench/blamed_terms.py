@@ -28,14 +28,45 @@ def narrow_to_term(
     if at not in chain or chain.index(at) == 0:
         return at
     argument = chain[0]
-    for call in chain[1 : chain.index(at) + 1]:
+    for n, call in enumerate(chain[1 : chain.index(at) + 1], 1):
         if call[0] <= argument[0] < call[1]:
             continue  # a parameter was followed to the call already
         enclosing_argument = find_given_argument(blank, functions, argument, call)
         if enclosing_argument is None:
-            return at
+            return _find_helper_term(blank, functions, argument, chain[n:], variable) or at
         argument = enclosing_argument
     return find_term(blank, functions, argument, variable) or argument
+
+
+def _find_helper_term(
+    blank: str, functions: tuple[FunctionText, ...], argument: Span, calls: Sequence[Span], variable: str
+) -> Span | None:
+    """Return the one term of a helper's address that is made of a parameter which depends on a variable.
+
+    argument: an expression of the helper, or a variable that it sets once; calls: the calls around, innermost first.
+    """
+    function = find_function_at(functions, argument[0])
+    if function is None or not variable:
+        return None
+    terms: set[Span] = set()
+    for word in list_source_words(blank, functions, argument) & set(function.parameters):
+        given = find_argument_span(blank, calls[0], function.parameters.index(word))
+        words = list_source_words(blank, functions, given) if given is not None else set()
+        if not any(re.compile(variable).fullmatch(name) for name in words):
+            continue
+        inside = "[" in blank[slice(*argument)]
+        expressions = [argument] if inside else list(_list_local_expressions(blank, function, argument))
+        indexes = [find_term(blank, functions, span, word) for span in expressions if "[" in blank[slice(*span)]]
+        terms |= {span for span in indexes if span is not None and word in _WORD.findall(blank[slice(*span)])}
+    return terms.pop() if len(terms) == 1 else None
+
+
+def _list_local_expressions(blank: str, function: FunctionText, argument: Span) -> Iterator[Span]:
+    """Yield the one value of each local variable that an expression names."""
+    for name in dict.fromkeys(_WORD.findall(blank[slice(*argument)])):
+        values = list_local_values(blank, function, name, argument)
+        if len(values) == 1:
+            yield values[0]
 
 
 def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
@@ -51,7 +82,7 @@ def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span)
         assigned = list(form.finditer(blank, *function.body)) if function is not None else []
         if len(assigned) == 1:
             first, inside = assigned[0], _skip_call(blank, assigned[0].span(2))
-            found |= {span for span in _list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
+            found |= {span for span in list_terms(blank, inside) if first[1] in _WORD.findall(blank[slice(*span)])}
     return found.pop() if len(found) == 1 else at
 
 
@@ -119,7 +150,7 @@ def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, v
     if index is not None and blank[find_closing(blank, index.start()) + 1 : argument[1]].strip(" )"):
         index = None  # the sum goes on behind it: s.A[stage] + k * 16
     inside = (index.end(), find_closing(blank, index.start())) if index is not None else argument
-    terms = list(_list_terms(blank, inside)) if variable else []
+    terms = list(list_terms(blank, inside)) if variable else []
     named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
     if not named:
         further = ((span, list_source_words(blank, functions, span)) for span in terms)
@@ -127,7 +158,7 @@ def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, v
     return named[0] if len(named) == 1 else inside if index is not None else None
 
 
-def _list_terms(blank: str, inside: Span) -> Iterator[Span]:
+def list_terms(blank: str, inside: Span) -> Iterator[Span]:
     """Yield the terms of a sum."""
     first, depth = inside[0], 0
     for at in range(*inside):

@@ -27,6 +27,7 @@ from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     build_bench,
+    bulk_store_order,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
@@ -70,6 +71,7 @@ from lanescope.workbench.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.fragment_blame import assign_fragment_blame
+from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
@@ -83,6 +85,7 @@ from lanescope.workbench.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.result_stores import find_result_mistakes
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -254,9 +257,10 @@ def _check_threads(
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
     """Return (the fragments, if running the threads could decide more; findings; an open point if time ran out)."""
     text, choices = source.text, source.choices
-    if not _needs_thread_run(text, descriptors):
-        return FragmentReport(), [], []
     launches = source.code.launches if source.code is not None else ()
+    if not _needs_thread_run(text, descriptors):
+        stored = find_result_mistakes(text, list_given_values(choices), launches)
+        return FragmentReport(), [CheckFinding(f.code, f.message, f.span) for f in stored], []
     fragments, late = _check_fragments(text, choices, launches)
     judged = assign_fragment_blame(
         fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]
@@ -266,7 +270,9 @@ def _check_threads(
         return fragments, found, late
     ordered = check_thread_order(text, list_given_values(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
-    wrong = list(map(_make_pitfall_finding, ordered.mistakes))
+    blank = blank_text(text)
+    short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
+    wrong = list(map(_make_pitfall_finding, (*ordered.mistakes, *short)))
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong += [CheckFinding(one.code, one.message, one.span) for one in repeated]
     return replace(fragments, kernels=kernels), wrong, late
@@ -325,6 +331,7 @@ def _find_kernel_mistakes(
     overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
     ordered = (
         *order.find_order_mistakes(text),
+        *bulk_store_order.find_bulk_store_mistakes(text),
         *cute_order.find_cute_order_mistakes(text),
         *tensor_memory_order.find_tensor_memory_mistakes(text),
     )
@@ -334,6 +341,7 @@ def _find_kernel_mistakes(
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
+    rows = [] if exchanged else rows
     repeated = copy_coordinates.find_repeated_boxes(text, operand_maps) if not overlaps else []
     rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)

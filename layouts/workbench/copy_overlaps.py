@@ -32,6 +32,7 @@ from lanescope.workbench.transfers import TileCopy, find_map, read_copy
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
 _BARRIER = re.compile(r"bar|full|empty|phase|sem", re.I)
+_COMPUTED = re.compile(r"\[|\w\s*[+*]\s*\w")  # an address that its own function computes
 _QUIET = re.compile(r"^__cvta|expect|arrive|cast|min$|max$")
 _MAY_WAIT = re.compile(r"wait|sync|finish|drain|block|acquire", re.I)
 _WAITS = re.compile(
@@ -242,7 +243,7 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
     assert isinstance(event.run, AsmRun)
     at = next((span for _, value, span in event.run.inputs if value is not None and value.plain == copy.to), None)
     for called, call in reversed(event.calls):
-        if at is None or event.at[0] <= at[0] < event.at[1]:
+        if at is None or event.at[0] <= at[0] < event.at[1] or _COMPUTED.search(text.blank[slice(*at)]):
             break
         function = find_function_at(text.functions, at[0])
         if function is None or function.name != called:

@@ -15,7 +15,7 @@ from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
-from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.names import find_descriptor_letter, find_operand_letter
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.uses import find_asm_uses
 
@@ -105,6 +105,6 @@ def _name_argument(text: KernelText, use: DescriptorUse, operand: str) -> str:
 def _find_place(text: KernelText, event: KernelEvent, use: DescriptorUse) -> Span:
     """Find where the descriptors are exchanged: in the asm statement if their names cross there, else in the call."""
     spans = [use.arguments[name].span for name in "ab"]
-    if [find_operand_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
+    if [find_descriptor_letter(text.blank[slice(*span)]) for span in spans] == ["b", "a"]:
         return min(spans)
     return text.narrow_event(event, spans[0], "")

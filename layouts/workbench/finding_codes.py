@@ -5,6 +5,7 @@ from __future__ import annotations
 from lanescope.descriptor import causes
 from lanescope.workbench import (
     barrier_protocol,
+    bulk_store_order,
     condition_balance,
     copy_bounds,
     copy_coordinates,
@@ -16,6 +17,7 @@ from lanescope.workbench import (
     idesc_checks,
     operand_slices,
     order,
+    result_stores,
     row_coordinates,
     scale_ids,
     shared_budget,
@@ -46,6 +48,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,
     **scale_ids.TITLES,
+    **result_stores.TITLES,
     **operand_slices.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,
@@ -81,6 +84,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     "uninitialised": "Bits are set in an uninitialised descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
     **order.TITLES,
+    **bulk_store_order.TITLES,
     **transfers.TITLES,
     **filled_tiles.TITLES,
     **unread_slices.TITLES,
@@ -99,14 +103,13 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **barrier_protocol.TITLES,
 }
 FAMILIES = {
-    "order": frozenset(
-        (
-            *order.TITLES,
-            *tensor_memory_order.TITLES,
-            *thread_order.TITLES,
-            *unread_slices.TITLES,
-            *barrier_protocol.TITLES,
-        )
+    "order": frozenset[str]().union(
+        order.TITLES,
+        bulk_store_order.TITLES,
+        tensor_memory_order.TITLES,
+        thread_order.TITLES,
+        unread_slices.TITLES,
+        barrier_protocol.TITLES,
     )
 }  # names that represent several codes
 

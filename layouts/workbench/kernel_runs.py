@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from lanescope.cxx.source_text import strip_comments
 from lanescope.reader.code import tensor_maps
@@ -23,7 +24,7 @@ from lanescope.reader.code.run_records import (
     SkippedCode,
     count_skipped,
 )
-from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.work_words import COMPUTING
 from lanescope.workbench.asm_operands import find_operand_number, join_strings
@@ -103,6 +104,34 @@ def is_bulk_store(event: KernelEvent) -> bool:
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
     return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
+
+
+def list_buffers(event: KernelEvent) -> set[str]:
+    """Return the buffers that an event's addresses are in."""
+    run = event.run
+    places: list[LinearExpression] = []
+    if isinstance(run, MemoryStore):
+        places = [run.to]
+    elif isinstance(run, AsmRun):
+        places = [piece.source for _, value, _ in run.inputs if value is not None for piece in value.pieces]
+    elif isinstance(run, BodilessCall):
+        values = run.term.arguments
+        places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
+        places += [value.base for value in values if getattr(value, "base", None) is not None]
+    return {name for place in places for name, factor in place.terms if factor == 1 and _is_buffer(name)}
+
+
+def _is_buffer(name: str) -> bool:
+    """Return whether a term is a variable or a member of one: smem, storage.C."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:
+    """Return the place of an event in the innermost function that runs both."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(event.calls, other.calls, strict=False)))
+    if common < len(event.calls):
+        return event.calls[common][1]
+    return _get_span(event.run) if event.run is not None else event.at
 
 
 @dataclass(frozen=True, slots=True)

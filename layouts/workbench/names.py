@@ -12,6 +12,7 @@ CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OBJECT = re.compile(r"\b\w+\s*(?:\.|->)(?=\s*\w+\s*\()")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
+_DESCRIPTORS = {"da": "a", "adesc": "a", "desca": "a", "db": "b", "bdesc": "b", "descb": "b"}
 
 
 def split_name(name: str) -> list[str]:
@@ -45,3 +46,12 @@ def find_operand_letter(*names: str) -> str | None:
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))
     letters = {_LETTERS[word] for word in words if word in _LETTERS}
     return letters.pop() if len(letters) == 1 else None
+
+
+def find_descriptor_letter(name: str) -> str | None:
+    """Return "a" or "b" if the name of a descriptor indicates its operand, also da and db.
+
+    >>> find_descriptor_letter("desc_b"), find_descriptor_letter("da"), find_descriptor_letter("desc")
+    ('b', 'a', None)
+    """
+    return find_operand_letter(name) or _DESCRIPTORS.get(name.strip().lower())

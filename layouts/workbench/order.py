@@ -11,17 +11,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.cxx.source_text import is_kernel_head
-from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.run_records import MemoryStore
-from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
+from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.workbench import accumulator_resets
+from lanescope.workbench.accumulator_resets import find_resets
 from lanescope.workbench.accumulators import Accumulator, find_access, find_accumulator, is_untouched
-from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source, join_strings
-from lanescope.workbench.function_texts import FunctionText
-from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.asm_operands import join_strings
+from lanescope.workbench.blamed_numbers import follow_number
+from lanescope.workbench.function_texts import FunctionText, find_function_at
+from lanescope.workbench.kernel_runs import (
+    KernelEvent,
+    KernelRun,
+    KernelText,
+    find_common_place,
+    is_bulk_store,
+    list_buffers,
+)
+from lanescope.workbench.loop_texts import (
+    find_next_statement,
+    find_place_after_products,
+    find_place_before_products,
+    find_place_between,
+    find_statement_start,
+)
 from lanescope.workbench.results import Span
-from lanescope.workbench.scan import InstructionMention, find_mentions
+from lanescope.workbench.scale_inputs import find_scale, find_scale_place
 
 TITLES = {
+    **accumulator_resets.TITLES,
     "accumulator_unset": "The accumulators are added to before they are set",
     "proxy_fence_missing": "No fence.proxy.async between the stores and the instruction that reads them",
     "wgmma_commit_missing": "No wgmma.commit_group after the wgmma",
@@ -30,12 +46,16 @@ TITLES = {
     "wgmma_wait_short": "wgmma.wait_group leaves the group pending whose accumulators are used",
 }
 
+_BARRIER = re.compile(
+    r"__syncthreads\s*\(|\bbar(?:rier)?(?:\.cta)?\.sync|\w*(?:named_?barrier|bar_?sync|sync)\w*\s*(?:<[^<>;]*>)?\("
+)
+
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
     if not is_kernel_head(text.code.text) or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
-    return text.check_runs(lambda kernel: _KernelOrder(kernel, text.blank, text.functions).find_mistakes())
+    return text.check_runs(lambda kernel: _KernelOrder(kernel, text).find_mistakes())
 
 
 @dataclass(slots=True)
@@ -43,9 +63,16 @@ class _KernelOrder:
     """The state of the search in one kernel."""
 
     kernel: KernelRun
-    blank: str
-    functions: tuple[FunctionText, ...]
+    text: KernelText
     holders: dict[object, Accumulator | None] = field(default_factory=dict)  # by where the wgmma are run
+
+    @property
+    def blank(self) -> str:
+        return self.text.blank
+
+    @property
+    def functions(self) -> tuple[FunctionText, ...]:
+        return self.text.functions
 
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
@@ -56,19 +83,25 @@ class _KernelOrder:
             return
         yield from self._check_fence(products[0])
         yield from self._check_unset(products)
+        yield from find_resets(self.text, self.kernel)
         if self.kernel.complete:
             yield from self._check_groups()
 
     # wgmma.fence ----------------------------------------------------------------------------------------------------
 
     def _check_fence(self, first: KernelEvent) -> Iterator[Pitfall]:
-        before = self.kernel.events[: self.kernel.events.index(first)]
-        if not any(event.kind in ("fence", "unknown") for event in before):
+        events = self.kernel.events
+        at = events.index(first)
+        if not any(event.kind in ("fence", "unknown") for event in events[:at]):
+            later = next((event for event in events[at:] if event.kind in ("commit", "wait")), None)
+            product = find_common_place(first, later) if later is not None else first.at
+            function = find_function_at(self.functions, product[0])
+            start = find_place_before_products(self.blank, function, product[0]) if function else product[0]
             yield Pitfall(
                 "wgmma_fence_missing",
                 f"{self.kernel.name} issues its first wgmma.mma_async without a wgmma.fence.sync.aligned before it: the"
-                " accesses to its registers before it are not ordered.",
-                first.at,
+                " accesses to its registers before it are not ordered. It belongs before this.",
+                (start, max(start + 1, product[1])),
             )
 
     # accumulators ---------------------------------------------------------------------------------------------------
@@ -91,13 +124,22 @@ class _KernelOrder:
                 continue
             seen.add(holder.key)
             used = self._is_named_later(holder, products)  # else the kernel is an excerpt
-            if used and is_untouched(holder, self.blank) and _find_scale(event.run) not in (None, 0):
+            if used and is_untouched(holder, self.blank) and find_scale(event.run) not in (None, 0):
                 yield Pitfall(
                     "accumulator_unset",
                     f"{holder.name} is not set before the first wgmma, whose scale-d is 1: D = A·B + D adds to"
                     f" registers that nothing has written. Set {holder.name} to 0, or give scale-d 0 the first time.",
-                    self._find_start(holder, products),
+                    self._find_given_scale(event.run) or self._find_start(holder, products),
                 )
+
+    def _find_given_scale(self, run: object) -> Span | None:
+        """Return where a call gives a scale-d that the called function takes at run time; None if it is fixed there."""
+        if not isinstance(run, AsmRun) or find_scale(run) is None:
+            return None
+        place = find_scale_place(run)
+        at_run_time = any(span == place and kind.startswith("r") for kind, _, span in run.inputs)
+        inside = run.span[0] <= place[0] < run.span[1]
+        return None if inside or not at_run_time else follow_number(self.blank, self.functions, place, run.calls)
 
     def _find_start(self, holder: Accumulator, products: Sequence[KernelEvent]) -> Span:
         """Return the declaration of accumulators if one call multiplies all of them, else their first product."""
@@ -129,7 +171,8 @@ class _KernelOrder:
                 loose, groups, waits = [], [], []
             elif event.kind == "wait":
                 if event.count == 0 and loose and not any(groups) and loose[-1].leads_to(event):
-                    yield self._make_missing_commit(loose[-1], "so the wgmma.wait_group after it waits for nothing")
+                    yield self._make_missing_commit(loose[-1], event, "so wgmma.wait_group waits for nothing")
+                    loose = []
                 elif event.count == 0:
                     yield from self._check_used(pending, event)
                     yield from self._check_left_out(loose, event)
@@ -160,8 +203,8 @@ class _KernelOrder:
         used = self._find_use(holder, (wait.at[1], holder.function.body[1]))
         commits = [event.at[0] for event in self.kernel.events if event.kind == "commit" and event.order > wait.order]
         if used is not None and not any(wait.at[1] <= at < used[0] for at in commits):
-            why = f"so the wgmma.wait_group after it does not wait for it, and {holder.name} is used then"
-            yield self._make_missing_commit(loose[-1], why)
+            why = f"so this wgmma.wait_group does not wait for them, and {holder.name} is used then"
+            yield self._make_missing_commit(loose[-1], wait, why)
 
     def _check_end(
         self, loose: Sequence[KernelEvent], pending: Sequence[KernelEvent], waits: Sequence[KernelEvent]
@@ -174,8 +217,8 @@ class _KernelOrder:
                 continue
             later = [wait for wait in waits if wait.order > event.order]
             if event in loose:
-                why = f"so no wgmma.wait_group waits for it before {holder.name} is used"
-                yield self._make_missing_commit(event, why)
+                why = f"so no wgmma.wait_group waits for them before {holder.name} is used"
+                yield self._make_missing_commit(event, None, why)
             elif later:
                 count = later[-1].count
                 groups = "the last group" if count == 1 else f"the last {count} groups"
@@ -183,14 +226,32 @@ class _KernelOrder:
                     "wgmma_wait_short",
                     f"wgmma.wait_group {count} lets {groups} stay pending, and {holder.name} is used after it. Wait for"
                     " 0.",
-                    later[-1].at,
+                    find_common_place(later[-1], event),
                 )
             else:
-                yield self._make_missing_wait(holder, used)
+                yield self._make_missing_wait(holder, self._find_place_of_wait(event) or used)
 
-    def _make_missing_commit(self, event: KernelEvent, why: str) -> Pitfall:
-        message = f"No wgmma.commit_group follows this wgmma: it is in no group, {why}."
-        return Pitfall("wgmma_commit_missing", message, event.at)
+    def _find_place_of_wait(self, product: KernelEvent) -> Span | None:
+        """Return the statement after the commit of a product, in the innermost function that runs both."""
+        later = (event for event in self.kernel.events if event.kind == "commit" and event.order >= product.order)
+        commit = next(later, None)
+        if commit is None:
+            return None
+        at = find_next_statement(self.blank, find_common_place(commit, product))
+        return at, at + 1
+
+    def _make_missing_commit(self, event: KernelEvent, wait: KernelEvent | None, why: str) -> Pitfall:
+        """Return the mistake at the wait that follows a product; without one, after the products of its tile."""
+        if wait is not None:
+            later = (other for other in self.kernel.events if other.kind == "wait" and other.order > event.order)
+            place = find_common_place(next(later, wait), event)
+            place = find_statement_start(self.blank, place[0]), place[1]
+        else:
+            function = find_function_at(self.functions, event.at[0])
+            at = find_place_after_products(self.blank, function, event.at) if function else event.at[0]
+            place = at, at + 1
+        message = f"A wgmma.commit_group is missing before this: the wgmma before it are in no group, {why}."
+        return Pitfall("wgmma_commit_missing", message, place)
 
     def _find_use(self, holder: Accumulator, between: Span) -> Span | None:
         products = [
@@ -204,7 +265,7 @@ class _KernelOrder:
         return Pitfall(
             "wgmma_wait_missing",
             f"{holder.name} is used while the wgmma that writes it may be running: no wgmma.wait_group waits for its"
-            " group before.",
+            " group before. It belongs before this.",
             used,
         )
 
@@ -220,26 +281,40 @@ class _KernelOrder:
         """Yield stores of threads to a buffer that an instruction of the async proxy reads without a fence."""
         events = self.kernel.events
         copies = [event for event in events if event.kind == "bulk"]
-        copied = {name for event in copies if not is_bulk_store(event) for name in _list_names(event)}
-        if not all(map(_list_names, copies)):
+        copied = {name for event in copies if not is_bulk_store(event) for name in list_buffers(event)}
+        if not all(map(list_buffers, copies)):
             return
         reported: set[str] = set()
         for reader in events:
             if reader.kind != "wgmma" and not is_bulk_store(reader):
                 continue
-            for name in _list_names(reader) - copied - reported:
-                stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in _list_names(e)]
+            for name in list_buffers(reader) - copied - reported:
+                stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in list_buffers(e)]
                 if not stores:
                     continue
                 reported.add(name)
                 if self._is_unfenced(stores[0], reader):
+                    place = self._find_place_of_fence(stores[-1], reader)
                     yield Pitfall(
                         "proxy_fence_missing",
                         f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"
                         " a fence.proxy.async between: it may read what was there before. Each thread that stores"
                         " executes fence.proxy.async, then all meet at the barrier.",
-                        reader.at,
+                        place,
                     )
+
+    def _find_place_of_fence(self, store: KernelEvent, reader: KernelEvent) -> Span:
+        """Return the barrier between the last store and a reader, else the outermost block with the reader alone."""
+        before, after = find_common_place(store, reader), find_common_place(reader, store)
+        function = find_function_at(self.functions, after[0])
+        if function is None or not _is_within(before, function.body) or before[0] >= after[0]:
+            return reader.at
+        barrier = _BARRIER.search(self.text.code.text, before[1], after[0])
+        if barrier is not None:
+            start = find_statement_start(self.blank, barrier.start(), before[1])
+        else:
+            start = find_place_between(self.blank, function, before, after)
+        return start, max(start + 1, after[1])
 
 
 def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
@@ -257,44 +332,3 @@ def _name_reader(event: KernelEvent) -> str:
 
 def _is_within(span: Span, body: Span) -> bool:
     return body[0] <= span[0] < body[1]
-
-
-def _list_names(event: KernelEvent) -> set[str]:
-    """Return the buffers that an event's addresses are in."""
-    run = event.run
-    places: list[LinearExpression] = []
-    if isinstance(run, MemoryStore):
-        places = [run.to]
-    elif isinstance(run, AsmRun):
-        places = [piece.source for _, value, _ in run.inputs if value is not None for piece in value.pieces]
-    elif isinstance(run, BodilessCall):
-        values = run.term.arguments
-        places = [piece.source for value in values if isinstance(value, SymbolicInt) for piece in value.pieces]
-        places += [value.base for value in values if getattr(value, "base", None) is not None]
-    return {name for place in places for name, factor in place.terms if factor == 1 and _is_name(name)}
-
-
-def _is_name(name: str) -> bool:
-    """Return whether a term is a variable or a member of one: smem, storage.C."""
-    return all(part.isidentifier() for part in name.split("."))
-
-
-def _find_scale(run: object) -> int | None:
-    """Return the scale-d of a wgmma, None if unknown."""
-    if not isinstance(run, AsmRun):
-        return None
-    mention: InstructionMention | None = next(
-        (m for m in find_mentions(run.text) if m.instruction.family.by_descriptor), None
-    )
-    if mention is None or len(mention.arguments) < 4:
-        return None
-    scale = mention.arguments[3]
-    if scale in ("true", "false"):
-        return int(scale == "true")
-    if re.fullmatch(r"[a-zA-Z_]\w*", scale):
-        source = find_predicate_source(scale, join_strings(run.text))
-        if source is None:
-            return None
-        scale = source
-    value = find_operand_argument(run, scale, count_left_out(run, mention.arguments[1:3]))[0]
-    return value.known if value is not None else None

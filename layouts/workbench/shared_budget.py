@@ -7,7 +7,7 @@ Arrays have at most 48 KB, for a target with `a` as many bytes as a block may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -20,12 +20,17 @@ from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architectu
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value, follow_number
+from lanescope.workbench.blamed_terms import list_source_words
 from lanescope.workbench.function_texts import FunctionText, find_function_at, list_launches
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Span
 
-TITLES = {"shared_memory_over": "More shared memory than a block may have"}
+TITLES = {
+    "shared_memory_over": "More shared memory than a block may have",
+    "shared_memory_short": "A launch gives less shared memory than the kernel stores to",
+}
 _ARRAY = re.compile(
     r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
     r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
@@ -152,6 +157,36 @@ def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText,
                 " fails.",
                 span,
             )
+
+
+def find_short_launches(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    recorded: Sequence[KernelLaunchRecord],
+    needed: Mapping[str, int],
+) -> Iterator[Pitfall]:
+    """Yield launches with less dynamic shared memory than their kernel certainly stores to. needed: of each kernel."""
+    sizes = {launch.span: launch.size for launch in recorded}
+    for name, arguments in list_launches(blank):
+        if not needed.get(name) or len(arguments) < 2 or _passes_undeclared(blank, arguments[0]):
+            continue
+        at = arguments[2] if len(arguments) > 2 else arguments[-1]
+        count = compute_number(blank, functions, at) if len(arguments) > 2 else 0
+        known = sizes.get(at) if count is None else count
+        if known is not None and known < needed[name] and not _is_size_passed(blank, functions, arguments):
+            yield Pitfall(
+                "shared_memory_short",
+                f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads store to"
+                f" {needed[name]:,}.",
+                follow_number(blank, functions, at, ()) if len(arguments) > 2 else at,
+            )
+
+
+def _is_size_passed(blank: str, functions: tuple[FunctionText, ...], arguments: Sequence[Span]) -> bool:
+    """Return whether the bytes of a launch depend on what the kernel is passed: it may store to as many."""
+    opening = blank.find("(", blank.find(">>>", arguments[-1][1]))
+    passed = set(re.findall(r"[A-Za-z_]\w*", blank[opening : find_closing(blank, opening)]))
+    return len(arguments) > 2 and bool(passed & list_source_words(blank, functions, arguments[2]))
 
 
 def _passes_undeclared(blank: str, launch: Span) -> bool:

@@ -252,7 +252,7 @@ def locate_warps(
     fragment = join_data(list(data))
     size = operand.container_bits // 8
     first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
-    if (first.record[use.active] == OPEN).any():
+    if _is_open(first.record[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
@@ -275,6 +275,11 @@ def locate_warps(
     return tuple(located) or None
 
 
+def _is_open(record: Ints) -> bool:
+    """Return whether the origin of a byte is not known, or is a product."""
+    return bool(((record == OPEN) | (record < 0)).any())
+
+
 def reload_operand(
     run: KernelRunner, use: MmaUse, operand: ArrivedOperand, toggle: bool, exchange: bool
 ) -> tuple[FragmentOrigin, ...] | None:
@@ -294,7 +299,7 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
     """Return the origin of the elements that a descriptor reads; None if a byte's is not known."""
     size = use.element_bytes
     first = DataBytes(use.data.record[:, ::size], use.data.thread[:, ::size], use.data.byte[:, ::size])
-    if (first.record == OPEN).any():
+    if _is_open(first.record):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
     arrays = {run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY}

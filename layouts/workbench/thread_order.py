@@ -7,8 +7,8 @@ a kernel is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
@@ -20,6 +20,11 @@ from lanescope.reader.threads.shared_order import OrderMistake
 from lanescope.reader.threads.storage import BASE
 from lanescope.workbench.blamed_numbers import list_local_values
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.loop_texts import (
+    find_next_statement,
+    find_place_after_products,
+    find_place_before_products,
+)
 from lanescope.workbench.thread_gaps import list_kernels_by_text
 from lanescope.workbench.warp_coverage import list_unread_arrays
 
@@ -47,11 +52,13 @@ _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
 class OrderReport:
     """The mistakes of a text's kernels, and the names of those that use shared memory in an unknown order.
 
-    unread: (kernel, array) of which a kernel stores elements that it never reads."""
+    unread: (kernel, array) of which a kernel stores elements that it never reads; needed: the bytes of dynamic shared
+    memory that each kernel stores to, the least of its instances."""
 
     mistakes: tuple[Pitfall, ...] = ()
     left: frozenset[str] = frozenset()
     unread: frozenset[tuple[str, str]] = frozenset()
+    needed: Mapping[str, int] = field(default_factory=dict)
 
 
 def check_thread_order(
@@ -71,7 +78,20 @@ def check_thread_order(
     common = [*first.values()] if all(map(_has_mistake, branches)) else []
     left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
     unread = [frozenset(_list_unread(runs)) for runs in branches]
-    return OrderReport(tuple(common), left, frozenset.intersection(*unread) if unread else frozenset())
+    never_read = frozenset.intersection(*unread) if unread else frozenset[tuple[str, str]]()
+    return OrderReport(tuple(common), left, never_read, _list_needed(run for runs in branches for run in runs))
+
+
+def _list_needed(runs: Iterable[KernelRun]) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that each kernel stores to, the least of its runs."""
+    needed: dict[str, int] = {}
+    for run in runs:
+        dynamic = run.runner.dynamic.get("")
+        base = dynamic.offset.known if dynamic is not None and dynamic.offset is not None else None
+        bytes_ = max(run.runner.shared.past - base, 0) if base is not None else 0
+        name = run.function.name
+        needed[name] = min(needed.get(name, bytes_), bytes_)
+    return needed
 
 
 def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
@@ -105,12 +125,46 @@ def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
     for run in runs:
         mistake = run.runner.order.mistake if run.runner.order is not None else None
         if mistake is not None:
-            code, span = _CODES[mistake.kind], mistake.span
-            if mistake.store is not None:
-                blank = blank_text(run.runner.text)
-                counter = _find_counter(blank, find_functions(blank), mistake.store)
-                span = counter if _COUNTER.search(blank[slice(*counter)]) else span
+            code, blank = _CODES[mistake.kind], blank_text(run.runner.text)
+            span = _find_place(blank, find_functions(blank), mistake, run.runner.order.depth if run.runner.order else 0)
             yield (code, span), Pitfall(code, _describe_mistake(run.function.name, mistake), span)
+
+
+def _find_place(blank: str, functions: tuple[FunctionText, ...], mistake: OrderMistake, depth: int) -> Span:
+    """Return where an operation has to be inserted, or what has to be changed. depth: calls around the last barrier."""
+    if mistake.store is not None:
+        counter = _find_counter(blank, functions, mistake.store)
+        return _find_offset(blank, functions, counter) if _COUNTER.search(blank[slice(*counter)]) else mistake.span
+    if mistake.kind == "commit_missing" and mistake.copy:
+        at = _find_place_of_commit(blank, functions, mistake, depth)
+        return at, at + 1
+    if mistake.kind == "barrier_missing":
+        function = find_function_at(functions, mistake.span[0])
+        if mistake.waited or function is None:
+            at = find_next_statement(blank, mistake.span)
+        else:
+            at = find_place_before_products(blank, function, mistake.span[0])
+        return at, at + 1
+    return mistake.span
+
+
+def _find_place_of_commit(blank: str, functions: tuple[FunctionText, ...], mistake: OrderMistake, depth: int) -> int:
+    """Return the statement after the copies: in their own function if nothing is ever committed, else after the call
+    of it.
+    """
+    chain = mistake.copy
+    copy = chain[max(len(chain) - 2, 0)] if mistake.first else chain[min(depth, len(chain) - 1)]
+    function = find_function_at(functions, copy[0])
+    return find_place_after_products(blank, function, copy) if function else find_next_statement(blank, copy)
+
+
+def _find_offset(blank: str, functions: tuple[FunctionText, ...], counter: Span) -> Span:
+    """Return the value of a variable that a remainder is taken of: `kt + 3` of `next % STAGES`; else the remainder."""
+    names = set(re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*%").findall(blank, *counter))
+    function = find_function_at(functions, counter[0])
+    found = [list_local_values(blank, function, name, counter) for name in names] if function is not None else []
+    values = found[0] if len(found) == 1 else []
+    return values[0] if len(values) == 1 and re.search(r"\w\s*[+-]\s*\w", blank[slice(*values[0])]) else counter
 
 
 def _find_counter(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 4) -> Span:
@@ -131,7 +185,8 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
     match mistake.kind:
         case "commit_missing":
             return (
-                f"{kernel} reads here what cp.async copies, and no cp.async.commit_group puts these copies in a group."
+                f"{kernel} reads what cp.async copies before this, and no cp.async.commit_group puts these copies in a"
+                " group."
             )
         case "wait_missing":
             return (

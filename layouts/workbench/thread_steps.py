@@ -36,6 +36,34 @@ def is_turned(
     return False
 
 
+def is_turned_fragment(
+    product: MmaUse, earlier: Sequence[Product], operand: ArrivedOperand, other: ArrivedOperand
+) -> bool:
+    """Return whether an operand goes on along its rows, not along K, from one product to the next of the same
+    accumulators, while the other operand goes on along K.
+    """
+    for use, operands in earlier:
+        if not product.has_result_of(use) or not _is_next_turn(use.turns, product.turns):
+            continue
+        if not _count_step(operands[other.name].warps, other.warps):
+            continue
+        pairs = list(zip(operands[operand.name].warps or (), operand.warps or (), strict=False))
+        if pairs and all(_moves_along_rows(before, after) for before, after in pairs):
+            return True
+    return False
+
+
+def _moves_along_rows(before: FragmentOrigin, after: FragmentOrigin) -> bool:
+    """Return whether a fragment begins a whole number of its rows further, and not along K."""
+    if before.names != after.names or before.array != after.array or before.rows != after.rows:
+        return False
+    row = tuple(int(g[1, 0] - g[0, 0]) for g in after.places)
+    moved = tuple(b - a for a, b in zip(before.base, after.base, strict=True))
+    pairs = list(zip(row, moved, strict=True))
+    along = all(a * y == b * x for a, x in pairs for b, y in pairs)
+    return any(row) and any(moved) and along and not after.follows_along_k(moved)
+
+
 def _is_next_turn(earlier: Sequence[int], later: Sequence[int]) -> bool:
     """Return whether two products are one iteration of one loop apart."""
     away = [b - a for a, b in zip(earlier, later, strict=False)]

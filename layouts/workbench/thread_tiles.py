@@ -28,6 +28,8 @@ from lanescope.workbench.fragment_causes import (
 )
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
+from lanescope.workbench.register_sums import find_sum_mistakes
+from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -38,12 +40,12 @@ from lanescope.workbench.thread_fragments import (
     find_wrong_register,
     locate_operand,
 )
-from lanescope.workbench.thread_gaps import NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
-from lanescope.workbench.thread_steps import Product, is_turned
+from lanescope.workbench.thread_gaps import BY_WMMA, NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
+from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|wgmma\.mma_async|tcgen05\.mma\b")
+_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b")
 MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -54,6 +56,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
     "k_repeated": "Positions along K are loaded twice",
+    "wmma_layout": "A wmma fragment has the other layout than its tile",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
     "tile_not_filled": "A fragment takes bytes that no thread stores",
     "stores_overlap": "Two threads store different elements in the same bytes",
@@ -130,6 +133,9 @@ def _take_gap(
     kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
 ) -> CheckedKernel:
     """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
+    if kernel.gap == BY_WMMA:
+        runs = [run for report in reports for run in report.kernels if run.name == kernel.name]
+        return replace(kernel, gap="") if runs and not any(run.gap for run in runs) else kernel
     if kernel.gap or not kernel.name:
         return kernel
     if kernel.name in gaps:
@@ -149,7 +155,10 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
-        report.findings += find_unset_registers(run.runner) if run.complete else ()
+        if run.complete:
+            report.findings += find_unset_registers(run.runner)
+            report.findings += find_sum_mistakes(run.runner)
+            report.findings += find_misplaced_results(run.runner)
         if run.complete and not verdicts.bad and not run.runner.shared.broken:
             repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
             report.findings += [one.finding for one in repeated if not one.array]
@@ -200,7 +209,7 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         if (*key, "a") not in verdicts.uses:
             verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
         which = {
-            (key, name, tuple(id(register.load or register.data) for register in registers))
+            (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
             for name, registers in (("a", use.a), ("b", use.b))
         }
         count[key] = count.get(key, 0) + (not which <= seen)
@@ -240,6 +249,8 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             code = "k_step_differs"
         if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
             code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
+        if code == "" and judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other):
+            code = "wmma_layout"
         if code is None:
             continue
         verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
@@ -255,7 +266,7 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
         if not code:
             verdicts.good.add((site, calls, arrived.name))
             continue
-        direct = _find_direct_site(use, arrived)
+        direct = _find_direct_site(use, arrived, code)
         if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, arrived)) is not None:
             load, code, direct = None, "registers_exchanged", ordered
         if code == "k_step_differs" and load is not None:
@@ -266,15 +277,20 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
             before = verdicts.bad[key]
             verdicts.bad[key] = (*before[:3], before[3] + 1)
         else:
-            verdicts.bad[key] = describe_fragment(arrived, code), load, direct, 1
+            message = describe_fragment(arrived, code)
+            if use.fragments:
+                message = message.replace(arrived.instruction.ptx, "wmma::mma_sync", 1)
+            verdicts.bad[key] = message, load, direct, 1
 
 
-def _find_direct_site(use: MmaUse, arrived: ArrivedOperand) -> Span:
+def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
     """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
+    if code == "wmma_layout":
+        return use.fragments["ab".index(arrived.name)]
     data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
     if isinstance(data, ReadBytes) and data.site != (0, 0):
         return data.site
-    return use.calls[0] if use.calls else use.span
+    return use.calls[-1] if use.calls else use.span
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
@@ -282,12 +298,15 @@ _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
 
 # places ---------------------------------------------------------------------------------------------------------------
 
-_OWN_ASM = re.compile(r"trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag", re.I)
+_OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 
 
 def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
-    for (code, site, calls, _), (message, load, direct, reads) in verdicts.bad.items():
-        if load is None:
+    for (code, site, calls, name), (message, load, direct, reads) in verdicts.bad.items():
+        if code in _EXCHANGED and load is not None and (site, calls, name) in verdicts.good:
+            why = "other registers of the same ldmatrix make right fragments: this mma is given the wrong ones."
+            yield FragmentFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)
+        elif load is None:
             yield FragmentFinding(code, message, direct, reads)
         elif code in ("trans_missing", "trans_extra"):
             yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)

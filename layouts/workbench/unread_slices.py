@@ -47,9 +47,10 @@ class UnreadSlices:
             reached, last = ends.pop() if len(ends) == 1 else (None, -1)
             if reached is None:
                 continue
-            sure = [operand for operand in operands if is_along_k(operand)]
-            copied = {self._find_copied(operand) for operand in sure}
-            copied_k = copied.pop() if len(copied) == 1 else None
+            copied = {n: self._find_copied(operand) for n, operand in enumerate(operands) if is_along_k(operand)}
+            known = {copied_k for copied_k in copied.values() if copied_k is not None}
+            copied_k = known.pop() if len(known) == 1 else None
+            sure = [operands[n] for n, of_operand in copied.items() if of_operand is not None]
             if copied_k is None or reached >= copied_k or self._count_multiplied(sure[0], last) >= copied_k:
                 continue
             if any(_is_whole(operand, copied_k) for operand in sure):

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.address_values import list_values
 from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin
 
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
-_OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]\b|threadIdx\s*\.\s*y|\w+Warp\w*")
+_OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]?\b|threadIdx\s*\.\s*y|\w+Warp\w*")
 _WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
 Span = tuple[int, int]
 Rows = tuple[object, ...]
@@ -38,7 +39,7 @@ def find_repeated_warps(
 
     pairs: A and B of the products of one kernel.
     """
-    known = [(a, b) for a, b in pairs if a.warps and b.warps and a.loads and b.loads]
+    known = [(a, b) for a, b in pairs if a.warps and b.warps and _find_site(a) and _find_site(b)]
     products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
     for a, b in known:
         for left, right in zip(a.warps or (), b.warps or (), strict=True):
@@ -89,12 +90,21 @@ def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand, other: Arrive
     places it for the other operand, too.
     """
     own, others = (_list_warp_terms(runner, each) for each in (operand, other))
-    return next((span for span in own if span not in others), operand.loads[0].site)
+    site = _find_site(operand)
+    return next((span for span in own if span not in others), site[0] if site is not None else (0, 0))
+
+
+def _find_site(operand: ArrivedOperand) -> tuple[Span, tuple[Span, ...]] | None:
+    """Return (the address of an operand's first ldmatrix, or its load; the calls around it); None for another one."""
+    if operand.loads:
+        return operand.loads[0].site, operand.loads[0].calls
+    data = operand.registers[0].data if operand.registers else None
+    return (data.site, ()) if isinstance(data, ReadBytes) and data.site != (0, 0) else None
 
 
 def _list_warp_terms(runner: KernelRunner, operand: ArrivedOperand) -> list[Span]:
-    load = operand.loads[0]
-    values = list_values(runner.text, load.site, load.calls)
+    site = _find_site(operand)
+    values = list_values(runner.text, *site) if site is not None else []
     blank = blank_text(runner.text)
     return [span for span in values if _divides_warp(blank[slice(*span)])]
 

@@ -24,6 +24,7 @@ from lanescope.reader.threads.numbers import (
 from lanescope.reader.threads.order_events import follow_instruction
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.results import make_results
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -130,6 +131,11 @@ def _forget_shared_memory(code: AsmCode, opcode: str, operands: list[str]) -> No
 
 def _read_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
     read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
+    outputs = split_operands(operands[0].strip("{} ")) if operands else []
+    for register, data in zip(
+        outputs, make_results(code.run, opcode, code.assembly.span, None, len(outputs)), strict=True
+    ):
+        code.put_value(register, data)
 
 
 def _read_tensor_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -246,6 +252,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
             tuple(_make_use(code, register) for register in split_operands(text.strip("{} "))) for text in operands[1:3]
         )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
+        added = split_operands(operands[3].strip("{} "))
         run.products.append(
             MmaUse(
                 opcode,
@@ -256,11 +263,15 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 run.mask.copy(),
                 tuple(run.turns),
                 result,
-                tuple(_list_scale_ids(code, opcode, operands)),
+                any(code.get_value(register) is None and code.is_unset(register) for register in added),
+                ids=tuple(_list_scale_ids(code, opcode, operands)),
             )
         )
-    for register in split_operands(operands[0].strip("{} ")):
-        code.put_value(register, make_open_data(run.threads, 4))
+    outputs = split_operands(operands[0].strip("{} "))
+    use = run.products[-1] if run.products and len(run.products) < MOST_PRODUCTS else None
+    made = make_results(run, opcode, code.assembly.span, use, len(outputs)) if use is not None else []
+    for n, register in enumerate(outputs):
+        code.put_value(register, made[n] if made else make_open_data(run.threads, 4))
 
 
 def _list_scale_ids(

@@ -27,6 +27,7 @@ from lanescope.reader.threads.numbers import (
 from lanescope.reader.threads.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
+from lanescope.reader.threads.results import keep_result
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, merge_values
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import cast_value, load_place, store_place
@@ -34,6 +35,8 @@ from lanescope.reader.threads.values import cast_value, load_place, store_place
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+KNOWN_GRID = 128  # blocks of a run that follows the order
+_ARITHMETIC = ("+", "-", "*", "/")
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
@@ -68,7 +71,8 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     right = run.evaluate(node.right, scope)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _move_pointer(node.op, left, right)
-    return apply_operator(node.op, get_number(left), get_number(right))
+    result = keep_result(left, right) if node.op in _ARITHMETIC else None
+    return result or apply_operator(node.op, get_number(left), get_number(right))
 
 
 def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: ThreadNumber | None) -> Any:
@@ -112,9 +116,10 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     if node.op == "*":
         place = find_place(run, node, scope)
         return load_place(run, place, node.span) if isinstance(place, Pointer) else None
-    value = get_number(run.evaluate(node.value, scope))
+    given = run.evaluate(node.value, scope)
+    value = get_number(given)
     if value is None:
-        return None
+        return keep_result(given) if node.op == "-" else None
     if node.op == "-":
         return apply_operator("-", make_number(0, value.kind), value)
     if node.op == "~":
@@ -175,7 +180,8 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         if isinstance(old, Pointer):
             new = _move_pointer(node.op, old, value)
         else:
-            new = apply_operator(node.op, get_number(old), get_number(value))
+            kept = keep_result(old, value) if node.op.rstrip("=") in _ARITHMETIC else None
+            new = kept or apply_operator(node.op, get_number(old), get_number(value))
     else:
         new = value
         if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
 from lanescope.reader.threads.program import BASES, FunctionSet, LaterValue, Scope, StructSet
 from lanescope.reader.threads.storage import Pointer
@@ -101,6 +102,7 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
         return None
     found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
     kind = found if isinstance(found, SizedType) else find_builtin(type_.name)
+    kind = kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
     if kind is None and not type_.pointers:
         return None
     kind = kind or SizedType(type_.name, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.descriptor.matrix import View
+from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import DataBytes, Ints, LocalMemory, Mask
 
 Span = tuple[int, int]
@@ -46,7 +47,9 @@ class RegisterUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MmaUse:
-    """One mma: its opcode and the registers of A and B; active: its threads."""
+    """One mma: its opcode and the registers of A and B; active: its threads; adds_unset: whether nothing has written a
+    register of C.
+    """
 
     opcode: str
     span: Span
@@ -56,13 +59,35 @@ class MmaUse:
     active: Mask
     turns: tuple[int, ...]  # of the loops around, outermost first
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
-
+    adds_unset: bool = False
+    fragments: tuple[Span, ...] = ()  # of a wmma: the types of the fragments of A and B
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
 
     def has_result_of(self, other: MmaUse) -> bool:
         """Return whether D is in the same registers as that of another product."""
         first, second = self.result, other.result
         return first is not None and second is not None and first[0] is second[0] and first[1] == second[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductResult:
+    """D of one mma or wgmma, whose bytes have the record -1 - its number; use: the mma, None for a wgmma."""
+
+    opcode: str
+    span: Span
+    use: MmaUse | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultStore:
+    """A store of elements of D to global memory: the address of every thread, its threads, and the place."""
+
+    array: str
+    offset: ThreadNumber
+    data: DataBytes
+    active: Mask
+    site: Span
+    size: int  # bytes of an element
 
 
 @dataclass(frozen=True, slots=True, eq=False)

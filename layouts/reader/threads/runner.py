@@ -21,7 +21,7 @@ from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.records import DescriptorUse, MmaUse
+from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
 from lanescope.reader.threads.shared_order import SharedOrder
 from lanescope.reader.threads.storage import (
     OPEN,
@@ -74,6 +74,9 @@ class KernelRunner:
         self.calls: list[Span] = []
         self.steps = 0
         self.products: list[MmaUse] = []
+        self.results: list[ProductResult] = []
+        self.outputs: list[ResultStore] = []
+        self.outputs_open = False  # whether elements of D are stored where it is not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
@@ -110,6 +113,8 @@ class KernelRunner:
         if self.order is not None:
             near = self._find_order_site(site)
             self._find_second_store(places, data, step if step is not None and near == site else near)
+            if copied:
+                self.order.copy = (*self.calls, site)
             self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 

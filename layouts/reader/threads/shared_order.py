@@ -26,13 +26,17 @@ class OrderMistake:
     kind: stored_twice, commit_missing, wait_missing, wait_short, barrier_missing or
     refill_early; span: where the operation has to
     be inserted or changed; pending: the groups that the last wait may leave; store: what may store to the wrong
-    stage.
+    stage; copy: of commit_missing, the calls around the last copy in no group, outermost first, and the copy; first:
+    whether no group was committed before.
     """
 
     kind: str
     span: Span
     pending: int | None = None
     store: Span | None = None
+    copy: tuple[Span, ...] = ()
+    first: bool = False
+    waited: bool = False  # whether the span of barrier_missing is a wait, which comes before
 
 
 class OrderMistakeFound(Exception):  # noqa: N818  (a signal that ends the run)
@@ -41,11 +45,14 @@ class OrderMistakeFound(Exception):  # noqa: N818  (a signal that ends the run)
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait that was executed: its place, the groups that may stay pending, and the groups committed before it."""
+    """A wait that was executed: its place, the groups that may stay pending, the groups committed before it, and the
+    last copy before it that was in no group.
+    """
 
     span: Span
     count: int
     committed: Ints
+    copy: tuple[Span, ...]
 
 
 class SharedOrder:
@@ -76,6 +83,7 @@ class SharedOrder:
         self.read_site = np.zeros(SHARED_BYTES, np.int64)
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
+        self.copy: tuple[Span, ...] = ()  # the calls around the last copy that is in no group, and the copy
         self.checked = 0  # reads of what is known to be stored
         self.mistake: OrderMistake | None = None
 
@@ -107,13 +115,15 @@ class SharedOrder:
         """Close a group of copies. unsure: whether it may not be executed."""
         self.lost |= unsure
         self.committed = self.committed + mask
+        self.copy = ()
 
     def wait_groups(self, mask: Mask, count: int | None, span: Span) -> None:
         """Wait until at most `count` groups are pending; None for all copies, committed or not."""
         if count is None:
             self.committed = self.committed + mask
         self.done = np.where(mask, np.maximum(self.done, self.committed - (count or 0)), self.done)
-        self.waited, self.used, self.barrier = _Wait(span, count or 0, self.committed.copy()), False, None
+        copy = self.copy if count is not None else ()
+        self.waited, self.used, self.barrier = _Wait(span, count or 0, self.committed.copy(), copy), False, None
 
     # bytes
 
@@ -186,8 +196,10 @@ class SharedOrder:
         seen = np.where(copied, self.lost | (group < self.visible[owner]), self.stored[places] < self.barriers)
         other = known & (writer // 32 != lanes[:, None] // 32)
         if (other & ~seen).any():
-            after = self.waited.span if self.waited and bool((other & ~seen & copied).any()) else site
-            self._report("barrier_missing", after)
+            waited = self.waited if bool((other & ~seen & copied).any()) else None
+            span = site if waited is None else waited.span
+            self.mistake = OrderMistake("barrier_missing", span, waited=waited is not None)
+            raise OrderMistakeFound
         self.unread[places] = self.fresh[places] = False
         self.checked += int(known.any())
         self.used |= bool(copied.any())
@@ -210,11 +222,17 @@ class SharedOrder:
         """Report a read of bytes whose copy may be running."""
         wait = self.waited
         if group >= self.committed[thread] and (wait is not None or group):
-            self._report("commit_missing", site)
+            self._report_missing_commit(site, self.copy)
         elif wait is not None and not self.used and group < wait.committed[thread]:
+            if wait.copy:  # with a group for these copies, the wait would be long enough
+                self._report_missing_commit(site, wait.copy)
             self._report("wait_short", wait.span, wait.count)
         else:
             self._report("wait_missing", self.barrier or site)
+
+    def _report_missing_commit(self, site: Span, copy: tuple[Span, ...]) -> None:
+        self.mistake = OrderMistake("commit_missing", site, copy=copy, first=not self.committed.any())
+        raise OrderMistakeFound
 
 
 def _list_places(address: Ints, size: int, lanes: NDArray[np.int64]) -> Ints | None:

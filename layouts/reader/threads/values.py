@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, convert_number, get_number
+from lanescope.reader.threads.numbers import LONG, Number, ThreadNumber, convert_number, get_number
+from lanescope.reader.threads.results import store_result
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -36,10 +37,19 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
         address = spread_coefficient(at, run.threads)
         data = run.load_shared(address, kind.size, run.mask, span)
         return ReadBytes(data.record, data.thread, data.byte, span)
-    offset = place.offset.known if place.offset is not None else None
+    offset = _find_active_value(run, place.offset)
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
     return place.array.read_value(offset, kind.size)
+
+
+def _find_active_value(run: KernelRunner, number: Number) -> int | None:
+    """Return the value of a number in the threads that are running, if it is the same in all of them."""
+    value = number.const if number is not None else None
+    if value is None or isinstance(value, int):
+        return value
+    active = value[run.mask] if value.shape == run.mask.shape else value
+    return int(active[0]) if active.size and bool((active == active[0]).all()) else None
 
 
 def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
@@ -49,13 +59,15 @@ def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]
     kind: SizedType = place.type
     if place.space == "shared":
         run.store_shared(place.offset, fit_data(run, value, kind), site)
+    elif place.space == "global":
+        store_result(run, place, convert_value(run, value, kind), site)
     elif place.space == "local" and isinstance(place.array, LocalMemory):
         _store_local(run, place, value)
 
 
 def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     kind: SizedType = place.type
-    offset = place.offset.known if place.offset is not None else None
+    offset = _find_active_value(run, place.offset)
     memory = place.array
     if offset is None:
         memory.forget_values()

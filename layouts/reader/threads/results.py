@@ -1,0 +1,58 @@
+"""Follow D of mma and wgmma through registers, conversions and arithmetic to stores to global memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.records import MmaUse, ProductResult, ResultStore, Span
+from lanescope.reader.threads.storage import DataBytes, Pointer, make_open_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_RESULTS, MOST_STORES = 4000, 2000
+_REGISTER_BYTES = 4
+
+
+def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None, count: int) -> list[DataBytes]:
+    """Return the registers of D of a product, each byte with its place among those of its thread."""
+    if len(run.results) >= MOST_RESULTS:
+        return [make_open_data(run.threads, _REGISTER_BYTES)] * count
+    run.results.append(ProductResult(opcode, span, use))
+    shape = run.threads, _REGISTER_BYTES
+    record = np.full(shape, -len(run.results), np.int64)
+    thread = np.broadcast_to(np.arange(run.threads)[:, None], shape)
+    first = np.broadcast_to(np.arange(_REGISTER_BYTES), shape)
+    return [DataBytes(record, thread, first + _REGISTER_BYTES * n) for n in range(count)]
+
+
+def is_result(value: Any) -> bool:
+    """Return whether a value is of elements of D in some thread."""
+    return isinstance(value, DataBytes) and bool((value.record < 0).any())
+
+
+def keep_result(*operands: Any) -> DataBytes | None:
+    """Return the one operand of an arithmetic operation that is of elements of D: alpha * d + beta * c."""
+    found = [value for value in operands if is_result(value)]
+    return found[0] if len(found) == 1 else None
+
+
+def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span) -> None:
+    """Record a store to global memory if it is of elements of D."""
+    if not is_result(value) or len(run.outputs) >= MOST_STORES:
+        return
+    vector = place.type.vector or (2 if place.type.size == 4 and value.size == 4 and _has_two(value) else 0)
+    size = vector or place.type.size
+    if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
+        run.outputs_open = True
+        return
+    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size))
+
+
+def _has_two(value: DataBytes) -> bool:
+    """Return whether four bytes are two elements of 16 bits."""
+    known = (value.record < 0).all(axis=1)
+    return bool(known.any() and (value.byte[known, 2] != value.byte[known, 0] + 2).any())

@@ -1,0 +1,304 @@
+"""Check that threads store each element of D where its row and its column belong.
+
+The address must be linear in the row of A and the column of B that an element was made of, as far as their places in
+global memory are known, else in its row and column within the tile of one instruction. Which lane and register hold an
+element is in the PTX ISA 9.1, 9.7.14.5 (mma) and 9.7.15.5 (wgmma).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.deadline import OverdueError
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import Ints, spread_coefficient
+from lanescope.workbench.blamed_numbers import list_local_values
+from lanescope.workbench.blamed_terms import list_terms
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.results import Span
+from lanescope.workbench.thread_descriptors import FragmentFinding
+from lanescope.workbench.thread_fragments import find_mma, locate_operand
+
+TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or column"}
+LEAST = 64  # elements that are compared
+MOST = 1 << 16
+_TOLERANCE = 1e-3
+Floats = NDArray[np.float64]
+_PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """Stored elements: where each is stored, its row and its column as positions, its tile, its store, and its thread
+    and its byte among the registers of D.
+    """
+
+    address: Floats
+    row: Floats
+    column: Floats
+    tile: Ints
+    site: Ints
+    register: Floats
+
+    def select(self, chosen: NDArray[np.bool_]) -> _Points:
+        return _Points(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def is_dump(self) -> bool:
+        """Return whether threads store their registers one after the other, for code that knows where each belongs."""
+        return replace(self, row=self.register[:, :1], column=self.register[:, 1:]).is_linear()
+
+    def is_linear(self, within: Ints | None = None, *, rows: bool = True, columns: bool = True) -> bool:
+        """Return whether addresses are linear in the positions, with an offset of each group of points.
+
+        within: the groups; the tiles by default.
+        """
+        features = np.concatenate([*([self.row] if rows else []), *([self.column] if columns else [])], axis=1)
+        groups = self.tile if within is None else within
+        x, y = _center(features, groups), _center(self.address, groups)
+        scale = np.maximum(np.abs(x).max(axis=0, initial=0), 1)
+        fit, *_ = np.linalg.lstsq(x / scale, y, rcond=None)
+        return bool(np.abs(x / scale @ fit - y).max(initial=0) < _TOLERANCE)
+
+    def is_right(self) -> bool:
+        """Return whether elements are where they belong: groups of 8 columns may be apart, if no two elements share an
+        address.
+        """
+        if self.is_linear():
+            return True
+        if self.column.shape[1] > 1 or not self.is_linear(_number_groups(self.tile, self.column // 8)):
+            return False
+        return len(np.unique(_number_groups(self.tile, self.address))) == len(self.tile)
+
+
+def _center(values: Floats, groups: Ints) -> Floats:
+    """Subtract the mean of each group."""
+    _, number, count = np.unique(groups, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(count), values.shape[1]))
+    np.add.at(sums, number, values)
+    return values - (sums / count[:, None])[number]
+
+
+def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
+    """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
+    if run.outputs_open:
+        return
+    for array in dict.fromkeys(store.array for store in run.outputs):
+        stores = [store for store in run.outputs if store.array == array]
+        sites = list(dict.fromkeys(store.site for store in stores))
+        for places in (_TilePlaces(run), _OriginPlaces(run)):
+            points = _collect_points(run, stores, sites, places)
+            if points is None or len(points.tile) < LEAST:
+                continue
+            if not places.located and points.is_dump():
+                break
+            if not points.is_right():
+                yield _describe(run, array, points, sites)
+                break
+
+
+def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:
+    row_groups = _number_groups(points.tile, points.row)
+    column_groups = _number_groups(points.tile, points.column)
+    columns_fit = points.is_linear(row_groups, rows=False)
+    rows_fit = points.is_linear(column_groups, columns=False)
+    what = "rows" if columns_fit and not rows_fit else "columns" if rows_fit and not columns_fit else ""
+    removable = [n for n in range(len(sites)) if len(sites) > 1 and points.select(points.site != n).is_linear()]
+    place = sites[removable[-1]] if removable else _find_term(run.text, sites[0], what) if what else sites[0]
+    named = f"in the wrong {what}" if what else "in the wrong places"
+    message = (
+        f"Elements of D are stored {named} of {array}: the addresses do not follow the rows and columns that the lanes"
+        " and registers of the instruction hold."
+    )
+    return FragmentFinding("result_misplaced", message, place)
+
+
+def _number_groups(*keys: NDArray[np.generic]) -> Ints:
+    """Return the number of the group that each point is in: those with equal keys."""
+    columns = [key.reshape(len(key), -1).astype(np.float64) for key in keys]
+    return np.asarray(np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)[1]).reshape(-1)
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_term(text: str, site: Span, what: str) -> Span:
+    """Return the term of a store's index that gives the row or the column, through the variable that holds it."""
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    index = blank.rfind("[", *site), blank.rfind("]", *site)
+    inside = (index[0] + 1, index[1]) if site[0] <= index[0] < index[1] else site
+    terms = [term for term in list_terms(blank, inside) if ("*" in blank[slice(*term)]) == (what == "rows")]
+    function = find_function_at(functions, site[0])
+    if len(terms) != 1 or function is None:
+        return site
+    values = [list_local_values(blank, function, name, site) for name in set(_WORD.findall(blank[slice(*terms[0])]))]
+    known = [of_name[0] for of_name in values if len(of_name) == 1]
+    return known[0] if len(known) == 1 else terms[0]
+
+
+# points ---------------------------------------------------------------------------------------------------------------
+
+
+class _TilePlaces:
+    """Rows and columns of elements of D within the tile of their instruction."""
+
+    located = False  # whether they are places in global memory
+
+    def __init__(self, run: KernelRunner) -> None:
+        self.run = run
+        self.instructions: dict[str, Instruction | None] = {}
+
+    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
+        """Return (rows, columns, tiles) of elements; None if they are not known."""
+        found = self.find_coordinates(record, thread, byte)
+        if found is None:
+            return None
+        row, column, lanes = found
+        return row[:, None].astype(np.float64), column[:, None].astype(np.float64), -record * 64 + thread // lanes
+
+    def find_coordinates(self, record: int, thread: Ints, byte: Ints) -> tuple[Ints, Ints, int] | None:
+        """Return (rows, columns, threads of an instruction); None if the instruction is not known."""
+        opcode = self.run.results[-record - 1].opcode
+        if opcode not in self.instructions:
+            self.instructions[opcode] = _find_instruction(opcode)
+        instruction = self.instructions[opcode]
+        if instruction is None:
+            return None
+        operand = instruction.operand("d")
+        row, column = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
+        element = byte * 8 // operand.container_bits
+        if element.max(initial=0) >= row.shape[1]:
+            return None
+        lane = thread % len(row)
+        return row[lane, element], column[lane, element], len(row)
+
+    def count_elements(self, stores: Sequence[ResultStore]) -> int:
+        """Return how many elements the tiles have that stores take elements from."""
+        tiles: set[tuple[int, int]] = set()
+        for store in stores:
+            for record in np.unique(store.data.record[store.active & (store.data.record[:, 0] < 0)][:, 0]):
+                mine = store.active & (store.data.record[:, 0] == record)
+                tiles |= {(int(record), int(warp)) for warp in np.unique(store.data.thread[mine, 0] // 32)}
+        known = [(self.instructions.get(self.run.results[-record - 1].opcode), record) for record, _ in tiles]
+        sizes = [0 if found is None else 32 * np.shape(found.operand("d").coords["row"])[1] for found, _ in known]
+        return sum(sizes) if all(sizes) else 0
+
+
+class _OriginPlaces(_TilePlaces):
+    """Places in global memory of the rows of A and the columns of B that elements of D are made of."""
+
+    located = True
+
+    def __init__(self, run: KernelRunner) -> None:
+        super().__init__(run)
+        self.origins: dict[int, dict[int, tuple[Floats, Floats]]] = {}
+        self.names: dict[str, list[str]] = {}
+
+    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
+        found = self.find_coordinates(record, thread, byte)
+        if found is None:
+            return None
+        if record not in self.origins:
+            self.origins[record] = self._locate(record)
+        row, column, lanes = found
+        warps = [self.origins[record].get(int(warp)) for warp in np.unique(thread // lanes)]
+        if any(warp is None for warp in warps):
+            return None
+        of_warp = {int(n): warp for n, warp in zip(np.unique(thread // lanes), warps, strict=True) if warp is not None}
+        rows = np.stack([of_warp[int(n)][0][i] for n, i in zip(thread // lanes, row, strict=True)])
+        columns = np.stack([of_warp[int(n)][1][j] for n, j in zip(thread // lanes, column, strict=True)])
+        return rows, columns, np.zeros(len(thread), np.int64)
+
+    def _locate(self, record: int) -> dict[int, tuple[Floats, Floats]]:
+        """Return the places of the rows of A and the columns of B in each warp, {} if one is not known."""
+        result = self.run.results[-record - 1]
+        instruction = self.instructions.get(result.opcode)
+        if result.use is None or instruction is None or find_mma(result.opcode) is None:
+            return {}
+        sides = []
+        for name in "ab":
+            warps = locate_operand(self.run, result.use, instruction, name).warps
+            names = self.names.setdefault(name, list(warps[0].names) if warps else [])
+            if not warps or any(set(warp.names) != set(names) or not warp.separable for warp in warps):
+                return {}
+            order = [[warp.names.index(n) for n in names] for warp in warps]
+            sides.append(
+                [
+                    np.stack([warp.places[n][:, 0] for n in numbers], axis=1).astype(np.float64)
+                    for warp, numbers in zip(warps, order, strict=True)
+                ]
+            )
+        active = [n for n in range(self.run.threads // 32) if result.use.active[32 * n : 32 * n + 32].all()]
+        return {n: (a, b) for n, a, b in zip(active, *sides, strict=True)}
+
+
+def _find_instruction(opcode: str) -> Instruction | None:
+    try:
+        return catalog.find(opcode)
+    except LayoutError:
+        return None
+
+
+def _collect_points(
+    run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: _TilePlaces
+) -> _Points | None:
+    """Return the elements that an array gets; None if something of them is not known."""
+    names = sorted({name for store in stores for name in store.offset.terms} | {()})
+    parts = []
+    for store in stores:
+        address = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
+        for first in range(0, store.data.size, store.size):
+            record, thread, byte = (getattr(store.data, n)[:, first] for n in ("record", "thread", "byte"))
+            for number in np.unique(record[store.active & (record < 0)]):
+                lanes = np.flatnonzero(store.active & (record == number))
+                found = placed.find(int(number), thread[lanes], byte[lanes])
+                if found is None:
+                    return None
+                at = np.stack([of_name[lanes] for of_name in address], axis=1).astype(np.float64)
+                at[:, names.index(())] += first
+                site = np.full(len(lanes), sites.index(store.site))
+                register = np.stack([thread[lanes], byte[lanes]], axis=1).astype(np.float64)
+                parts.append((at, *found, site, register))
+        if sum(len(part[-1]) for part in parts) > MOST:
+            return None
+    if not parts or len({part[1].shape[1] for part in parts}) > 1 or len({part[2].shape[1] for part in parts}) > 1:
+        return None
+    points = _Points(*(np.concatenate([part[n] for part in parts]) for n in range(6)))
+    elements = _number_groups(points.tile, points.row, points.column)
+    stored_once = len(np.unique(elements)) == len(elements)
+    # as many as there are, some of them twice: others are left out
+    return points if stored_once or placed.count_elements(stores) == len(elements) else None
+
+
+def find_result_mistakes(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
+) -> list[FragmentFinding]:
+    """Find stores of D that are wrong in the kernels of a text, for every choice of open #if conditions."""
+    if not is_kernel_head(text) or not _PRODUCT.search(text):
+        return []
+    try:
+        branches = [
+            {
+                (finding.code, finding.span): finding
+                for run in runs
+                if run.complete
+                for finding in find_misplaced_results(run.runner)
+            }
+            for runs in run_kernels(text, macros, recorded)
+        ]
+    except (LayoutError, OverdueError):
+        return []
+    return [finding for key, finding in (branches[0] if branches else {}).items() if all(key in of for of in branches)]

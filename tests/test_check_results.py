@@ -1,0 +1,197 @@
+"""Elements of D in global memory, fragments of wmma, and the shared memory of a launch: right kernels and mistakes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from lanescope.workbench import check
+from tests.transfer_kernels import EPILOGUE, TMA, plant
+
+check_text = lru_cache(maxsize=64)(check.check_text)
+
+# C[M][N] = A[M][K] * B[K][N] by 4 warps of 32 × 32, stages in dynamic shared memory
+MMA = r"""#include <cuda_fp16.h>
+constexpr int BM = 64, BN = 64, BK = 32, PA = BK + 8, PB = BN + 8, STAGE = BM * PA + BK * PB;
+__device__ void copy16(half* dst, const half* src) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(dst)), "l"(src));
+}
+__device__ void load4(uint32_t (&r)[4], const half* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
+}
+__device__ void load4_trans(uint32_t (&r)[4], const half* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((uint32_t)__cvta_generic_to_shared(p)));
+}
+__device__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9},"
+      " {%0, %1, %2, %3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, half* C, int M, int N, int K, float alpha) {
+  extern __shared__ __align__(128) half smem[];
+  const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int wm = warp / 2 * 32, wn = warp % 2 * 32;
+  float acc[2][4][4] = {};
+  for (int t = 0; t < K / BK; ++t) {
+    half* a = smem + (t & 1) * STAGE;
+    half* b = a + BM * PA;
+    for (int i = threadIdx.x; i < BM * BK / 8; i += 128)
+      copy16(a + i / 4 * PA + i % 4 * 8, A + (size_t)(row0 + i / 4) * K + t * BK + i % 4 * 8);
+    for (int i = threadIdx.x; i < BK * BN / 8; i += 128)
+      copy16(b + i / 8 * PB + i % 8 * 8, B + (size_t)(t * BK + i / 8) * N + col0 + i % 8 * 8);
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    for (int k = 0; k < BK; k += 16) {
+      uint32_t fa[2][4], fb[2][4];
+      for (int i = 0; i < 2; ++i) load4(fa[i], a + (wm + i * 16 + lane % 16) * PA + k + lane / 16 * 8);
+      for (int j = 0; j < 2; ++j) load4_trans(fb[j], b + (k + lane % 16) * PB + wn + j * 16 + lane / 16 * 8);
+      for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 4; ++j) mma(acc[i][j], fa[i], fb[j / 2][j % 2 * 2], fb[j / 2][j % 2 * 2 + 1]);
+    }
+  }
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 4; ++j) {
+      const int r = row0 + wm + i * 16 + lane / 4;
+      const int c = col0 + wn + j * 8 + lane % 4 * 2;
+      *(half2*)&C[(size_t)r * N + c] = __floats2half2_rn(alpha * acc[i][j][0], alpha * acc[i][j][1]);
+      *(half2*)&C[(size_t)(r + 8) * N + c] = __floats2half2_rn(alpha * acc[i][j][2], alpha * acc[i][j][3]);
+    }
+}
+void run(const half* A, const half* B, half* C, int M, int N, int K) {
+  constexpr int bytes = 2 * STAGE * sizeof(half);
+  gemm<<<dim3(N / BN, M / BM), 128, bytes>>>(A, B, C, M, N, K, 1.0f);
+}
+"""
+
+WMMA = r"""#include <mma.h>
+using namespace nvcuda;
+constexpr int TM = 64, TN = 64, TK = 32, LDA = TK + 8, LDB = TN + 8;
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ half sa[TM * LDA], sb[TK * LDB];
+  const int warp = threadIdx.x / 32, m0 = blockIdx.y * TM, n0 = blockIdx.x * TN;
+  const int wr = warp / 2 * 32, wc = warp % 2 * 32;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc[2][2];
+  for (int i = 0; i < 4; ++i) wmma::fill_fragment(acc[i / 2][i % 2], 0.0f);
+  for (int t = 0; t < K / TK; ++t) {
+    for (int i = threadIdx.x; i < TM * TK / 8; i += 128)
+      *(uint4*)&sa[i / 4 * LDA + i % 4 * 8] = *(const uint4*)&A[(size_t)(m0 + i / 4) * K + t * TK + i % 4 * 8];
+    for (int i = threadIdx.x; i < TK * TN / 8; i += 128)
+      *(uint4*)&sb[i / 8 * LDB + i % 8 * 8] = *(const uint4*)&B[(size_t)(t * TK + i / 8) * N + n0 + i % 8 * 8];
+    __syncthreads();
+    for (int k = 0; k < TK; k += 16) {
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa[2];
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb[2];
+      for (int i = 0; i < 2; ++i) {
+        wmma::load_matrix_sync(fa[i], &sa[(wr + i * 16) * LDA + k], LDA);
+        wmma::load_matrix_sync(fb[i], &sb[k * LDB + wc + i * 16], LDB);
+      }
+      for (int i = 0; i < 4; ++i) wmma::mma_sync(acc[i / 2][i % 2], fa[i / 2], fb[i % 2], acc[i / 2][i % 2]);
+    }
+    __syncthreads();
+  }
+  for (int i = 0; i < 4; ++i)
+    wmma::store_matrix_sync(&C[(size_t)(m0 + wr + i / 2 * 16) * N + n0 + wc + i % 2 * 16], acc[i / 2][i % 2], N,
+        wmma::mem_row_major);
+}
+void run(const half* A, const half* B, float* C, int M, int N, int K) {
+  gemm<<<dim3(N / TN, M / TM), 128>>>(A, B, C, M, N, K);
+}
+"""
+
+
+def list_findings(text: str) -> list[tuple[str, str]]:
+    """List (code, the line it stands at) of a text."""
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
+
+
+@pytest.mark.parametrize("text", [MMA, WMMA], ids=["mma", "wmma"])
+def test_right_kernels_are_verified(text: str) -> None:
+    report = check_text(text)
+    assert not report.findings
+    assert [kernel.gap for kernel in report.kernels] == [""]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        # what lanes and registers hold
+        ("lane % 4 * 2;", "lane % 4 * 4;", "result_misplaced", "const int c"),
+        ("lane % 4 * 2;", "lane % 4;", "result_misplaced", "const int c"),
+        ("i * 16 + lane / 4;", "i * 16 + lane / 8;", "result_misplaced", "const int r"),
+        ("(size_t)(r + 8) * N", "(size_t)r * N", "result_misplaced", "*(half2*)&C[(size_t)r * N + c] ="),
+        ("alpha * acc[i][j][3]", "alpha * acc[i][j][1]", "result_misplaced", "*(half2*)&C[(size_t)(r + 8)"),
+        # where the warp's rows and columns are
+        ("r = row0 + wm +", "r = row0 + warp / 2 * 16 +", "result_misplaced", "const int r"),
+        ("wn + j * 8 + lane", "wn + j * 16 + lane", "result_misplaced", "const int c"),
+        # registers of ldmatrix, sums, and shared memory
+        ("fb[j / 2][j % 2 * 2],", "fb[j / 2][j % 2],", "registers_exchanged", "for (int j = 0; j < 4; ++j) mma"),
+        ("acc[2][4][4] = {};", "acc[2][4][4];", "accumulator_unset", "float acc[2][4][4];"),
+        (
+            "    __syncthreads();\n",
+            "    __syncthreads();\n    memset(acc, 0, sizeof(acc));\n",
+            "accumulator_reset",
+            "mem",
+        ),
+        ("bytes = 2 * STAGE", "bytes = STAGE", "shared_memory_short", "constexpr int bytes"),
+    ],
+)
+def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
+    ((found, at),) = list_findings(plant((old, new), text=MMA))
+    assert found == code
+    assert at.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line"),
+    [
+        ("wc + i * 16], LDB);", "wc + i * 16], LDA);", "fragment_mismatch", "wmma::load_matrix_sync(fb"),
+        ("i * 16) * LDA + k], LDA);", "i * 16) * LDA + k], TK);", "fragment_mismatch", "wmma::load_matrix_sync(fa"),
+        (
+            "matrix_b, 16, 16, 16, half, wmma::row_major",
+            "matrix_b, 16, 16, 16, half, wmma::col_major",
+            "wmma_layout",
+            "wmma::fragment<wmma::matrix_b",
+        ),
+        ("wr = warp / 2 * 32", "wr = warp / 2 * 16", "warps_overlap", "const int wr"),
+        (
+            "  for (int i = 0; i < 4; ++i) wmma::fill_fragment(acc[i / 2][i % 2], 0.0f);\n",
+            "",
+            "accumulator_unset",
+            "wmma::fragment<wmma::accumulator",
+        ),
+    ],
+)
+def test_a_mistake_of_wmma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
+    ((found, at),) = list_findings(plant((old, new), text=WMMA))
+    assert found == code
+    assert at.startswith(line)
+
+
+def test_results_in_another_order_are_right() -> None:
+    """C as panels of 16 columns; and the registers of each thread one after the other, which other code reads."""
+    panels = plant(
+        ("&C[(size_t)r * N + c]", "&C[(size_t)(c / 16 * M + r) * 16 + c % 16]"),
+        ("&C[(size_t)(r + 8) * N + c]", "&C[(size_t)(c / 16 * M + r + 8) * 16 + c % 16]"),
+        text=MMA,
+    )
+    dump = plant(
+        ("&C[(size_t)r * N + c]", "&C[((i * 4 + j) * 128 + threadIdx.x) * 4]"),
+        ("&C[(size_t)(r + 8) * N + c]", "&C[((i * 4 + j) * 128 + threadIdx.x) * 4 + 2]"),
+        text=MMA,
+    )
+    assert [list_findings(text) for text in (panels, dump)] == [[], []]
+
+
+def test_elements_of_wgmma_are_stored_where_they_belong() -> None:
+    assert not list_findings(TMA)
+    planted = plant((EPILOGUE, EPILOGUE.replace("lane / 4, c", "lane / 8, c")))
+    assert [code for code, _ in list_findings(planted)] == ["result_misplaced"]
+
+
+def test_a_launch_whose_bytes_depend_on_what_it_passes_is_left_open() -> None:
+    text = plant(("bytes = 2 * STAGE", "bytes = K * STAGE"), text=MMA)
+    assert not list_findings(text.replace("constexpr int bytes", "const int bytes"))
