@@ -172,7 +172,7 @@ def test_calls_with_comments_and_what_is_given_beside_them() -> None:
         ),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)", tiler_mn="(8,8)"), "tiler_mn", "element 127", "128"),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)"), "tiler_mn", "is missing", "A size or"),
-        (lambda: tiled_copy("universal", layout_tv="32:1", tiler_mn="(8,4)"), "layout_tv", "two modes", "e.g."),
+        (lambda: tiled_copy("universal", layout_tv="32:1", tiler_mn="(8,4)"), "layout_tv", "two modes", "((8,16),8)"),
         (
             lambda: tiled_copy(
                 "make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{}, Layout<Shape<_32,_8>>{},"

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.S)
-_VALUE_END = re.compile(r"\}\s*[),>:.]")  # of T{}, where a value continues
+_VALUE_END = re.compile(r"\}\s*[)>:.]")  # of T{}, where a value continues
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}

@@ -42,6 +42,7 @@ TITLES = {
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
+_OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
 _MBARRIER = re.compile(r"mbarrier\.(?:try|test)_wait")
 STUCK, STALE, LAPPED, EARLY = "stuck", "stale", "lapped", "early"
 
@@ -49,7 +50,7 @@ STUCK, STALE, LAPPED, EARLY = "stuck", "stale", "lapped", "early"
 def find_protocol_mistakes(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
 ) -> list[Pitfall]:
-    """Find the mistakes of a text's kernels; one for each kernel."""
+    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show."""
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
     found: list[Pitfall] = []
@@ -58,12 +59,20 @@ def find_protocol_mistakes(
             branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
             if len(branches) != 1:
                 return []
-            found = list({(one.code, one.span): one for one in filter(None, map(_judge_run, branches[0]))}.values())
-            if found or not any(run.runner.steps > run.runner.most_steps for run in branches[0]):
+            found = _judge_runs(branches[0])
+            if found:
+                others = list(run_kernels(text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1])))
+                same = {(one.code, one.span) for runs in others for one in _judge_runs(runs)}
+                return [one for one in found if (one.code, one.span) in same]
+            if not any(run.runner.steps > run.runner.most_steps for run in branches[0]):
                 break
     except (LayoutError, OverdueError):
         return []
     return found
+
+
+def _judge_runs(runs: Sequence[KernelRun]) -> list[Pitfall]:
+    return list({(one.code, one.span): one for one in filter(None, map(_judge_run, runs))}.values())
 
 
 def _judge_run(run: KernelRun) -> Pitfall | None:

@@ -15,10 +15,8 @@ from typing import Any
 
 from lanescope.cute.calls.operations import ALIASES, OPS
 from lanescope.cute.making import MAKERS
-from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
-from lanescope.reader.code.cute_mmas import OpenCuteValueError, find_tiled_mma
+from lanescope.reader.code.cute_mmas import CuteAtom, OpenCuteValueError, find_tiled_mma
 from lanescope.reader.code.cute_tuples import TUPLE_CALLS
 from lanescope.reader.code.cute_values import CuteEvaluator
 from lanescope.reader.code.findings import BodilessCall, Pitfall
@@ -55,13 +53,23 @@ _NO_ACCESS = re.compile(
 class _Step:
     """What a kernel does at an event: gemm, fence, commit, wait, clear, access, view (no effect on memory) or unknown.
 
-    sums: the accumulators that it writes or reads; form: of a gemm's descriptors, None for one of registers.
+    sums: the accumulators that it writes or reads; atom: of a gemm.
     """
 
     kind: str
     event: KernelEvent
     sums: frozenset[Accumulators] = frozenset()
-    form: DescriptorFormat | None = None
+    atom: CuteAtom | None = None
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether it issues wgmma, which ends with a group."""
+        return self.atom is not None and self.atom.form is not None and not self.atom.in_tensor_memory
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether its accumulators are in tensor memory."""
+        return self.atom is not None and self.atom.in_tensor_memory
 
 
 def find_cute_order_mistakes(text: KernelText) -> list[Pitfall]:
@@ -74,7 +82,7 @@ def find_cute_order_mistakes(text: KernelText) -> list[Pitfall]:
 def _find_mistakes(kernel: KernelRun, text: KernelText) -> Iterator[Pitfall]:
     steps = [_read_step(event, text.code.text) for event in kernel.events]
     products = [step for step in steps if step.kind == "gemm"]
-    grouped = [step for step in products if step.form is WGMMA]
+    grouped = [step for step in products if step.is_grouped]
     reset = list(_check_reset(text, steps))
     if grouped and any(step.kind in ("fence", "commit", "wait") for step in steps):  # else an excerpt
         yield from _check_fence(kernel.name, grouped[0], steps)
@@ -117,7 +125,7 @@ def _read_product(event: KernelEvent, call: OpaqueValue, text: str) -> _Step:
         atom = None
     if found is None or atom is None:
         return _Step("unknown", event)
-    return _Step("gemm", event, frozenset((found,)), atom.form)
+    return _Step("gemm", event, frozenset((found,)), atom)
 
 
 def _find_accumulators(value: Any, depth: int = 0) -> Accumulators | None:
@@ -147,7 +155,7 @@ def _check_groups(text: KernelText, steps: Sequence[_Step]) -> Iterator[Pitfall]
     groups: list[list[_Step]] = []
     waits: list[_Step] = []
     for step in steps:
-        if step.kind == "gemm" and step.form is WGMMA:
+        if step.is_grouped:
             loose.append(step)
         elif step.kind == "commit":
             groups.append(loose)
@@ -194,8 +202,7 @@ def _check_unset(text: KernelText, products: Sequence[_Step], steps: Sequence[_S
         first = next(step for step in products if sums in step.sums)
         name = _name_accumulators(text, sums)
         if name and _is_never_set(text, name, sums, first, steps):
-            in_memory = first.form is TCGEN05
-            where, way = ("memory", "Set") if in_memory else ("registers", f"Call clear({name}), or set")
+            where, way = ("memory", "Set") if first.in_memory else ("registers", f"Call clear({name}), or set")
             yield Pitfall(
                 "accumulator_unset",
                 f"{name} is not set before the first gemm, which computes D = A·B + D and adds to {where} that nothing"
@@ -214,7 +221,7 @@ def _is_never_set(text: KernelText, name: str, sums: Accumulators, first: _Step,
     named = re.search(rf"\b{name}\b", _NO_ACCESS.sub("", text.blank[sums[1][1] : at]))
     if named or any(sums in step.sums and step.kind != "view" for step in before):
         return False
-    if first.form is TCGEN05 and any(_may_set(step, sums) for step in before):
+    if first.in_memory and any(_may_set(step, sums) for step in before):
         return False
     return any(sums in step.sums and step.kind in ("access", "view", "unknown") for step in steps)
 

@@ -177,10 +177,18 @@ def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collectio
         find_operand_letter(address) != clues.buffer for address in clues.addresses
     ):
         return named_stores[0], NO_OTHER
-    mapped = [store for store in named_stores if store.map is not None]
-    if len(mapped) > 1 and not all(_is_surely_same(store, mapped[0]) for store in mapped[1:]):
-        return None, _describe_several_maps(mapped)
+    named_stores = _keep_maps_of_function(named_stores, clues.function)
+    others = [store for store in named_stores[1:] if store.map is not None]
+    if clues.function and named_stores[0].map and not all(named_stores[0].is_same_layout(store) for store in others):
+        return None, _describe_several_maps([named_stores[0], *others])
     return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
+
+
+def _keep_maps_of_function(named: Sequence[TileStore], function: str) -> Sequence[TileStore]:
+    """Keep the tensor maps that a function encodes, or what it calls; all stores if there are none."""
+    return [
+        store for store in named if store.map and store.map.calls[:1] and store.map.calls[0][0] == function
+    ] or named
 
 
 def _find_stores_named_alike(stores: Iterable[TileStore], clues: Clues) -> list[tuple[TileStore, str]]:

@@ -68,6 +68,11 @@ class CuteAtom:
     ctas: int = 1
     thr_size: int = 128
 
+    @property
+    def in_tensor_memory(self) -> bool:
+        """Whether the accumulators are in tensor memory, not in registers."""
+        return self.form is not None and self.thr_size == self.ctas
+
     def get_tile(self, operand: str) -> tuple[int, int]:
         """Return (rows along M or N, elements along K) that one CTA stores of operand a or b."""
         return self.shape["ab".index(operand)] // self.ctas, self.shape[2]
