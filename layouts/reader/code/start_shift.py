@@ -58,7 +58,10 @@ def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[P
     cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked like an address
     if piece.shift == 0 and (cut or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
         yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
-    if value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
+    has_fields = value.const >> 32 or any(
+        p.low >= 32 for p in value.pieces
+    )  # SBO or a mode: else any word with a bit set
+    if has_fields and value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
         yield Pitfall(
             "generic_pointer",
             "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
