@@ -160,7 +160,7 @@ def _find_store_over_buffer(stores: Iterable[TileStore], clues: Clues) -> Choice
 
 def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
-    named_stores = [store for store in stores if store.operand == clues.buffer]
+    named_stores: Sequence[TileStore] = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
     if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
         store = next((store for store in loaded if store.operand == clues.operand), loaded[0])
