@@ -266,7 +266,7 @@ def test_settings_stand_in_a_file_and_the_command_adds_to_them(tmp_path: Path) -
     with pytest.raises(LayoutError, match="jobs is 'many'"):
         config.find_settings(tmp_path)
     (tmp_path / "lanescope.toml").write_text("job = 1")
-    with pytest.raises(LayoutError, match=r"lanescope\.toml: 'job' is no setting"):
+    with pytest.raises(LayoutError, match=r"lanescope\.toml: 'job' is not a setting"):
         config.find_settings(tmp_path)
 
 

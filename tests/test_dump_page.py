@@ -70,7 +70,7 @@ def test_the_page_works_without_a_script(client: Client) -> None:
 @for_each(
     ("data", "files", "name", "message"),
     [
-        (FORM, {"other": ("x", b"1")}, "dump", "There is no file"),
+        (FORM, {"other": ("x", b"1")}, "dump", "No file was chosen"),
         (FORM | {"slice_k": "0"}, {"dump": ("x", b"")}, "dump", "The file is empty"),
         (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "base", "Address of the first byte"),
         (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "dump", "which is not base64"),

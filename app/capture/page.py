@@ -69,7 +69,7 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
     try:
         if request.method == "POST" and "capture" not in files:
             raise LayoutError(
-                "bad_capture", "There is no file.", "Choose the capture that the kernel wrote.", "capture"
+                "bad_capture", "No file was chosen.", "Choose the capture that the kernel wrote.", "capture"
             )
         if files:
             context |= _build_context(files, nk)

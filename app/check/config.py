@@ -89,7 +89,7 @@ def _parse_table(table: Mapping[str, Any], path: Path) -> CheckSettings:
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise _refuse(path, f"{quote_value(key)} is no setting", f"Settings: {', '.join(known)}.")
+            raise _refuse(path, f"{quote_value(key)} is not a setting", f"Settings: {', '.join(known)}.")
         name = known[key]
         values[name] = _convert(value, name, path)
     home = path.parent

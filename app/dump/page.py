@@ -73,7 +73,7 @@ def _render_answer(
         sent |= {name: facts.decode_base64(text, name) for name, text in kept.items()}
         require_values(ASKED, fields)
         if request.method == "POST" and "dump" not in sent:
-            raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
+            raise LayoutError("bad_dump", "No file was chosen.", "Choose the dump: raw bytes, or a .npy array.", "dump")
         if "dump" in sent:
             context |= _build_context(fields, sent, example)
     except LayoutError as error:

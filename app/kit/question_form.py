@@ -187,9 +187,9 @@ def answer_without_wrong(
 ) -> tuple[Answer | None, LayoutError | None]:
     """Answer a request; where fields are wrong, without them. Return the answer and the error of all of them.
 
-    For values that only the answer reads. If an error names no field, the answer is that of an empty request; it is
-    None if that is refused, too. find_name: the field of an error, "" if it has none. depends: (name, wrong) → whether
-    the legal values of a field depend on a wrong one: its own errors are then not known.
+    For values that only the answer reads. An error without a field leads to the answer of an empty request, or to
+    None if that is refused as well. find_name: the field of an error, "" if it has none. depends: (name, wrong) →
+    whether the legal values of a field depend on a wrong one: its own errors are then not known.
     """
     kept, left_out = dict(sent), set[str]()
     wrong: list[LayoutError] = []

@@ -179,7 +179,7 @@ def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) 
         return RedirectResponse(link, 303)
     error = find_wrong_fields(fields_of(FilesForm), {"target": target})
     if not sources:
-        error = join_errors((error, LayoutError("bad_request", "There is no file.", "Choose source files.", "files")))
+        error = join_errors((error, LayoutError("bad_request", "No file was chosen.", "Choose source files.", "files")))
     checked = [] if error else files.check_files(sources, parse_target({"target": target}))
     found = len({(finding.place, finding.code) for file in checked for finding in file.report.findings})
     context = {

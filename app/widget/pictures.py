@@ -256,7 +256,7 @@ def _require_few(rows: int, cols: int) -> None:
 
 
 def _require_few_cells(panels: Sequence[FigurePanel]) -> None:
-    _require_few(sum(panel.rows * panel.cols for panel in panels if panel.drawn), 1)
+    _require_few(sum(panel.rows * panel.cols for panel in panels if panel.has_cells), 1)
 
 
 def _size_cells(size: tuple[int, int]) -> tuple[float, float]:

@@ -43,7 +43,7 @@ class FigurePanel:
     y: float = field(default=TOP, kw_only=True)
 
     @property
-    def drawn(self) -> bool:
+    def has_cells(self) -> bool:
         """Whether the panel has cells; an operand in shared memory has none."""
         return self.grid is not None or self.category is not None or self.status is not None
 
@@ -79,7 +79,7 @@ class PanelFigure:
 
     @property
     def cells(self) -> int:
-        return sum(p.rows * p.cols for p in self.panels if p.drawn)
+        return sum(p.rows * p.cols for p in self.panels if p.has_cells)
 
 
 _WIDE, _TALL = 1080.0, 720.0

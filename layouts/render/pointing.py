@@ -19,7 +19,7 @@ def describe_cells(panel: FigurePanel) -> str:
 
     said: a template of a cell's row, column and text. In an operand the text is T13:2, whatever the cells are labelled.
     """
-    if not panel.drawn or panel.rows * panel.cols > MOST_CELLS:
+    if not panel.has_cells or panel.rows * panel.cols > MOST_CELLS:
         return ""
     down, across = panel.window
     facts: dict[str, Any] = {

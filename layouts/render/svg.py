@@ -72,7 +72,7 @@ def render_svg(
             f' fill="{muted}">{escape(panel.title)}</text>'
         )
         out += _render_ticks(panel, muted)
-        if not panel.drawn:
+        if not panel.has_cells:
             out.append(_render_rect(panel, shared, line))
             if panel.width > 120 and panel.height > 14:
                 out.append(

@@ -42,6 +42,7 @@ from lanescope.workbench import (
     stage_distances,
     tensor_memory_access,
     tensor_memory_order,
+    tensor_steps,
     tile_starts,
     transfers,
     unfilled_findings,
@@ -333,7 +334,9 @@ def _find_kernel_mistakes(
         *order.find_order_mistakes(text),
         *bulk_store_order.find_bulk_store_mistakes(text),
         *cute_order.find_cute_order_mistakes(text),
-        *tensor_memory_order.find_tensor_memory_mistakes(text),
+        *tensor_steps.check_tensor_kernels(
+            text, tensor_memory_order.find_tensor_order_mistakes, tensor_memory_access.find_access_mistakes
+        ),
     )
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     found = (filled_tiles.find_operand_map(bench, operand, text.maps) for operand in bench.operands)
@@ -341,7 +344,6 @@ def _find_kernel_mistakes(
     distances = stage_distances.find_stage_distances(text) if not overlaps else []
     bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
     exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    rows = [] if exchanged else rows
     repeated = copy_coordinates.find_repeated_boxes(text, operand_maps) if not overlaps else []
     rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
     placed = (*filled, *overlaps, *distances, *bounds, *repeated)
@@ -349,8 +351,7 @@ def _find_kernel_mistakes(
     if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too
         bytes_ = []
     rows = exchanged_products.drop_moved_rows(text, rows, exchanged)
-    accesses = tensor_memory_access.find_access_mistakes(text)
-    mistakes = (*ordered, *accesses, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
+    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
     return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 

@@ -45,7 +45,8 @@ _KNOWN = _QUIET | _MAKES | MAKERS.keys() | OPS.keys() | ALIASES.keys() | TUPLE_C
 _FOREIGN = re.compile(r"\busing\s+namespace\s+(?!(?:::)?(?:cute|cutlass|std)\b)")
 _ADDS = re.compile(r"\b(?:\w+(?:\.|->))?accumulate_\s*=\s*(?:\w+::)*ScaleOut::One\s*;")
 _NO_ACCESS = re.compile(
-    r"\b(?:warpgroup_fence_operand|print|size|rank|sizeof|decltype|shape|layout)\s*(?:<\d*>)?\s*\([^()]*\)|\b\w+\.data\(\)\s*="
+    r"\b(?:warpgroup_fence_operand|print|size|rank|sizeof|decltype|shape|layout)\s*(?:<\d*>)?\s*\([^()]*\)"
+    r"|\b\w+\.data\(\)\s*="
 )
 
 

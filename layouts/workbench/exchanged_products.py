@@ -96,7 +96,7 @@ def _find_least_move(uses: Sequence[DescriptorUse], name: str, least: int) -> in
 
 
 def _name_argument(text: KernelText, use: DescriptorUse, operand: str) -> str:
-    """Return an operand as it is written in the C++ code; its number in the asm statement if that is no name."""
+    """Return an operand as it is written in the C++ code; its number in the asm statement if it is not a name."""
     argument = use.arguments[operand]
     written = text.blank[slice(*argument.span)].strip()
     return written if re.fullmatch(r"[A-Za-z_]\w*", written) else argument.name

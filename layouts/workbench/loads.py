@@ -25,7 +25,8 @@ from lanescope.workbench.stage_counters import is_counter
 _CALL = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue", re.I)
 _OTHER = re.compile(r"store|prefetch|reduce|s2g|shared_?(?:to|2)_?global|make|create|encode|desc|partition|print", re.I)
 _ASM = re.compile(
-    r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
+    r"cp\.async\.bulk\.tensor\S*shared::(?:cluster|cta)\S*global\S*"
+    r"\s*\[\s*%(\d{1,3})\s*[,\]](?:\s*,\s*\[\s*%(\d{1,3}))?"
 )
 _BARRIER = re.compile(r"\}\s*\]\s*,\s*\[\s*%(\d{1,3})\s*\]")  # behind the coordinates
 _STORE = re.compile(r"(?<![\w.])(?:st(?:\.\w+)*\.shared|stmatrix)\S*\s*\[\s*%(\d{1,3})\s*[\]+]")

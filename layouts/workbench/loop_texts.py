@@ -119,7 +119,7 @@ def _find_loop_of_products(blank: str, function: FunctionText, at: int) -> LoopT
 
 
 def _is_constant(blank: str, function: FunctionText, loop: LoopText) -> bool:
-    """Return whether the end of a loop names no variable of its function and none of its parameters."""
+    """Return whether the end of a loop does not depend on variables or parameters of its function."""
     condition = blank[slice(*loop.head)].split(";")
     names = set(re.findall(r"[A-Za-z_]\w*", condition[1])) - {loop.variable} if len(condition) == 3 else {""}
     return not any(name in function.parameters or _is_local(blank, function, name) for name in names)

@@ -1,4 +1,4 @@
-"""The scale-d of a wgmma and the enable-input-d of a tcgen05.mma: its value in a run, and where it is given."""
+"""The scale-d of a wgmma: its value in a run, and where it is given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.asm_operands import count_left_out, find_operand_argument, find_predicate_source, join_strings
-from lanescope.workbench.mma_runs import find_tensor_instruction
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import InstructionMention, find_mentions
 
@@ -33,18 +32,6 @@ def _read_scale(run: AsmRun) -> tuple[int | None, Span]:
     if mention is None or len(mention.arguments) < 4:
         return None, run.span
     return _read_flag(run, mention.arguments[3], join_strings(run.text), count_left_out(run, mention.arguments[1:3]))
-
-
-def find_input_flag(run: AsmRun) -> tuple[int | None, Span]:
-    """Return (enable-input-d of a tcgen05.mma, None if unknown; its place)."""
-    found = find_tensor_instruction(run, "mma")
-    at = 6 if found is not None and ".block_scale" in found.qualifiers else 4
-    if found is None or re.search(r"\.sp|\.ws", found.qualifiers) or len(found.operands) <= at:
-        return None, run.span
-    flag = found.operands[at].strip()
-    if flag.startswith("{"):  # disable-output-lane is before it
-        return None, run.span
-    return _read_flag(run, flag, found.code, 0)
 
 
 def _read_flag(run: AsmRun, flag: str, code: str, cut: int) -> tuple[int | None, Span]:

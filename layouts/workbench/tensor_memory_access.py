@@ -12,13 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.ptx.table.tmem import COLUMNS, LANES
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.blamed_terms import find_loop_step
-from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_places import narrow_operand
 from lanescope.workbench.tensor_steps import (
     WARP,
@@ -27,7 +24,6 @@ from lanescope.workbench.tensor_steps import (
     evaluate_at_thread,
     find_base,
     list_base_names,
-    list_tensor_kernels,
 )
 
 TITLES = {
@@ -50,18 +46,8 @@ _WARP = r".*(?i:warp|wid|lane).*"  # names of what an address takes its lane fro
 _GROUP = re.compile(r"\.cta_group::([12])(?!\d)")
 
 
-def find_access_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find wrong accesses of tensor memory in kernels whose instructions are all known, each mistake once."""
-    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
-        return []
-    found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in list_tensor_kernels(text):
-        for mistake in _find_mistakes(kernel):
-            found.setdefault((mistake.code, mistake.span), mistake)
-    return list(found.values())
-
-
-def _find_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
+def find_access_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Find wrong accesses of tensor memory in a kernel whose instructions are all known."""
     bases = list_base_names(kernel.list_steps("alloc"), 0) | list_base_names(kernel.list_steps("mma"), 0)
     lanes = list(_check_lanes(kernel, bases))
     yield from lanes

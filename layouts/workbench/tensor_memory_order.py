@@ -10,15 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.accumulators import find_access, find_accumulator
 from lanescope.workbench.asm_operands import find_operand_argument
-from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_barriers import TensorBarriers
 from lanescope.workbench.tensor_places import find_enclosing_condition, narrow_operand
-from lanescope.workbench.tensor_steps import WARP, TensorKernel, TensorStep, list_tensor_kernels
+from lanescope.workbench.tensor_steps import WARP, TensorKernel, TensorStep
 
 TITLES = {
     "tcgen05_accumulator_unset": "Every tcgen05.mma adds to an accumulator that nothing sets",
@@ -38,18 +36,8 @@ _LITERALS = {"true": True, "false": False}
 _SETP = r"setp\.(eq|ne)\.\w+\s+"
 
 
-def find_tensor_memory_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find missing operations in kernels with tcgen05, each mistake once."""
-    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
-        return []
-    found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in list_tensor_kernels(text):
-        for mistake in _find_mistakes(kernel):
-            found.setdefault((mistake.code, mistake.span), mistake)
-    return list(found.values())
-
-
-def _find_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
+def find_tensor_order_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
+    """Find missing operations in a kernel with tcgen05."""
     products, loads = kernel.list_steps("mma"), kernel.list_steps("ld")
     if not kernel.list_steps("alloc") or not loads:
         return  # an excerpt

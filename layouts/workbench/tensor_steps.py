@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
-from lanescope.cxx.source_text import find_closing
-from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.cxx.source_text import find_closing, is_kernel_head
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import Arms
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.asm_operands import find_operand_argument
@@ -188,7 +189,18 @@ def _split_condition(condition: str, operator: str) -> list[str]:
     return [*parts, condition[first:]]
 
 
-def list_tensor_kernels(text: KernelText) -> Iterator[TensorKernel]:
+def check_tensor_kernels(text: KernelText, *checks: Callable[[TensorKernel], Iterable[Pitfall]]) -> list[Pitfall]:
+    """Return the mistakes in kernels with tcgen05 of which all instructions are known, each code and place once."""
+    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
+        return []
+    found: dict[tuple[str, Span], Pitfall] = {}
+    for kernel in _list_tensor_kernels(text):
+        for mistake in chain.from_iterable(check(kernel) for check in checks):
+            found.setdefault((mistake.code, mistake.span), mistake)
+    return list(found.values())
+
+
+def _list_tensor_kernels(text: KernelText) -> Iterator[TensorKernel]:
     """Yield the kernel runs of which all instructions are known and some are of tcgen05."""
     if text.code.overflowed:
         return  # what comes later is not kept

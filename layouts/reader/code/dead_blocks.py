@@ -67,7 +67,7 @@ def _list_constants(quiet: str, macros: Mapping[str, str]) -> dict[str, str]:
 
 
 def _decide(condition: str, values: Mapping[str, str]) -> bool | None:
-    """Return whether a condition is met; None if it is no constant."""
+    """Return whether a condition is met; None if it is not constant."""
     if "||" in condition or "?" in condition or "," in condition:
         return _evaluate(condition, values)
     parts = [_evaluate(part, values) for part in condition.split("&&")] if condition.strip() else [None]

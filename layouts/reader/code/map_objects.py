@@ -22,7 +22,7 @@ _TYPES = ("CUtensorMap", "CUtensorMap_st", "TmaDescriptor")
 _ENCODE = re.compile(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$|tensor_?map_?encode_?im2col$", re.I)
 _FILLED = re.compile(r"[^\s?]*'map\d+")
 _UNKNOWN = "?'map0"  # the name of an object that may be none of those that known calls filled
-_EMPTY = re.compile(r"[\w.:\[\]]*")  # names of objects that nothing has written: reading them is no valid program
+_EMPTY = re.compile(r"[\w.:\[\]]*")  # names of objects that nothing has written: reading them is undefined
 _SEVERAL = " ? "  # between the names of an object that is one of several
 
 

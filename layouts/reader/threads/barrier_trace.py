@@ -46,7 +46,8 @@ _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask
 _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
-    r"|make_\w+|min|max|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast|clock\w*|LANESCOPE_\w+"
+    r"|make_\w+|min|max|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast"
+    r"|clock\w*|LANESCOPE_\w+"
 )
 
 
@@ -185,7 +186,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
 
 
 def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:
-    """Lose the trace if an asm statement has an operation of mbarriers among what is no statement of PTX."""
+    """Give the trace up if an asm statement has an operation of mbarriers outside its PTX statements."""
     if run.barriers is not None and len(_FOLLOWED.findall(code)) > sum(len(_FOLLOWED.findall(o)) for o in opcodes):
         raise TraceLostError
 

@@ -35,7 +35,6 @@ from lanescope.reader.threads.values import cast_value, load_place, store_place
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-KNOWN_GRID = 128  # blocks of a run that follows the order
 _ARITHMETIC = ("+", "-", "*", "/")
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 

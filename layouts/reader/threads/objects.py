@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _OBJECTS = "~"  # the name under which a scope lists its objects with destructors, in the order of their declarations
-NOT_HERE = object()  # an operand is no object, or its class has no such operator
+NOT_HERE = object()  # the result if an operand is not an object, or its class lacks the operator
 
 
 def find_method(place: Any, name: str) -> FunctionSet | None:
@@ -57,7 +57,7 @@ def _find_body_span(place: Pointer) -> tuple[int, int]:
 def call_operator(
     run: KernelRunner, op: str, operands: Sequence[tree.Expression], node: tree.Expression, scope: Scope
 ) -> Any:
-    """Call the operator of the first operand's class; NOT_HERE if that is no object or has no such operator."""
+    """Call the operator of the first operand's class; NOT_HERE if it is not an object or lacks the operator."""
     if not isinstance(operands[0], tree.Name | tree.Member):
         return NOT_HERE
     place = find_place(run, operands[0], scope)
