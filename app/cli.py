@@ -27,8 +27,8 @@ from lanescope.app.kit.terminal import AsJson, print_json
 
 # The order of --help; other verbs come last.
 ORDER = (
-    "serve list show diagram export chain deliver banks smem descriptor dump capture check lsp emulate kernel steps"
-    " matrix-steps gpu read tiles cute convert feeds idesc tmem scale-factors metadata"
+    "serve list show diagram export chain deliver reuse compare banks smem descriptor dump capture check lsp emulate"
+    " kernel steps matrix-steps gpu read tiles cute convert feeds idesc tmem scale-factors metadata"
 ).split()
 
 

@@ -34,8 +34,13 @@ FEATURES: dict[str, dict[str, str]] = {
         "matrix-steps": "One ldmatrix or stmatrix, step by step: shared memory, lane addresses, the rows that travel,"
         " registers."
     },
-    "reuse": {},
-    "compare": {},
+    "reuse": {
+        "reuse": "Whether D of one instruction can be A of the next without a shuffle. Exit status 1 if it needs one."
+    },
+    "compare": {
+        "compare": "Two operands, each {ptx}/{operand}: the elements that other lanes or values hold. Exit status 1 if"
+        " there are any."
+    },
     "metadata": {"metadata": "Sparsity metadata in global memory."},
     "chain": {"chain": ""},
     "delivery": {

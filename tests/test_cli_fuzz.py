@@ -62,6 +62,8 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("scale-factors",): ["--kind", "mxf4nvf4", "--scale-vec", "4X", "--n", "128"],
     ("triton-dot",): ["--m", "32"],
     ("weights",): ["--format", "awq", "--find", "W[3,9]"],
+    ("reuse",): ["mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k16.row.col.f32.f16.f16.f32"],
+    ("compare",): ["ldmatrix.m8n8.x1.b16/data", "ldmatrix.m8n8.x1.trans.b16/data"],
     ("deliver",): ["--pitch-bytes", "144"],
     ("explain",): ["C7514"],
     ("metadata", "order"): ["--opcode", "wgmma.sp", "--tile-k", "64"],

@@ -15,7 +15,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import IntArray
 from lanescope.render.view import OperandGrid
 
-OPERAND_FIELD: Json = {"required": True, "size": 60, "wide": True}
+OPERAND_FIELD: Json = {"required": True, "argument": True, "size": 60, "wide": True}
 
 
 @declare_question
@@ -70,6 +70,35 @@ class Comparison:
     def same(self) -> bool:
         """Return whether every element is held in exactly the same places on both sides."""
         return not self.other_lane + self.other_value + self.other_count
+
+    @property
+    def headline(self) -> str:
+        """Return the verdict in one line."""
+        if self.same:
+            return "The same layout"
+        if moved := self.other_lane + self.other_value:
+            return f"{moved} of {self.total} elements lie elsewhere"
+        return f"{self.other_count} of {self.total} elements are held more often on one side"
+
+    @property
+    def details(self) -> str:
+        """Return what differs, in sentences."""
+        told = []
+        if self.same:
+            told.append("Every element is in the same lane and value.")
+        elif self.other_lane + self.other_value:
+            told.append(
+                f"Of {self.total} elements {self.other_lane} are in another lane and {self.other_value} in another"
+                " value of the same lane."
+            )
+        if self.copies.left != self.copies.right:
+            left, right = (_format_times(count) for count in (self.copies.left, self.copies.right))
+            told.append(f"On the left each element is held {left}, on the right {right}.")
+        return " ".join(told)
+
+
+def _format_times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def compare_fragments(left: Operand, right: Operand) -> Comparison:

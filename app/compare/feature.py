@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from lanescope.app.compare.facts import CompareQuestion, Comparison, compare_fragments
 from lanescope.app.kit import links
@@ -12,6 +15,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.render.palette import BOTH, MOVED, REORDERED, RIGHT
 from lanescope.render.view import OperandGrid
 
+LISTED = 8  # elements that the command names
 MARKS = {
     RIGHT: "same lane, same value",
     REORDERED: "same lane, another value",
@@ -46,6 +50,19 @@ def _draw_side(instruction: Instruction, op: Operand, comparison: Comparison) ->
     return draw_statuses(OperandGrid(op), comparison.moved, OperandGrid(op).format_labels("lane:value"), title, MARKS)
 
 
+def format_comparison(question: CompareQuestion, answer: Comparison) -> Iterator[str]:
+    """Yield the lines of the command: the verdict, and the first elements that lie elsewhere."""
+    yield answer.headline
+    if answer.details:
+        yield f"  {answer.details}"
+    left, right = (OperandGrid(operand).format_labels("lane:value") for _, operand in (question.left, question.right))
+    moved = np.argwhere(answer.moved != 0).tolist()
+    for row, col in moved[:LISTED]:
+        yield f"  [{row}, {col}]: {left[row][col]} on the left, {right[row][col]} on the right"
+    if len(moved) > LISTED:
+        yield f"  … and {len(moved) - LISTED} more; --json has all of them."
+
+
 COMPARE = Tool(
     question=CompareQuestion,
     answer=compare_operands,
@@ -53,6 +70,9 @@ COMPARE = Tool(
     page="/compare",
     template="compare/page.html",
     context=build_compare_context,
+    command="compare",
+    lines=format_comparison,
+    succeeds=lambda answer: answer.same,
     name="compare_api",
 )
 FEATURE = Feature(

@@ -136,7 +136,7 @@ def _get_default(option: Option) -> Any:
 def _annotate_option(name: str, option: Option) -> Any:
     """Return the annotation from which Typer builds the option."""
     if option.argument:
-        return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar)]
+        return Annotated[str, typer.Argument(help=option.command_help, metavar=option.metavar or name)]
     kind: Any = list[str] | None if option.parts else bool if option.flag else str
     metavar = "<int>" if option.numeric else None
     return Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=option.command_help, metavar=metavar)]

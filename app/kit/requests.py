@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope import inputs
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx import catalog
@@ -16,8 +17,9 @@ def parse_instruction_field(text: str, field: str) -> Instruction:
         raise error.move_to_field(field) from None
 
 
-def find_operand(text: str, field: str) -> tuple[Instruction, Operand]:
+def find_operand(text: object, field: str) -> tuple[Instruction, Operand]:
     """Return instruction and operand of a query's field, written {ptx}/{operand}."""
+    text = inputs.require_text(text, field)
     name, slash, letter = text.strip().rpartition("/")
     if not slash:
         raise LayoutError(

@@ -24,7 +24,16 @@ def _declare_instruction(operand: str, label: str, help: str) -> Any:
         return instruction
 
     return parsed_field(
-        parse, label, help, FLASH, required=True, examples=(FLASH,), size=58, wide=True, suggest="known"
+        parse,
+        label,
+        help,
+        FLASH,
+        required=True,
+        argument=True,
+        examples=(FLASH,),
+        size=58,
+        wide=True,
+        suggest="known",
     )
 
 
@@ -65,6 +74,44 @@ class Reuse:
     value: ByThread
     conversion: Annotated[str, Description("How a value of D becomes one of A's type.")]
     code: str
+
+    @property
+    def headline(self) -> str:
+        """Return the verdict in one line."""
+        match self.verdict:
+            case "registers":
+                return f"All {self.total} elements are already in their lane"
+            case "reordered":
+                return "No shuffle, if K is taken in another order"
+            case _:
+                return f"{self.total - self.stay} of {self.total} elements need a shuffle"
+
+    @property
+    def advice(self) -> str:
+        """Return what to do, and how many tiles of D or K steps of A there are."""
+        match self.verdict:
+            case "registers":
+                advice = "Convert and pack; no value moves between lanes."
+            case "reordered":
+                advice = (
+                    f"{self.stay} of {self.total} elements are in their lane. With K taken in another order all of them"
+                    " are: read B's rows in the same order."
+                )
+            case _:
+                advice = f"{self.stay} are in their lane. No order of K avoids the shuffle."
+        if self.tiles > 1:
+            made = f"{self.steps} K steps" if self.steps > 1 else "one A"
+            return f"{advice} {self.tiles} tiles of D side by side make {made}."
+        return f"{advice} One D makes {self.steps} K steps." if self.steps > 1 else advice
+
+    @property
+    def order_text(self) -> str:
+        """Return the order of K and how it goes on; "" if nothing is reordered."""
+        if self.verdict != "reordered" or self.order is None:
+            return ""
+        order = " ".join(map(str, self.order[: self.order_period]))
+        repeats = self.order_period < len(self.order)
+        return f"{order}, and so on every {self.order_period} rows of B" if repeats else order
 
 
 def find_reuse(question: ReuseQuestion) -> Reuse:

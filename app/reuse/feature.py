@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from lanescope.app.kit import links
@@ -35,6 +36,16 @@ def build_reuse_context(question: ReuseQuestion, answer: Reuse) -> dict[str, Any
     return {"first": first, "second": second, "compared": compare_link}
 
 
+def format_reuse(question: ReuseQuestion, answer: Reuse) -> Iterator[str]:
+    """Yield the lines of the command."""
+    yield answer.headline
+    yield f"  {answer.advice}"
+    if answer.order_text:
+        yield f"  Order of K: {answer.order_text}."
+    yield f"  Conversion: {answer.conversion}."
+    yield answer.code
+
+
 REUSE = Tool(
     question=ReuseQuestion,
     answer=find_reuse,
@@ -43,6 +54,9 @@ REUSE = Tool(
     template="reuse/page.html",
     context=build_reuse_context,
     picture=lambda question, answer: draw_reuse(question.to, answer),
+    command="reuse",
+    lines=format_reuse,
+    succeeds=lambda answer: answer.verdict != "shuffle",
     examples=tuple((title, {"from": first, "to": second}) for title, first, second in EXAMPLES),
     name="reuse_api",
 )
