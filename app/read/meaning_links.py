@@ -26,7 +26,7 @@ TOPICS = {  # topic of a recogniser → its page
     "fields": "/descriptor",
     "ptxas": "/instructions",
     "tma": "/guide/paste",
-    "warp_group_dot": "/guide/wmma-mma-wgmma",
+    **dict.fromkeys(("warp_group_dot", "kernel_name"), "/guide/wmma-mma-wgmma"),
 }
 
 

@@ -66,6 +66,7 @@ def _read_argument(argument: str) -> str:
     from lanescope.app.read.elsewhere import find_maker
     from lanescope.app.read.text_meanings import read_text as recognise
     from lanescope.errors import LayoutError
+    from lanescope.inputs import shorten_value as shorten
 
     try:
         return read_text(argument)
@@ -74,7 +75,8 @@ def _read_argument(argument: str) -> str:
         if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
             raise
         if one_word and recognise(argument).kind == "unknown" and not find_maker(argument):
-            raise
+            message = f"'{shorten(argument, 120)}' is neither a file nor a text that Lanescope recognises."
+            raise LayoutError(error.code, message, error.hint, error.field) from None
         return argument
 
 

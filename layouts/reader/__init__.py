@@ -22,6 +22,7 @@ from lanescope.reader import (
     fragment,
     fragment_answer,
     instruction_word,
+    kernel_names,
     operations,
     pasted_text,
     printed_maps,
@@ -96,6 +97,12 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)",
         compilers.recognise_compiler_names,
         ("nvvm", "gpu.", "ptx"),
+    ),
+    Recogniser(
+        "the name of a CUTLASS or cuBLAS kernel, as profilers print it",
+        "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_tn_align8",
+        kernel_names.recognise_kernel_names,
+        ("cutlass", "xmma", "gemm", "cudnn", "nvjet"),
     ),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.recognise_traits),
     Recogniser(

@@ -51,6 +51,7 @@ _MEMBER_OF = re.compile(
     r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:\.|->)(?:\w{1,80}\.)?"
     r"(?:start_address|leading_byte_offset|stride_byte_offset|layout_type)_?\s*="
 )
+_SEVERAL = re.compile(r"\s*0[xX][0-9a-fA-F]{9,16}(?:[,;\s]\s*0[xX][0-9a-fA-F]{9,16}){1,15}[,;]?\s*")
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may also be a layout
 _PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
 _ALL_DIGITS = 16  # digits of a word with leading zeros
@@ -89,6 +90,12 @@ def _recognise_spelled_or_built(text: str) -> tuple[TextMeaning, ...]:
         return ()
     if len(text) > LONGEST or _OTHER.search(text):
         return printed_words.recognise_printed_words(text)
+    if _SEVERAL.fullmatch(text):
+        words = dict.fromkeys(int(word, 16) for word in re.findall(r"\w+", text))
+        return tuple(
+            printed_words.make_descriptor_meaning(word, (), False, fits=not has_descriptor_marks(word))
+            for word in words
+        )
     if _is_number(text):
         return printed_words.recognise_debugger_words(text) or _recognise_spelled(text)
     return _read_code(text) if _CODE.search(text) else printed_words.recognise_printed_words(text)

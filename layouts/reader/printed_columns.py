@@ -17,7 +17,7 @@ _NEAR = 200  # characters before a word that may label it
 LONGEST_LINE = 2048
 _WORD = re.compile(
     r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}"
-    r"|[01]{64}|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
+    r"|0[bB][01](?:[_']?[01]){39,63}|[01]{64}|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
     r"(?:[uU]?[lL]{1,2}|[uU]|_?[ui]64)?(?![\w.]|[ \t]*:[ \t]*0x)"
 )
 _HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
@@ -78,10 +78,10 @@ class LabelledWord:
 
 
 def parse_printed_number(spelled: str) -> int:
-    """Parse a printed number: 0x…, 16 hex digits, decimal, negative decimal. C's suffixes are ignored."""
+    """Parse a printed number: 0x…, 0b…, 64 binary digits, 16 hex digits, decimal. C's suffixes are ignored."""
     digits = re.sub(r"_?[ui]64$|[uUlL]+$|[_']", "", spelled)
-    if len(digits) == 64:
-        return int(digits, 2)
+    if len(digits) == 64 or (len(digits) > 40 and digits[:2].lower() == "0b"):
+        return int(digits.lower().removeprefix("0b"), 2)
     if digits[:2].lower() == "0x":
         return int(digits, 16)
     hexadecimal = len(digits) == 16 and (digits[0] == "0" or not digits.isdecimal())

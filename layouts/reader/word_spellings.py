@@ -13,7 +13,7 @@ from lanescope.reader import printed_columns
 from lanescope.reader.printed_columns import LabelledWord, Span
 
 WORD = (1 << 64) - 1
-_LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
+_LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|(?:0[bB])?[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
@@ -78,7 +78,7 @@ def is_likely_descriptor(word: int) -> bool:
 def parse_number(spelled: str) -> int:
     """Parse a printed number: 0x…, decimal, with leading zeros, or 40 or more binary digits."""
     if len(spelled) >= 40:
-        return int(spelled, 2)
+        return int(spelled.lower().removeprefix("0b"), 2)
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
 
 
