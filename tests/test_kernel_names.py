@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.names.forms import find_forms
 from lanescope.reader import recognise_text
 from lanescope.reader.kernel_names import recognise_kernel_names
 
@@ -43,6 +44,10 @@ SURE = {
     # HMMA.16816.F32 was printed beside this one
     "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage3_warpsize2x2x1_tensor16x8x16_kernel": F32_OF_F16,
     "ampere_fp16_s16816gemm_fp16_64x64_sliced1x2_ldg8_relu_f2f_stages_64x6_tn": F32_OF_F16,
+    "_ZN7cutlass7Kernel2I61cutlass_80_tensorop_f16_s16816gemm_f16_256x128_64x3_tn_align8EEvNT_6ParamsE": F32_OF_F16,
+    "_Z4gemmN4cute8TiledMMAINS_8MMA_AtomIJNS_4SM904GMMA26MMA_64x128x16_F32F16F16_SSILNS2_5MajorE0ELS4_0EEEEEELi64E": (
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+    ),
     "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_256x128_64x3_tn_align8>(Params)": F32_OF_F16,
 }
 
@@ -72,3 +77,9 @@ def test_what_a_name_leaves_open_stays_open() -> None:
 )
 def test_a_kernel_without_tensor_cores_has_none(name: str) -> None:
     assert not recognise_kernel_names(name)
+
+
+def test_types_in_a_row_are_types() -> None:
+    """Helpers of CUDA kernels are called so: mma_m16n8k16_f16f16f32."""
+    joined, apart = (find_forms(name).forms for name in ("mma_m16n8k16_f16f16f32", "mma m16n8k16 f16 f32"))
+    assert joined == apart and F32_OF_F16 in {instruction.ptx for instruction in joined}

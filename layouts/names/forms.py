@@ -22,6 +22,8 @@ _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
 _SIGNS = ("+=", "=", "+", "×")  # words often omitted from a name
 _ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
+_TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
+_TYPES_IN_A_ROW = re.compile(rf"(?:{_TYPE.pattern}){{2,4}}")
 _TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # preference among products for a shorter name
 
 
@@ -89,10 +91,15 @@ def split_words(text: str) -> list[str]:
     for word in _WORD.findall(text.replace("×", "x").lower() if re.search(r"\d\s?×\s?\d", text) else text.lower()):
         parts = [word]
         if not _match_word(word) and ("_" in word or "::" in word):
-            parts = [part for part in re.split(r"_|::", word) if part]
+            parts = [part for joined in re.split(r"_|::", word) for part in _split_types(joined) if part]
             parts = parts if all(map(_match_word, parts)) else [word]
         words += parts
     return list(dict.fromkeys(words))
+
+
+def _split_types(word: str) -> list[str]:
+    """Split a word that is several types in a row: f16f16f32."""
+    return _TYPE.findall(word) if not _match_word(word) and _TYPES_IN_A_ROW.fullmatch(word) else [word]
 
 
 def is_opcode(word: str) -> bool:

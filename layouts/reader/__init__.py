@@ -102,7 +102,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "the name of a CUTLASS or cuBLAS kernel, as profilers print it",
         "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x4_tn_align8",
         kernel_names.recognise_kernel_names,
-        ("cutlass", "xmma", "gemm", "cudnn", "nvjet"),
+        ("cutlass", "xmma", "gemm", "cudnn", "nvjet", "_z"),
     ),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", atom_traits.recognise_traits),
     Recogniser(

@@ -16,7 +16,7 @@ from itertools import takewhile
 from lanescope.ptx import catalog
 from lanescope.ptx.dtypes import DTYPES
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.cutlass import SELECTED_N
+from lanescope.reader.cutlass import SELECTED_N, recognise_cutlass_atoms
 from lanescope.reader.meaning import TextMeaning, drop_repeats, make_instruction_meaning
 
 Shape = tuple[int, int, int]
@@ -24,6 +24,8 @@ _MOST = 8  # kernels per text
 _NAME = re.compile(
     r"(?<![A-Za-z0-9])(?:cutlass\w*?_|nvjet_|sm\d+_xmma_|(?:trt_)?(?:volta|turing|ampere|ada|hopper)_)\w*"
 )
+_MANGLED = re.compile(r"(?<!\w)_Z\w+")
+_LENGTH = re.compile(r"(?<!L[a-z])(?<![LST\d])[1-9]\d*(?=[A-Za-z_])")  # no literal (Li64E), no substitution (S5_)
 _TYPES = {
     **{name: name for name in DTYPES},
     **{"fp16": "f16", "fp32": "f32", "fp64": "f64", "int8": "s8", "uint8": "u8", "int4": "s4"},
@@ -75,9 +77,23 @@ class KernelName:
 
 
 def recognise_kernel_names(text: str) -> tuple[TextMeaning, ...]:
-    """Return the instructions of the kernels that a text names; () without such a name."""
+    """Return the instructions of the kernels that a text names; () without such a name.
+
+    A mangled name is read by its identifiers: the name of a kernel, or the atom of its TiledMMA.
+    """
+    if mangled := " ".join(_list_identifiers(text)):
+        return recognise_kernel_names(mangled) or recognise_cutlass_atoms(mangled)
     names = list(dict.fromkeys(match[0] for match in _NAME.finditer(text)))[:_MOST]
     return drop_repeats((meaning for name in names for meaning in _recognise_name(name)), _MOST)
+
+
+def _list_identifiers(text: str) -> Iterator[str]:
+    """Yield the identifiers of mangled names (Itanium C++ ABI): each stands behind its length."""
+    for mangled in _MANGLED.finditer(text):
+        name, at = mangled[0], 0
+        while match := _LENGTH.search(name, at):
+            at = match.end() + int(match[0])
+            yield name[match.end() : at]
 
 
 def _recognise_name(name: str) -> Iterable[TextMeaning]:
