@@ -7,7 +7,7 @@ bytes: two copies of different calls are compared only if no wait is between the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import prod
@@ -106,44 +106,59 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
 
     Also copies of a stage that share bytes with what another call fills in the stage before, unless `near` ones do.
     """
-    symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
-    known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
-    reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
+    reads = _ReadStarts.of_bench(bench)
     firsts: dict[object, PlacedCopy] = {}
     for later in copies:
         first = firsts.setdefault((later.event.at, later.event.calls, later.copy.maps), later)
         if not _is_next_turn(first.event, later.event):
             continue
         staged = _have_other_barriers(first.copy, later.copy)  # of a pipeline: neither waits until the other is read
-        for other in list(firsts.values()) if staged and not near and first.to != later.to else ():
-            away = other.find_distance(later) if _is_of_stage(other, first) else None
-            if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
-                yield _make_pitfall(
-                    other, later, away, "what another call fills in the stage before, a box", later.argument
-                )
+        if staged and not near and first.to != later.to:
+            before = [other for other in firsts.values() if _is_of_stage(other, first)]
+            yield from _check_stage_before(text, before, later)
         away = first.find_distance(later)
-        if away == 0 and staged and _reads_other_stages(reads, evaluate_linear(first.to, known), first.count):
+        if away == 0 and staged and reads.are_in_other_stages(first):
             yield _make_same_stage_pitfall(later)
-        if not away:
-            continue
-        if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
+        elif away and (staged or reads.are_in_later_stages(first, away)):
             what = "the box that the same call fills in an earlier turn,"
             at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
             yield _make_pitfall(first, later, away, what, at)
 
 
-def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
-    """Return whether descriptors read the first box and boxes after it, but none that begins `away` bytes later."""
-    if begin is None or begin not in reads or begin + away in reads:
-        return False
-    return any(begin + count <= read < begin + 8 * count for read in reads)
+def _check_stage_before(text: KernelText, before: Iterable[PlacedCopy], later: PlacedCopy) -> Iterator[Pitfall]:
+    """Yield overlaps of a copy with the copies of other calls into the stage before, which may be read meanwhile."""
+    for other in before:
+        away = other.find_distance(later)
+        if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
+            yield _make_pitfall(
+                other, later, away, "what another call fills in the stage before, a box", later.argument
+            )
 
 
-def _reads_other_stages(reads: Collection[int], begin: int | None, count: int) -> bool:
-    """Return whether descriptors read this box, and one behind it in the same stride."""
-    if begin is None or begin not in reads:
-        return False
-    return all(begin + n * count in reads for n in (1, 2))
+@dataclass(frozen=True, slots=True)
+class _ReadStarts:
+    """Where the descriptors of a text begin to read. symbols: the addresses that the bench assumes, by their names."""
+
+    starts: frozenset[int]
+    symbols: Mapping[str, int]
+
+    @classmethod
+    def of_bench(cls, bench: Bench) -> _ReadStarts:
+        values = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.")}
+        symbols = {name: int(value, 0) for name, value in values.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
+        return cls(frozenset[int]().union(*(operand.starts for operand in bench.operands)), symbols)
+
+    def are_in_later_stages(self, copy: PlacedCopy, away: int) -> bool:
+        """Return whether descriptors read a box and boxes after it, but none that begins `away` bytes later."""
+        begin = evaluate_linear(copy.to, self.symbols)
+        if begin is None or begin not in self.starts or begin + away in self.starts:
+            return False
+        return any(begin + copy.count <= read < begin + 8 * copy.count for read in self.starts)
+
+    def are_in_other_stages(self, copy: PlacedCopy) -> bool:
+        """Return whether descriptors read a box, and two behind it in the same stride."""
+        begin = evaluate_linear(copy.to, self.symbols)
+        return begin is not None and all(begin + n * copy.count in self.starts for n in range(3))
 
 
 def _make_same_stage_pitfall(copy: PlacedCopy) -> Pitfall:

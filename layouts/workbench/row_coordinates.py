@@ -16,10 +16,10 @@ from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter, split_name
 from lanescope.workbench.results import Span
-from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
+from lanescope.workbench.transfers import TileCopy, find_map, is_known, list_copies
 
 TITLES = {"row_coordinate_other": "The rows of a copy are those of the other operand"}
 _BLOCK = re.compile(r"blockIdx\.([xyz])")
@@ -92,30 +92,29 @@ def _find_launch(text: KernelText, copy: TileCopy) -> tuple[tuple[str, ...], Spa
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    grid = _find_grid(text, run)
+    multiplies = any(event.kind in PRODUCTS for event in run.events)
+    rows = list(_list_rows(text, run).values()) if grid is not None and multiplies and is_known(run) else []
+    if grid is None or len(rows) != 2:
+        return
+    others = [row.find_other_axis(grid) for row in rows]
+    if others == [rows[1].axis, rows[0].axis]:
+        yield _make_exchanged_pitfall(text, rows)
+    elif others.count("") == 1 and rows[0].axis == rows[1].axis:
+        yield from (_make_row_pitfall(text, row, axis) for row, axis in zip(rows, others, strict=True) if axis)
+
+
+def _find_grid(text: KernelText, run: KernelRun) -> Grid | None:
+    """Return the grid of the launch of a run; None if it is not known."""
     launch = next((call for event in run.events[:1] for name, call in event.calls if name == run.name), None)
     grids = [record.grid for record in text.code.launches if record.call == launch and record.name == run.name]
-    multiplies = any(event.kind in PRODUCTS for event in run.events)
-    if launch is None or len(grids) != 1 or not multiplies or not is_known(run):
-        return
-    grid = dict(zip("xyz", grids[0], strict=False))
-    rows = _list_rows(text, run)
-    wrong = {key: other for key, row in rows.items() if (other := row.find_other_axis(grid))}
-    found = [rows[key] for key in wrong]
-    if len(rows) != 2 or not found:
-        return
-    if len(found) == 2 and [wrong[id(row.map)] for row in found] == [row.axis for row in reversed(found)]:
-        yield _make_exchanged_pitfall(text, found)
-    elif len(found) == 1 and len({row.axis for row in rows.values()}) == 1:
-        yield _make_row_pitfall(text, found[0], wrong[id(found[0].map)])
+    return dict(zip("xyz", grids[0], strict=False)) if len(grids) == 1 else None
 
 
 def _list_rows(text: KernelText, run: KernelRun) -> dict[int, _RowCopy]:
     """Map each tensor map of a kernel to its first copy; {} if the rows of one are open or differ between copies."""
     rows: dict[int, _RowCopy] = {}
-    for event in run.events:
-        if event.kind != "bulk" or is_bulk_store(event):
-            continue
-        copy = read_copy(event, text.blank)
+    for copy in list_copies(run, text.blank):
         tensor_map = find_map(copy, text.maps) if copy is not None else None
         row = _find_row(copy, tensor_map) if copy is not None and tensor_map is not None else None
         first = rows.setdefault(id(row.map), row) if row is not None else None

@@ -6,10 +6,9 @@ Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
@@ -29,6 +28,7 @@ from lanescope.workbench.cutlass_calls import (
     read_atom_call,
 )
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
 
@@ -55,7 +55,6 @@ _MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,8 @@ def _check_bytes(
         depth = len(first.event.loops)
         if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
-        sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(transfer.count for transfer in group)
+        sizes = require_known(_count_bytes(copy, maps) for copy in brought)
+        counts = require_known(transfer.count for transfer in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
@@ -127,8 +126,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event, blank) for event in kernel.events if event.kind == "expect"]
-    copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
-    return _require_known(expected) or [], _require_known(copies) or []
+    return require_known(expected) or [], require_known(list_copies(kernel, blank)) or []
 
 
 def _find_brought(
@@ -176,13 +174,6 @@ def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
         " the phase of this one may complete too early.",
         named[0] if len(named) == 1 else at,
     )
-
-
-def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
-    """Return the values; None if one is open."""
-    every = list(values)
-    known = [value for value in every if value is not None]
-    return known if len(known) == len(every) else None
 
 
 def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
@@ -240,6 +231,11 @@ def read_expected(event: KernelEvent, blank: str) -> ExpectedBytes | None:
         known = value.known if value is not None else None
         return ExpectedBytes(event, _get_name(run.term.arguments[barrier_at]), known, run.term.span)
     return None
+
+
+def list_copies(kernel: KernelRun, blank: str) -> list[TileCopy | None]:
+    """List the copies of a kernel into shared memory, None for one that is not known; blank: see read_copy."""
+    return [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
 
 
 def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
