@@ -210,8 +210,7 @@ def find_resets(text: KernelText, kernel: KernelRun) -> Iterator[Pitfall]:
     search = ResetSearch(text.code.text, text.blank, text.functions)
     traced: dict[object, ProductSite | None] = {}
     for run in runs:
-        depth = next(n for n, (name, _) in enumerate(run.calls) if name == kernel.name)
-        calls = [span for _, span in run.calls[depth + 1 :]]
+        calls = [span for _, span in run.calls[len(kernel.calls) :]]
         if (run.span, run.calls) not in traced:
             traced[run.span, run.calls] = trace_product(search.text, search.blank, search.functions, run.span, calls)
     sites = [traced[run.span, run.calls] for run in runs]

@@ -19,6 +19,7 @@ from lanescope.workbench.kernel_runs import (
     KernelEvent,
     KernelRun,
     KernelText,
+    Record,
     find_common_place,
     is_bulk_store,
     list_buffers,
@@ -35,7 +36,6 @@ _COMMIT = re.compile(r"cp\.async\.bulk\.commit_group|(?:tma_store_arrive|cp_asyn
 _WAIT = re.compile(r"cp\.async\.bulk\.wait_group|(?:tma_store_wait|cp_async_bulk_wait_group\w*|bulk_wait\w*)")
 _MEETS = re.compile(r"\bbar(?:rier)?\.|(?<!a)sync|wait|barrier|arrive", re.I)
 _QUIET = re.compile(r"cp\.async\.bulk|wgmma|cvta|fence|setmaxnreg|elect|cast|__shfl|__float|make_|min$|max$")
-Record = AsmRun | BodilessCall | SkippedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +115,10 @@ def find_bulk_store_mistakes(text: KernelText) -> list[Pitfall]:
     """Find missing operations around bulk copies to global memory, each mistake once."""
     if "bulk" not in text.code.text or not is_kernel_head(text.code.text):
         return []
-    code = text.code
-    records: list[Record] = [*code.asm_runs, *code.bodiless_calls, *code.skipped]
-    records.sort(key=lambda record: record.order)
 
     def check(kernel: KernelRun) -> Iterator[Pitfall]:
-        calls = next((event.calls for event in kernel.events), ())
-        depth = next((n for n, (name, _) in enumerate(calls) if name == kernel.name), None)
-        if kernel.complete and depth is not None:
-            prefix = calls[: depth + 1]
-            own = [record for record in records if record.calls[: depth + 1] == prefix]
-            yield from _StoreOrder(text, kernel, own).find_mistakes()
+        if kernel.complete:
+            yield from _StoreOrder(text, kernel, text.list_records(kernel)).find_mistakes()
 
     return text.check_runs(check)
 

@@ -23,9 +23,9 @@ from lanescope.reader.code.values import Address, OpaqueValue, Pointer
 from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
+from lanescope.workbench.box_loads import is_load
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
-from lanescope.workbench.loads import is_load
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.stage_distances import find_ring_length
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy

@@ -22,9 +22,9 @@ from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
 from lanescope.workbench.blamed_terms import find_given_argument, follow_stage_item
+from lanescope.workbench.box_loads import is_load_name, list_map_names
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
-from lanescope.workbench.loads import is_load_name, list_map_names
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.spins import may_spin
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy

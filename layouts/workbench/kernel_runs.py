@@ -67,6 +67,7 @@ _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
+Record = AsmRun | BodilessCall | SkippedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,19 @@ def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One run of a kernel. complete: whether all its actions but stores to memory are among the events."""
+    """One run of a kernel.
 
-    name: str
+    calls: those that lead to it, its own last; complete: whether all its actions but stores to memory are among the
+    events.
+    """
+
+    calls: tuple[tuple[str, Span], ...]
     events: tuple[KernelEvent, ...]
     complete: bool
+
+    @property
+    def name(self) -> str:
+        return self.calls[-1][0]
 
 
 @dataclass(frozen=True)
@@ -164,6 +173,12 @@ class KernelText:
     @cached_property
     def runs(self) -> tuple[KernelRun, ...]:
         return tuple(_list_kernel_runs(self.code, self.functions))
+
+    def list_records(self, run: KernelRun) -> list[Record]:
+        """List what a kernel runs, but for its stores to memory, in order."""
+        records: tuple[Record, ...] = (*self.code.asm_runs, *self.code.bodiless_calls, *self.code.skipped)
+        own = (record for record in records if record.calls[: len(run.calls)] == run.calls)
+        return sorted(own, key=lambda record: record.order)
 
     def check_runs(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
         """Return the mistakes of all kernels, the first of each code and place."""
@@ -199,7 +214,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             if record.order <= ends.get(record.calls[0][0], record.order):
                 group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     return [
-        KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
+        KernelRun(calls, tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()
     ]
 

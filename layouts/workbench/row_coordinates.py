@@ -106,8 +106,7 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
 
 def _find_grid(text: KernelText, run: KernelRun) -> Grid | None:
     """Return the grid of the launch of a run; None if it is not known."""
-    launch = next((call for event in run.events[:1] for name, call in event.calls if name == run.name), None)
-    grids = [record.grid for record in text.code.launches if record.call == launch and record.name == run.name]
+    grids = [record.grid for record in text.code.launches if (record.name, record.call) == run.calls[-1]]
     return dict(zip("xyz", grids[0], strict=False)) if len(grids) == 1 else None
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 
 from lanescope.cxx.source_text import find_closing, is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.run_records import Arms
+from lanescope.reader.code.run_records import Arms, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.asm_operands import find_operand_argument
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
@@ -208,15 +208,11 @@ def _list_tensor_kernels(text: KernelText) -> Iterator[TensorKernel]:
     for run in text.runs:
         if not run.complete or not run.events or any(event.kind == "unknown" for event in run.events):
             continue
-        calls = run.events[0].calls
-        depth = 1 + next(n for n, (name, _) in enumerate(calls) if name == run.name)
-        records: list[AsmRun | BodilessCall] = [asm for asm in text.code.asm_runs if not asm.part]
-        records += text.code.bodiless_calls
-        own = (record for record in records if record.calls[:depth] == calls[:depth])
         steps = [
             step
-            for record in sorted(own, key=lambda record: record.order)
-            for step in _list_steps(record, _find_place(record, depth, bodies.get(run.name)))
+            for record in text.list_records(run)
+            if not isinstance(record, SkippedCode)
+            for step in _list_steps(record, _find_place(record, len(run.calls), bodies.get(run.name)))
         ]
         if any(step.words.startswith(".cta_group") for step in steps):
             yield TensorKernel(text, run, tuple(steps))
@@ -234,6 +230,8 @@ def _list_steps(record: AsmRun | BodilessCall, at: Span) -> Iterator[TensorStep]
     if isinstance(record, BodilessCall):
         if _SYNC_CALL.fullmatch(record.term.head):
             yield TensorStep("sync", "", (), record, at)
+        return
+    if record.part:
         return
     code = read_asm_code(record.text)
     for match in _INSTRUCTION.finditer(code):

@@ -239,38 +239,40 @@ def list_copies(kernel: KernelRun, blank: str) -> list[TileCopy | None]:
 
 
 def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
-    """Parse a copy into shared memory in PTX or libcu++; None for anything else.
+    """Parse a copy into shared memory in PTX, CUTLASS or libcu++; None for anything else.
 
     blank: the text without comments, whose words may name the map.
     """
     run = event.run
     if isinstance(run, AsmRun):
-        text = _read_form(run)
-        tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
-        if tensor is not None:
-            to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
-            at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
-            names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            times = _count_multicast(run, text, tensor.end())
-            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
-        if plain is not None:
-            to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
-            count = find_operand_number(run, plain[3])
-            return TileCopy(
-                event, _strip_address(to), _get_name(barrier), frozenset(), (), -1 if count is None else count
-            )
+        return _read_ptx_copy(event, run, blank)
+    if not isinstance(run, BodilessCall):
         return None
-    if isinstance(run, BodilessCall) and classify_cutlass_call(run) == "bulk":
+    if classify_cutlass_call(run) == "bulk":
         return _read_cutlass_copy(event, run, blank)
-    if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
+    if _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
-        known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
-        written = find_argument_span(blank, run.term.span, 1)
-        names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
-        return TileCopy(
-            event, _strip_address(known), _get_name(barrier), names, tuple(get_integer(place) for place in places)
-        )
+        names = _list_argument_names(run, tensor_map, 1, blank)
+        at = tuple(get_integer(place) for place in places)
+        return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at)
+    return None
+
+
+def _read_ptx_copy(event: KernelEvent, run: AsmRun, blank: str) -> TileCopy | None:
+    """Read cp.async.bulk or cp.async.bulk.tensor into shared memory; None for another statement."""
+    text = _read_form(run)
+    if tensor := _TENSOR.search(text):
+        (to, _, _), (_, written, _), (barrier, _, _) = (find_operand_argument(run, tensor[n], 0) for n in (1, 2, 4))
+        found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
+        at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
+        names = _list_names(run, tensor[2]) | _list_words(blank, written)
+        times = _count_multicast(run, text, tensor.end())
+        return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
+    if plain := _PLAIN.search(text):
+        to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
+        count = find_operand_number(run, plain[3])
+        known = -1 if count is None else count
+        return TileCopy(event, _strip_address(to), _get_name(barrier), frozenset(), (), known)
     return None
 
 
@@ -296,16 +298,12 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
     atom, arguments = read_atom_call(call), call.term.arguments
     if atom is None or atom.paired:
         return TileCopy(event, None, "", frozenset(), (), -1)
-    to = arguments[atom.to]
-    known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
-    written = find_argument_span(blank, call.term.span, 0)
-    names = _list_value_names(arguments[0]) | (_list_words(blank, written) if written is not None else set())
     spans = [find_argument_span(blank, call.term.span, n) for n in atom.coordinates]
     return TileCopy(
         event,
-        _strip_address(known),
+        _get_call_address(arguments[atom.to]),
         _get_name(name_barrier(arguments[atom.barrier])),
-        names,
+        _list_argument_names(call, arguments[0], 0, blank),
         tuple(get_integer(arguments[n]) for n in atom.coordinates),
         written=tuple(span or call.term.span for span in spans),
         times=1 if atom.mask is None else count_receivers(arguments[atom.mask]),
@@ -355,6 +353,17 @@ def _list_value_names(value: object) -> frozenset[str]:
     if isinstance(value, Pointer):
         names |= {name for name, _ in value.base.terms}
     return frozenset(filter(None, names))
+
+
+def _list_argument_names(call: BodilessCall, value: object, number: int, blank: str) -> frozenset[str]:
+    """Return the names of an argument of a call, and the words that it is written with."""
+    written = find_argument_span(blank, call.term.span, number)
+    return _list_value_names(value) | (_list_words(blank, written) if written is not None else set())
+
+
+def _get_call_address(value: object) -> LinearExpression | None:
+    """Return the address that an argument of a call is; None if it is open."""
+    return _strip_address(get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None)
 
 
 def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:

@@ -12,6 +12,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.function_texts import list_loop_conditions
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.shared_budget import compute_number
 from lanescope.workbench.transfers import TileCopy, find_map
@@ -43,14 +44,12 @@ class UnreadSlices:
             around = operand.steps[0].around if operand.steps else ()
             sites.setdefault((operand.instruction, around), []).append(operand)
         for operands in sites.values():
-            ends = {_find_shortest(operand, self._list_cut(operand)) for operand in operands}
-            reached, last = ends.pop() if len(ends) == 1 else (None, -1)
+            reached, last = find_common_value(_find_shortest(o, self._list_cut(o)) for o in operands) or (None, -1)
             if reached is None:
                 continue
-            copied = {n: self._find_copied(operand) for n, operand in enumerate(operands) if is_along_k(operand)}
-            known = {copied_k for copied_k in copied.values() if copied_k is not None}
-            copied_k = known.pop() if len(known) == 1 else None
-            sure = [operands[n] for n, of_operand in copied.items() if of_operand is not None]
+            copied = [(operand, self._find_copied(operand)) for operand in operands if is_along_k(operand)]
+            sure = [operand for operand, copied_k in copied if copied_k is not None]
+            copied_k = find_common_value(copied_k for _, copied_k in copied if copied_k is not None)
             if copied_k is None or reached >= copied_k or self._count_multiplied(sure[0], last) >= copied_k:
                 continue
             if any(_is_whole(operand, copied_k) for operand in sure):
@@ -175,8 +174,7 @@ class UnreadSlices:
         groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
         for (enclosing, _), places in self._list_turns(tensor_map).items():
             groups.setdefault(enclosing, []).append(places)
-        found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
-        return found.pop() if len(found) == 1 else None
+        return find_common_value(measure_advance(turns, width) for turns in groups.values()) if width else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
