@@ -44,17 +44,15 @@ def find_repeated_warps(
     if not products or not all(max(count.values()) > 1 for count in products.values()):
         return
     a, b = known[0]
-    if all(map(_lacks_pairs, products.values())):
-        parts = (a, b, "rows of A", a.warps), (b, a, "parts of the product", None)
-    else:
-        parts = (a, b, "rows of A", a.warps), (b, a, "columns of B", b.warps)
-    for operand, other, what, warps in parts:
+    certain = all(map(_lacks_pairs, products.values()))  # whatever the kernel reads
+    for operand, other, what in ((a, b, "rows of A"), (b, a, "parts of the product" if certain else "columns of B")):
         message = (
             f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
             " warps get the same place in the tile."
         )
         finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
-        yield RepeatedWarps(kernel, warps[0].array if warps else "", finding)
+        array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
+        yield RepeatedWarps(kernel, array, finding)
 
 
 def _count_products(
