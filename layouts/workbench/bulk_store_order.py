@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import SkippedCode
 from lanescope.workbench.asm_operands import join_strings
@@ -113,7 +112,7 @@ class _StoreOrder:
 
 def find_bulk_store_mistakes(text: KernelText) -> list[Pitfall]:
     """Find missing operations around bulk copies to global memory, each mistake once."""
-    if "bulk" not in text.code.text or not is_kernel_head(text.code.text):
+    if "bulk" not in text.code.text:
         return []
 
     def check(kernel: KernelRun) -> Iterator[Pitfall]:

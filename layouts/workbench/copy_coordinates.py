@@ -164,9 +164,7 @@ def find_repeated_boxes(text: KernelText, maps: Sequence[TensorMap]) -> list[Pit
 
     maps: of the tiles that instructions read; other boxes, such as a bias, may be needed in several places.
     """
-    if "__global__" not in text.code.text or not maps:
-        return []
-    return text.check_runs(partial(_check_run, text, {id(tensor_map) for tensor_map in maps}))
+    return text.check_copies(partial(_check_run, text, {id(tensor_map) for tensor_map in maps}))
 
 
 def _check_run(text: KernelText, read: Collection[int], run: KernelRun) -> Iterator[Pitfall]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import prod
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import SkippedCode
@@ -64,15 +63,13 @@ class PlacedCopy:
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
-    if not is_kernel_head(text.code.text) or not text.maps:
-        return []
 
     def check(run: KernelRun) -> list[Pitfall]:
         copies = list_placed(text, run.events)
         near = list(_check_neighbours(text, copies))
         return [*near, *_check_turns(text, copies, bench, bool(near))]
 
-    return text.check_runs(check)
+    return text.check_copies(check)
 
 
 def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:

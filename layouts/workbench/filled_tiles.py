@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
@@ -38,7 +37,7 @@ def find_fill_mistakes(text: KernelText, bench: Bench, unfilled: bool) -> list[P
 
     unfilled: whether some tile is certainly filled in part, which leaves open how much of it is read.
     """
-    if not is_kernel_head(text.code.text) or not bench.operands:
+    if not text.runs or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
     return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes(unfilled)}.values())

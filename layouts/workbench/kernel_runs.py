@@ -188,6 +188,10 @@ class KernelText:
                 found.setdefault((mistake.code, mistake.span), mistake)
         return list(found.values())
 
+    def check_copies(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
+        """Return the mistakes of all kernels if the text has tensor maps; see check_runs."""
+        return self.check_runs(check) if self.runs and self.maps else []
+
     def narrow_event(self, event: KernelEvent, value: Span, variable: str) -> Span:
         """Return the argument, or its term with a variable, in a kernel's own lines that sets a value of an event."""
         chain = [value, *(call for _, call in reversed(event.calls))]
@@ -199,6 +203,8 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     if code.merged or code.python:
         return []
     kernels = {function.name for function in functions if function.kernel}
+    if not kernels:
+        return []
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench import accumulator_resets
 from lanescope.workbench.accumulator_resets import find_resets
@@ -54,7 +53,7 @@ _BARRIER = re.compile(
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
-    if not is_kernel_head(text.code.text) or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
+    if not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     return text.check_runs(lambda kernel: _KernelOrder(kernel, text).find_mistakes())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.map_objects import list_filled_names
@@ -57,9 +58,7 @@ class _RowCopy:
 
 def find_row_mistakes(text: KernelText) -> list[Pitfall]:
     """Find copies whose rows another axis of the grid counts, each place once."""
-    if "__global__" not in text.code.text or not text.maps:
-        return []
-    return text.check_runs(lambda run: _check_run(text, run))
+    return text.check_copies(partial(_check_run, text))
 
 
 def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.descriptor.matrix import Descriptor, reads
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import LinearExpression
@@ -64,9 +63,7 @@ class _StagedRead:
 
 def find_stage_distances(text: KernelText) -> list[Pitfall]:
     """Find reads whose bytes per stage differ from those of the copies; each place once."""
-    if not is_kernel_head(text.code.text) or not text.maps:
-        return []
-    return text.check_runs(partial(_check_run, text))
+    return text.check_copies(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:

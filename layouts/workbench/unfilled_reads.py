@@ -99,7 +99,7 @@ class UnfilledRead:
 
 def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
     """Find the reads from bytes that no copy fills; each place and operand once, those that are certain first."""
-    if "__global__" not in text.code.text or not text.maps:
+    if not text.runs or not text.maps:
         return []
     maps: dict[ReadPlace, TensorMap | None] = {}
     for operand in bench.operands:

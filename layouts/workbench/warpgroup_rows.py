@@ -48,9 +48,7 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 
 def find_equal_rows(text: KernelText) -> list[Pitfall]:
     """Find products of several warpgroups that all read the same part of a tile, of which nobody reads the rest."""
-    if "__global__" not in text.code.text or not text.maps:
-        return []
-    return text.check_runs(partial(_check_run, text))
+    return text.check_copies(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
