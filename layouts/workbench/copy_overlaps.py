@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from math import prod
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
@@ -26,7 +25,7 @@ from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.spins import may_spin
-from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import TileCopy, count_box_bytes, find_map, read_copy
 
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
@@ -237,17 +236,9 @@ def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
         argument = _find_destination(text, event, copy)
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
         return None
-    count = _count_box_bytes(text, copy) if copy.count is None else copy.count
+    tensor_map = find_map(copy, text.maps) if copy.count is None else None
+    count = (count_box_bytes(tensor_map) if tensor_map is not None else copy.count) or 0
     return PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
-
-
-def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
-    """Return the bytes of a copy's box, 0 if they are open."""
-    tensor_map = find_map(copy, text.maps)
-    sizes = [] if tensor_map is None else [size for size in tensor_map.box if size is not None]
-    if tensor_map is None or not sizes or len(sizes) < len(tensor_map.box):
-        return 0
-    return prod(sizes) * (tensor_map.element_bits or 0) // 8
 
 
 def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:

@@ -317,9 +317,8 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None and not list_filled_names(copy.maps):
-        same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
         lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
-        named = lettered or (named if same else [])
+        named = lettered or named
     kinds = {(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}
     return named[0] if len(kinds) == 1 else None
 
@@ -328,12 +327,16 @@ def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
     if copy.count is not None:
         return copy.count if copy.count >= 0 else None
     tensor_map = find_map(copy, maps)
-    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64):
+    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64) or copy.times is None:
         return None
-    sizes = [size for size in tensor_map.box if size is not None]
-    if not sizes or len(sizes) < len(tensor_map.box) or len(sizes) != len(copy.at):
-        return None
-    return None if copy.times is None else copy.times * prod(sizes) * tensor_map.element_bits // 8
+    known = len(tensor_map.box) == len(copy.at)
+    return copy.times * count_box_bytes(tensor_map) or None if known else None
+
+
+def count_box_bytes(tensor_map: TensorMap) -> int:
+    """Return the bytes of a tensor map's box, 0 if they are open."""
+    sizes = require_known(tensor_map.box)
+    return prod(sizes) * (tensor_map.element_bits or 0) // 8 if sizes else 0
 
 
 def _list_names(run: AsmRun, argument: str) -> frozenset[str]:
