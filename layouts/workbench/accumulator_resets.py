@@ -19,7 +19,7 @@ from lanescope.workbench.loop_texts import LoopText, find_enclosing_brace, find_
 from lanescope.workbench.results import Span
 from lanescope.workbench.scale_inputs import find_scale, find_scale_place
 
-TITLES = {"accumulator_reset": "Every turn over K starts the sum again"}
+TITLES = {"accumulator_reset": "Every iteration over K starts the sum again"}
 _OUTPUT = re.compile(r'"[+=]&?[frd]"\s*\(')
 _FRAGMENTS = re.compile(r"[\w:]*\bmma_sync\s*\(")  # of wmma: the accumulator comes first
 _ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\s*$")
@@ -198,8 +198,8 @@ def _find_advanced_loop(earlier: AsmRun, run: AsmRun) -> str:
 def _make_pitfall(name: str, variable: str, at: Span) -> Pitfall:
     return Pitfall(
         "accumulator_reset",
-        f"{name} starts from 0 again in every turn of the loop over {variable}, and nothing reads it before: only the"
-        " products of the last turn are left. Start from 0 in the first turn only.",
+        f"{name} starts from 0 again in every iteration of the loop over {variable}, and nothing reads it before: only"
+        " the products of the last iteration are left. Start from 0 in the first iteration only.",
         at,
     )
 

@@ -68,7 +68,7 @@ class _StoreOrder:
             name = ", ".join(sorted(names & list_buffers(last)))
             message = (
                 f"One thread copies {name} to global memory, which other threads have stored, without a barrier"
-                " between: it may copy what was there before. All threads that store need a barrier before this."
+                " between: it may copy the previous contents. All threads that store must reach a barrier before this."
             )
             yield Pitfall("bulk_barrier_missing", message, place)
 
@@ -96,8 +96,8 @@ class _StoreOrder:
             place = last.at if commit is None else self._find_own_place(commit, last)
             at = find_next_statement(self.text.blank, place)
             message = (
-                "No cp.async.bulk.wait_group follows the bulk copy: it may read shared memory after the block has"
-                " stored something else there, or has ended. It belongs before this."
+                "No cp.async.bulk.wait_group follows the bulk copy: it may still read shared memory after the block has"
+                " overwritten it or has ended. The wait belongs before this."
             )
             yield Pitfall("bulk_wait_missing", message, (at, at + 1))
 

@@ -132,15 +132,15 @@ def _check_step(
         at = text.narrow_event(copy.event, copy.written[0], "") if copy.written else copy.event.at
         yield Pitfall(
             "k_coordinate_step",
-            f"Every turn copies the next {right} along K of {letter}, but moves the K coordinate of {name.upper()} by"
-            f" {step}: its box has {right}.",
+            f"Every iteration advances the K coordinate of {letter} by {right}, but that of {name.upper()} by {step}:"
+            f" its box has {right} elements along K.",
             at,
         )
     elif own.is_turned(maps[name], right):
         yield Pitfall(
             "coordinates_exchanged",
-            f"The coordinate along K of {name.upper()} stays the same, and the one along its rows moves by {right} each"
-            " turn: the innermost coordinate comes first.",
+            f"The K coordinate of {name.upper()} stays the same, and its row coordinate advances by {right} in each"
+            " iteration: the innermost coordinate comes first.",
             own.copies[0].event.at,
         )
 
@@ -152,8 +152,8 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
     other = "B" if name == "a" else "A"
     return Pitfall(
         "k_coordinate_fixed",
-        f"Every turn of the loop copies the next slice along K of {other}, but the same slice of {name.upper()}:"
-        " its K coordinate must advance, too.",
+        f"Every iteration copies the next slice along K of {other}, but the same slice of {name.upper()}: its K"
+        " coordinate must advance, too.",
         at,
     )
 

@@ -94,7 +94,7 @@ def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterato
         if not (together and away) or waited or before.event.at == after.event.at:
             continue
         if not may_spin(text, before.event, after.event):
-            yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
+            yield _make_pitfall(before, after, away, "the box of another copy", _find_base(text, after))
 
 
 def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, near: bool) -> Iterator[Pitfall]:
@@ -116,7 +116,7 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
         if away == 0 and staged and reads.are_in_other_stages(first):
             yield _make_same_stage_pitfall(later)
         elif away and (staged or reads.are_in_later_stages(first, away)):
-            what = "the box that the same call fills in an earlier turn,"
+            what = "the box that the same call fills in an earlier iteration"
             at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
             yield _make_pitfall(first, later, away, what, at)
 
@@ -127,7 +127,7 @@ def _check_stage_before(text: KernelText, before: Iterable[PlacedCopy], later: P
         away = other.find_distance(later)
         if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
             yield _make_pitfall(
-                other, later, away, "what another call fills in the stage before, a box", later.argument
+                other, later, away, "the box that another call fills in the previous stage", later.argument
             )
 
 
@@ -160,8 +160,8 @@ class _ReadStarts:
 def _make_same_stage_pitfall(copy: PlacedCopy) -> Pitfall:
     return Pitfall(
         "copies_overlap",
-        "Every turn copies into the same bytes, on the barrier of another stage, and the stages behind them are read:"
-        " the destination must move with the stage.",
+        "Every iteration copies to the same bytes, but on the mbarrier of another stage, and the next stages are read:"
+        " the destination must advance with the stage.",
         copy.argument or copy.event.at,
     )
 
@@ -206,7 +206,7 @@ def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, sp
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
     side = f"{abs(away):,} bytes {'after' if away > 0 else 'before'} the start of" if away else "at the start of"
     message = (
-        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes overlap,"
+        f"This copy of {later.count:,} bytes begins {side} {what} ({first.count:,} bytes): {shared:,} bytes overlap,"
         " so one copy overwrites data of the other."
     )
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)

@@ -281,8 +281,8 @@ class _KernelOrder:
                     yield Pitfall(
                         "proxy_fence_missing",
                         f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"
-                        " a fence.proxy.async between: it may read what was there before. Each thread that stores"
-                        " executes fence.proxy.async, then all meet at the barrier.",
+                        " a fence.proxy.async between: it may read the previous contents. Each thread that stores must"
+                        " execute fence.proxy.async before the barrier.",
                         place,
                     )
 

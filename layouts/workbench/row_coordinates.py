@@ -22,7 +22,7 @@ from lanescope.workbench.names import find_operand_letter, split_name
 from lanescope.workbench.results import Span
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, list_copies
 
-TITLES = {"row_coordinate_other": "The rows of a copy are those of the other operand"}
+TITLES = {"row_coordinate_other": "The row coordinate of a copy is that of the other operand"}
 _BLOCK = re.compile(r"blockIdx\.([xyz])")
 _SIZES = frozenset("mn")
 Grid = Mapping[str, SymbolicInt | None]
@@ -143,8 +143,9 @@ def _make_exchanged_pitfall(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfa
     if (of_map is not None and of_map == into) or (boxes[0] != boxes[1] and boxes == [row.step for row in rows]):
         return _make_row_pitfall(text, row, rows[1].axis)
     message = (
-        f"The copies through this map move with blockIdx.{row.axis}, but gridDim.{rows[1].axis} counts the rows of its"
-        " tensor, and of the other map it is the reverse: exchange the two maps."
+        f"The row coordinate of the copies through this map depends on blockIdx.{row.axis}, but gridDim.{rows[1].axis}"
+        " is the number of blocks along the rows of its tensor, and for the other map it is the reverse: exchange the"
+        " two maps."
     )
     return Pitfall("tma_map_other", message, find_launch_argument(text, row.copy) or row.copy.event.at)
 
@@ -154,7 +155,7 @@ def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:
     at = text.narrow_event(row.copy.event, row.copy.written[row.number], "") if known else row.copy.event.at
     return Pitfall(
         "row_coordinate_other",
-        f"The rows of this copy move with blockIdx.{row.axis}, but gridDim.{axis} of the launch counts the rows of its"
-        " tensor: they are those of the other operand.",
+        f"The row coordinate of this copy depends on blockIdx.{row.axis}, but gridDim.{axis} of the launch is the"
+        " number of blocks along the rows of its tensor: the coordinate is that of the other operand.",
         at,
     )

@@ -214,9 +214,7 @@ def _check_waits(kernel: TensorKernel, loads: Sequence[TensorStep]) -> Iterator[
         yield Pitfall("tcgen05_wait_missing", message, late[0])
     stores = kernel.list_steps("st")
     if stores and not kernel.list_steps("wait::st"):
-        message = (
-            "No tcgen05.wait::st follows this tcgen05.st: what reads tensor memory next may find what was there before."
-        )
+        message = "No tcgen05.wait::st follows this tcgen05.st: a later read may return the previous contents."
         yield Pitfall("tcgen05_wait_missing", message, stores[-1].at)
 
 

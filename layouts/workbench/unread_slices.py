@@ -92,7 +92,7 @@ class UnreadSlices:
         place = within[0] if within else self._find_product(next(iter(step.loops), "") if last >= 0 else "")
         return Pitfall(
             "k_slices_unread",
-            f"Each turn copies {copied_k} of K and multiplies {reached}: the slice at K = {reached}"
+            f"Each iteration copies {copied_k} elements along K and multiplies {reached}: the slice at K = {reached}"
             f" {'is' if copied_k - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
             self._find_bound(place, variable) or place,
         )
