@@ -18,6 +18,7 @@ from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.function_texts import find_loop_step
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.row_coordinates import find_launch_argument, passes_own_sizes
@@ -241,8 +242,7 @@ def find_k_advance(operand: VerifiedOperand) -> int | None:
         return None
     starts = {step.k: step.read for step in reversed(operand.steps) if step.stage == 0 and step.mn == 0}
     ordered = [starts[k] for k in sorted(starts)]
-    moves = {later - earlier for earlier, later in pairwise(ordered)}
-    moved = moves.pop() if len(moves) == 1 else 0
+    moved = find_common_value(later - earlier for earlier, later in pairwise(ordered)) or 0
     return moved if 0 < moved < 128 and moved != operand.seen.k * operand.seen.bits // 8 else None
 
 

@@ -212,7 +212,7 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     apart = _is_loaded_apart(cover, filled, request.seen)
     if apart:  # each tile of M or N is a box of its own
         cover = replace(cover, panels=1)
-    stride, sure, gap = _place_boxes(cover, filled)
+    stride, sure, gap = _place_by_loads(cover, filled)
     if not sure:
         stride, places = _assume_places(cover, sizes[0], stride, gap, request)
         assumed += places
@@ -287,23 +287,14 @@ def _is_loaded_apart(cover: _Cover, filled: FilledTile | None, view: View) -> bo
     return filled.apart and cover.boxes == 1 and cover.width == view.rows * view.bits // 8
 
 
-def _place_boxes(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return (bytes from panel to panel, whether the text determines where every box is, what is missing for that)."""
-    stride, sure, gap = _place_by_loads(cover, filled)
-    if cover.boxes > 1 and cover.deep > 1:
-        further = "a box has its further panels there; the position of another box is not evaluated"
-        return stride, False, gap or further
-    return stride, sure, gap
-
-
 def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return (bytes from panel to panel, whether the loads determine every box, a message if they are too few)."""
-    if filled is None:
-        return cover.stride, False, ""
-    if filled.has_all(cover.offsets):
-        return cover.stride, True, ""
+    """Return (bytes from panel to panel, whether the loads determine every box, what is missing if they do not)."""
+    further = "a box has its further panels there; the position of another box is not evaluated"
+    gap = further if cover.boxes > 1 and cover.deep > 1 else ""
+    if filled is None or filled.has_all(cover.offsets):
+        return cover.stride, filled is not None and not gap, gap
     if filled.may_have_all(cover.offsets):
-        return cover.stride, False, ""
+        return cover.stride, False, gap
     distance = filled.find_distance(cover.panels)
     if cover.boxes == 1 and distance >= cover.pitch * cover.lines:
         return distance, True, ""
