@@ -352,7 +352,7 @@ class _BenchBuilder(TextContents):
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand:
-        """Make an operand that reads the other one's buffer; turns: the turns of the operand it is named for."""
+        """Make an operand that reads the other one's buffer; turns: the iterations of the operand it is named for."""
         if other.deliberate:
             note = exchanged_buffers.format_exchange_note(operand.name, other)
             return replace(operand, notices=(*operand.notices, note))

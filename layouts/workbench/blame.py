@@ -56,7 +56,7 @@ class BlameFinder:
         return self._find_outside_span(operand, wrong, cause.code) or self._find_field_span(operand, wrong, cause)
 
     def _find_outside_span(self, operand: VerifiedOperand, wrong: OperandStep, cause: str) -> Span | None:
-        """Return the span to change if a cause is not in the descriptor's fields, or is not to be mended there."""
+        """Return the span to change if a cause has to be removed elsewhere than in the fields of the descriptor."""
         if cause == "stages_overlap":
             return self._find_stage_distance(wrong)
         if cause == "wrong_transpose" and len(operand.wrong) == len(operand.steps):

@@ -126,7 +126,7 @@ def _find_assembly_load(asm_run: AsmRun, endless: Collection[str]) -> BoxLoad | 
 
 
 def _get_operand(run: AsmRun, match: re.Match[str] | None, group: int) -> SymbolicInt | None:
-    """Return the value of the operand whose number a group of a match has; None if it is open or there is none."""
+    """Return the value of the operand whose number is in a group of a match; None if there is none or it is open."""
     number = match[group] if match is not None else None
     return find_operand_argument(run, f"%{number}", 0)[0] if number else None
 

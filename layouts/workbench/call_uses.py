@@ -96,7 +96,7 @@ def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
 
 
 def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
-    """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
+    """Return the instruction in a call; else the last mention of the text's first that reads descriptors."""
     inside = next((mention for mention in mentions if _is_inside(mention, call)), None)
     if inside is not None:
         return inside

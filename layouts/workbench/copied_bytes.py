@@ -1,6 +1,6 @@
 """The bytes of shared memory that the TMA copies of a kernel fill, by the buffer that they are in.
 
-A copy in a loop of which only the first turns are run, and one whose stage is not known, fill every stage.
+A copy in a loop of which only the first iterations are run, and one whose stage is not known, fill every stage.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _get_ring(fill: FilledBytes) -> object:
 
 
 def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> tuple[list[FilledBytes], set[str]]:
-    """Return (the fills of the turns that were not run: of copies in loops that were cut, stage after stage; the
+    """Return (the fills of the iterations that were not run: of copies in loops that were cut, stage after stage; the
     buffers in which several such loops move a copy).
     """
     turns: dict[object, list[FilledBytes]] = defaultdict(list)

@@ -37,13 +37,13 @@ TITLES = {
 }
 _CALL = re.compile(r"[A-Za-z_]\w*\(")  # in a name whose value may differ each time
 _LEAST_TURNS = 3
-_MOST_BOXES = 32  # of one map in one turn that are compared
+_MOST_BOXES = 32  # of one map in one iteration that are compared
 _Turn = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _LoopCopies:
-    """The copies of one map in one loop, by its turns."""
+    """The copies of one map in one loop, by its iterations."""
 
     turns: Turns
 
@@ -52,12 +52,12 @@ class _LoopCopies:
         return list(chain(*self.turns.values()))
 
     def is_fixed(self) -> bool:
-        """Return whether every turn copies from the same coordinates."""
+        """Return whether every iteration copies from the same coordinates."""
         places: set[_Turn] = {frozenset(tuple(map(str, c.at)) for c in turn) for turn in self.turns.values()}
         return len(places) == 1 and len(self.turns) >= _LEAST_TURNS and not any(None in c.at for c in self.copies)
 
     def measure_step(self, tensor_map: TensorMap) -> int | None:
-        """Return by how much the one box of each turn moves along the inner dimension; None if that differs."""
+        """Return by how much the one box of each iteration moves along the inner dimension; None if that differs."""
         places = [{find_inner_place(c, tensor_map) for c in turn} for turn in self.turns.values()]
         return _measure_steps([at for turn in places for at in turn], len(places))
 
@@ -78,7 +78,7 @@ class _LoopCopies:
 
 
 def _measure_steps(places: Sequence[int | None], turns: int) -> int | None:
-    """Return the distance from one turn's place to the next; None if it differs, or if turns do not have one each."""
+    """Return the distance between the places of consecutive iterations; None if it differs, or if one has several."""
     known = require_known(places)
     if known is None or len(known) != turns or turns < _LEAST_TURNS:
         return None
@@ -88,7 +88,7 @@ def _measure_steps(places: Sequence[int | None], turns: int) -> int | None:
 def find_fixed_coordinates(
     text: KernelText, copies: Sequence[TileCopy], operands: Sequence[VerifiedOperand], maps: Mapping[str, TensorMap]
 ) -> Iterator[Pitfall]:
-    """Yield copies at the same coordinates in every turn of a loop that moves the other operand's copies along K.
+    """Yield copies at the same coordinates in every iteration of a loop that moves the other operand's copies along K.
 
     maps: those of A and B. Both must be K-major: the inner coordinate is then along K.
     """
@@ -242,7 +242,7 @@ def _is_placed(copy: TileCopy) -> bool:
 
 
 def _make_turn_key(text: KernelText, copy: TileCopy, tensor_map: TensorMap) -> object:
-    """Return what the copies through one map have in common in one turn."""
+    """Return what the copies through one map have in common in one iteration."""
     event = copy.event
     turn = tuple((name, str(value)) for name, value in event.loops if name in text.code.cut_variables)
     return event.calls[:1], event.arms, turn, copy.barrier, id(tensor_map), len(copy.at)

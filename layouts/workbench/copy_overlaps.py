@@ -122,7 +122,7 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
 
 
 def _check_stage_before(text: KernelText, before: Iterable[PlacedCopy], later: PlacedCopy) -> Iterator[Pitfall]:
-    """Yield overlaps of a copy with the copies of other calls into the stage before, which may be read meanwhile."""
+    """Yield overlaps of a copy with copies into the previous stage, which may still be read. before: these copies."""
     for other in before:
         away = other.find_distance(later)
         if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
@@ -167,7 +167,7 @@ def _make_same_stage_pitfall(copy: PlacedCopy) -> Pitfall:
 
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
-    """Return whether two copies are announced by different barriers of one array."""
+    """Return whether two copies arrive on different mbarriers of one array."""
     first_barrier, later_barrier = first.barrier, later.barrier
     return (
         "None" not in (first_barrier, later_barrier)
@@ -189,7 +189,7 @@ def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
 
 
 def _is_of_stage(copy: PlacedCopy, other: PlacedCopy) -> bool:
-    """Return whether copies of two calls fill the same stage: one barrier announces both."""
+    """Return whether copies of two calls fill the same stage: both arrive on one mbarrier."""
     same = copy.event.loops == other.event.loops and copy.event.arms == other.event.arms
     return same and copy.event.at != other.event.at and copy.copy.barrier == other.copy.barrier
 

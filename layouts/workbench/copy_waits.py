@@ -63,7 +63,7 @@ class CopyWaits:
         return True
 
     def _are_all_run(self, event: KernelEvent, waits: Sequence[BarrierWait]) -> bool:
-        """Return whether every turn with a wait was run that may come before a product."""
+        """Return whether every iteration with a wait was run that may come before a product."""
         cut = self.text.code.cut_variables | self.text.code.unbounded_variables
         around = {name for name, _ in event.loops}
         return "" not in cut and all(name in around or name not in cut for w in waits for name, _ in w.run.loops)

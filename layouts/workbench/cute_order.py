@@ -251,7 +251,7 @@ def _leads_to(step: _Step | None, later: _Step) -> bool:
 
 
 def _name_whole(text: KernelText, sums: Accumulators) -> str:
-    """Return the variable of accumulators; "" if it is not found, or if the text takes parts or members of it."""
+    """Return the variable of accumulators; "" if it is not found, or if the text uses parts or members of it."""
     name = _name_accumulators(text, sums)
     return "" if re.search(rf"\b{name}\s*[\[.]", text.blank) else name
 

@@ -209,7 +209,7 @@ class _Values:
 
 
 class _OtherTileError(Exception):
-    """A tile is divided otherwise than the tiles of an atom: str() is what is different."""
+    """Raised if a tile is not divided into the tiles of an atom. The text is what differs."""
 
 
 def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:

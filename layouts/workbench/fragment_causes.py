@@ -60,7 +60,7 @@ def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
 
 
 def _list_earlier_turns(judge: JudgedProduct) -> Iterator[dict[str, FragmentOrigin]]:
-    """Yield A and B of a product, in the first warp, one turn of each loop before, the outermost loop first."""
+    """Yield A and B in the first warp one iteration earlier, for each loop around a product, the outermost first."""
     earlier = {name: dict(judge.list_earlier(name)) for name in "ab"}
     turns = judge.use.turns
     for depth, turn in enumerate(turns):

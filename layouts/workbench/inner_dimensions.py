@@ -181,7 +181,7 @@ def _judge_loop(of_loop: Mapping[str, Turns], maps: Mapping[str, TensorMap]) -> 
 
 
 def _list_moves(turns: Sequence[Sequence[TileCopy]]) -> list[tuple[int, int]]:
-    """Return (number, step) of the coordinates that differ between turns; step 0 if it is open or varies."""
+    """Return (number, step) of the coordinates that differ between iterations; step 0 if it is open or varies."""
     moves = []
     for number in range(max((len(copy.at) for turn in turns for copy in turn), default=0)):
         places = [[_get_line(copy, number) for copy in turn] for turn in turns]

@@ -125,7 +125,7 @@ def _guess_tiles(
 
 
 def _list_further_tiles(tiles: Sequence[LoadedTile]) -> Iterator[LoadedTile]:
-    """Yield the stages after the known ones: of a loop whose end is unknown, only the first turns are followed."""
+    """Yield the stages after the known ones: of a loop whose end is unknown, only the first iterations are followed."""
     rings: dict[object, list[LoadedTile]] = defaultdict(list)
     for tile in tiles:
         rings[tile.begin.terms, tile.boxes, tile.maps].append(tile)
@@ -187,7 +187,7 @@ def _number_stages(starts: Sequence[Sequence[_LoadedStart]]) -> list[int] | None
 
 
 def list_later_turns(uses: Sequence[DescriptorUse]) -> set[int]:
-    """Return the numbers of uses in the second and later turns of loops whose counter is unknown."""
+    """Return the numbers of uses in the second and later iterations of loops whose counter is unknown."""
     first: set[object] = set()
     later: set[int] = set()
     for n, use in enumerate(uses):

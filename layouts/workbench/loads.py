@@ -190,14 +190,14 @@ class TextLoads:
 def _keep_first_map(
     loads: Sequence[tuple[int, BoxLoad]],
 ) -> tuple[frozenset[str], set[frozenset[str]], list[tuple[int, BoxLoad]]]:
-    """Return (maps, barriers) of the loads of a tile's first byte, and the loads that may be through these maps."""
+    """Return (maps, mbarriers) of the loads that fill a tile's first byte, and the loads that may use these maps."""
     maps = frozenset(name for off, load in loads if not off for name in load.maps)
     own_map = [(off, load) for off, load in loads if not maps or not load.maps or maps & load.maps]
     return maps, {load.barriers for off, load in own_map if not off}, own_map
 
 
 def _find_end(base: LinearExpression, others: Iterable[LinearExpression]) -> int:
-    """Return how many bytes after `base` the next of some other tiles in its buffer begins."""
+    """Return the bytes from `base` to the next of the other tiles in its buffer."""
     distances = (other.const - base.const for other in others if other.terms == base.terms)
     return min((distance for distance in distances if distance > 0), default=1 << 40)
 
@@ -227,7 +227,7 @@ def _is_part(to: LinearExpression, base: LinearExpression, end: int) -> bool:
 
 
 def _may_go_on(loads: Iterable[tuple[int, BoxLoad]], cut: Collection[str]) -> bool:
-    """Return whether a loop that moves the destination of a call has no known end, or turns that were not run."""
+    """Return whether a loop that moves the destination of a call has no known end, or iterations that were not run."""
     of_call: dict[tuple[Span, bool, object], set[int]] = {}
     for off, load in loads:
         whole = tuple(loop for loop in load.loops if loop[0] not in cut)

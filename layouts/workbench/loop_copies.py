@@ -11,7 +11,7 @@ Turns = dict[str, list[TileCopy]]  # the copies of one operand by the value of t
 
 
 def group_by_loop(copies: Iterable[tuple[str, TileCopy, int]]) -> list[dict[str, Turns]]:
-    """Return for each loop the copies of each operand in its turns.
+    """Return for each loop the copies of each operand in its iterations.
 
     copies: (operand, copy, the number of the loop among those around it, 0 for the outermost).
     """

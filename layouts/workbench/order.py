@@ -168,7 +168,7 @@ class _KernelOrder:
         yield from self._check_end(running)
 
     def _check_wait(self, running: RunningProducts[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
-        """Yield products that a wait for all groups comes too late for, or does not wait for."""
+        """Yield products whose accumulators are used before a wait for all groups, or for which it does not wait."""
         loose, grouped = running.loose, running.grouped
         if loose and not grouped and loose[-1].leads_to(wait):
             yield self._make_missing_commit(loose[-1], wait, "so wgmma.wait_group waits for nothing")

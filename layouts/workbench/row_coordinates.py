@@ -30,7 +30,7 @@ Grid = Mapping[str, SymbolicInt | None]
 
 @dataclass(frozen=True, slots=True)
 class _RowCopy:
-    """A copy of which one coordinate, of this number, moves with an axis of the grid, by `step` rows a block."""
+    """A copy whose coordinate `number` depends on an axis of the grid, by `step` rows a block."""
 
     copy: TileCopy
     map: TensorMap

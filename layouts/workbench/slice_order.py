@@ -223,7 +223,7 @@ def _list_tile_loops(
     lines: list[Lines],
     roles: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield loops along K that go from tile to tile: their calls end elsewhere than where the next turn begins."""
+    """Yield loops along K that go from tile to tile: their calls end elsewhere than where the next iteration begins."""
     turns: dict[object, list[int]] = {}  # uses by the loops around them
     for number, use in enumerate(uses):
         turns.setdefault(use.loops, []).append(number)
@@ -244,9 +244,10 @@ def _list_tile_loops(
 
 
 def _leaves_tile(before: Sequence[LinearExpression | None], first: LinearExpression | None, turns: int) -> bool:
-    """Return whether a turn begins further than where the calls of an earlier turn end, or by a stage counter.
+    """Return whether an iteration begins after the end of an earlier one's calls, or where a stage counter says.
 
-    before: the addresses of an operand in the calls of the earlier turn; first: the first one now; turns: between them.
+    before: the addresses of an operand in the calls of the earlier iteration; first: the first one now; turns: the
+    number of iterations between them.
     """
     moved, step = _get_difference(first, before[0]), _get_difference(before[1], before[0])
     if moved is None:

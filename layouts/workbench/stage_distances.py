@@ -97,7 +97,7 @@ def _is_wrong(read: _StagedRead, distance: int) -> bool:
     """Return whether no assignment of stages matches reads at one distance to copies at another."""
     if read.step > distance:
         return bool(read.step % distance)
-    return read.step < _measure_extent(read)  # two turns read some of the same bytes
+    return read.step < _measure_extent(read)  # two iterations read some of the same bytes
 
 
 def _measure_extent(read: _StagedRead) -> int:

@@ -77,7 +77,7 @@ class TensorBarriers:
             yield Pitfall("tcgen05_commit_mask", message, at)
 
     def _is_of_one_cta(self, step: TensorStep) -> bool:
-        """Return whether a condition on the rank in the cluster decides about a step."""
+        """Return whether a step depends on a condition on the rank in the cluster."""
         return any("cluster_cta" in condition for condition in self.kernel.list_conditions(step))
 
     def _is_signalled(self, place: tuple[str, int | None]) -> bool:
@@ -112,10 +112,10 @@ class TensorBarriers:
         return False
 
     def _is_passed_on(self, wait: TensorStep, load: TensorStep) -> bool:
-        """Return whether the threads of a wait may tell those of a load, by a barrier or an mbarrier."""
+        """Return whether the threads of a wait may signal those of a load, by a barrier or an mbarrier."""
         later = (step for step in self.kernel.list_steps("sync", "arrive") if step.order > wait.order)
-        told = (step for step in later if not self.kernel.are_disjoint(step, wait))
-        return any(step.order < load.order or self.kernel.are_disjoint(step, load) for step in told)
+        signals = (step for step in later if not self.kernel.are_disjoint(step, wait))
+        return any(step.order < load.order or self.kernel.are_disjoint(step, load) for step in signals)
 
     def find_unsignalled_wait(self, load: TensorStep) -> str:
         """Return the mbarrier of the last wait in the threads of a load, if nothing that is known arrives at it."""
@@ -127,7 +127,7 @@ class TensorBarriers:
         return "" if any(other and _may_be_same(place, other) for other in known) else _format_place(place)
 
     def _is_of_earlier_phase(self, wait: TensorStep, place: tuple[str, int | None]) -> bool:
-        """Return whether the waits of a place of the text for an mbarrier all are for earlier phases than its last.
+        """Return whether all waits for an mbarrier at one place of the text are for earlier phases than its last one.
 
         The first one passes a new mbarrier, since it waits for parity 1.
         """

@@ -118,7 +118,7 @@ def _check_columns(kernel: TensorKernel) -> Iterator[Pitfall]:
 
 
 def _key_load(load: TensorStep) -> object:
-    """Return what the runs of a load in one execution of its innermost loop have in common."""
+    """Return what is the same in all iterations of the innermost loop around a load."""
     return load.site, load.words, tuple((name, str(value)) for name, value in load.run.loops[:-1])
 
 
@@ -147,7 +147,7 @@ def _name_loop(step: TensorStep) -> str:
 
 
 def _check_freed(kernel: TensorKernel) -> Iterator[Pitfall]:
-    """Yield a deallocation of another number of columns than the one allocation, and an allocation that stays."""
+    """Yield a deallocation of another number of columns than were allocated."""
     allocations, freed = kernel.list_steps("alloc"), kernel.list_steps("dealloc")
     reserved = {step.find_number(1) for step in allocations}
     if len({step.at for step in allocations}) != 1 or None in reserved or len(reserved) != 1:

@@ -146,7 +146,7 @@ def _find_input_operand(step: TensorStep) -> str | None:
 
 
 def _read_comparison(run: AsmRun, code: str, predicate: str) -> tuple[bool | None, Span]:
-    """Return (a predicate that a setp of the statement sets, None if it is open; where its open side is given)."""
+    """Return (the predicate that setp sets, None if it is open; where the side that is no literal is given)."""
     compared = re.search(_SETP + re.escape(predicate) + r"\s*,\s*([%\w\[\]]+)\s*,\s*([%\w\[\]]+)", code)
     if compared is None:
         return None, run.span
@@ -242,7 +242,7 @@ def _find_early_use(kernel: TensorKernel, load: TensorStep, wait: TensorStep | N
 
 
 def _check_threads(kernel: TensorKernel) -> Iterator[Pitfall]:
-    """Yield instructions of one thread that several threads of a warp issue, and of a warp that a part of it issues."""
+    """Yield one-thread instructions that several threads issue, and warp instructions that a part of a warp issues."""
     for step in kernel.steps:
         if step.guarded or "elect.sync" in step.code:
             continue

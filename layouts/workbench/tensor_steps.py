@@ -246,7 +246,7 @@ def find_base(address: LinearExpression | None, bases: Collection[str]) -> str:
 
 
 def list_base_names(steps: Sequence[TensorStep], number: int) -> frozenset[str]:
-    """Return the symbols that are the complete operand of some steps, but for a number."""
+    """Return the symbols of operands that are one symbol, or one symbol plus a constant."""
     values = [step.find_value(number) for step in steps]
     return frozenset(v.terms[0][0] for v in values if v is not None and len(v.terms) == 1 and v.terms[0][1] == 1)
 

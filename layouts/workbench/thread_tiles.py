@@ -168,7 +168,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
-    """Add the mistakes that only a run shows of which everything is known."""
+    """Add the mistakes that are certain only if the whole kernel was run."""
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     report.findings += find_misplaced_results(run.runner)
@@ -252,7 +252,7 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
         if not code and stuck == operand.name:
             code = "k_step_differs"
         if code == "":
-            code = _find_turn(judge, operand, other)
+            code = _find_transpose(judge, operand, other)
         if code is not None:
             verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
             _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
@@ -263,8 +263,8 @@ def _is_plain(order: tuple[int, ...] | None) -> bool:
     return order is not None and order == tuple(range(len(order)))
 
 
-def _find_turn(judge: JudgedProduct, operand: ArrivedOperand, other: ArrivedOperand) -> str:
-    """Return the code of the mistake of an operand that goes on along K only if it is transposed; "" if it is none."""
+def _find_transpose(judge: JudgedProduct, operand: ArrivedOperand, other: ArrivedOperand) -> str:
+    """Return the code of a mistake if an operand continues along K only when it is transposed; "" otherwise."""
     if is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
         return "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
     turned = judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other)

@@ -171,7 +171,7 @@ class _RunJudge:
         """Return the read as unfilled if no thread has waited before it for a copy of what any warpgroup reads."""
         chunks = [read.find_chunks(group, stage) for group, of_group in measured.items() for stage in of_group.stages]
         used = [fill for fill in fills if any(part is not None and fill.holds(part).any() for part in chunks)]
-        ran = [fill for fill in used if fill.sure or _has_open_stage(fill)]  # later turns of a loop copy no earlier
+        ran = [fill for fill in used if fill.sure or _has_open_stage(fill)]  # a later iteration copies no earlier one's
         if not self.waits.are_missing(read.event, ran):
             return None
         stages = next(iter(measured.values())).stages
@@ -210,7 +210,7 @@ class _RunJudge:
         return self._make_unfilled(read, bool(wrong), replace(measured[group], fills=own), reasons[group])
 
     def _find_reason(self, read: PlacedRead, own: Sequence[FilledBytes], first: _GroupRead, part: _GroupRead) -> str:
-        """Return why what a warpgroup reads is not filled as what the first one reads is; "" if it is.
+        """Return why copies do not fill a warpgroup's bytes as they fill those of the first one; "" if they do.
 
         own: the copies of the maps that the first one's bytes come from.
         """
@@ -248,7 +248,7 @@ class _RunJudge:
         return False
 
     def _measure(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> _GroupRead | None:
-        """Measure how much of what a warpgroup reads copies fill in each stage; None if it is open what is read."""
+        """Measure how much of a warpgroup's bytes copies fill in each stage; None if it is open which it reads."""
         stages: dict[int, _Filled] = {}
         for stage in read.list_stages(fills):
             chunks = read.find_chunks(group, stage)

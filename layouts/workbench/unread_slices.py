@@ -1,4 +1,4 @@
-"""Find loops over K that end before the K which each turn copies: slices are copied and never multiplied."""
+"""Find loops over K that end before the K which each iteration copies: slices are copied and never multiplied."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UnreadSlices:
     advances: dict[int, int | None] = field(default_factory=dict)
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        """Yield loops over K that end before the K which each turn copies."""
+        """Yield loops over K that end before the K which each iteration copies."""
         sites: dict[object, list[VerifiedOperand]] = {}  # of a peeled pipeline each site multiplies tiles of its own
         for operand in self.list_multiplied():
             around = operand.steps[0].around if operand.steps else ()
@@ -56,7 +56,7 @@ class UnreadSlices:
                 yield self._make_unread_pitfall(sure[0].steps[last], last, reached, copied_k)
 
     def _find_copied(self, operand: VerifiedOperand) -> int | None:
-        """Return the K that each turn copies for an operand, None if open."""
+        """Return the K that each iteration copies for an operand, None if open."""
         tensor_map = self.find_operand_map(operand)
         if tensor_map is None:
             return None
@@ -65,10 +65,10 @@ class UnreadSlices:
         return self.advances[id(tensor_map)]
 
     def _count_multiplied(self, operand: VerifiedOperand, last: int) -> int:
-        """Return the K that an operand covers in the turn of a step, wherever its slices are, or of -1 in one turn at
-        most; 0 if no loop copies.
+        """Return the K that an operand covers in one iteration, wherever its slices are; 0 if no loop copies. last: a
+        step of the iteration, or -1 for the iteration that covers most.
 
-        A loop over panels inside the turn has the slices of each panel in a stage of their own.
+        A loop over panels inside the iteration has the slices of each panel in a stage of their own.
         """
         copying = {name for copy in self.copies for name, _ in copy.event.loops[: self._find_depth(copy) + 1]}
         names = copying | self.text.code.cut_variables | self.text.code.unbounded_variables
@@ -110,7 +110,7 @@ class UnreadSlices:
         return cut - {name for name in cut & last if self._ends_as_written(operand, name)}
 
     def _ends_as_written(self, operand: VerifiedOperand, variable: str) -> bool:
-        """Return whether the last turn of a loop is the one before its condition, which names only constants, fails."""
+        """Return whether the last iteration is the last that the loop's condition, of constants only, allows."""
         values: dict[Span, set[int]] = {}
         for step in operand.steps:
             places = [span for at in step.around or (step.span,) if (span := self._find_bound(at, variable))]
@@ -220,7 +220,7 @@ def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
     if len(turns) < 3 or len(counts) != 1:
         return None
     count = counts.pop()
-    # the boxes of a turn are side by side along K, and those of the next turn follow
+    # the boxes of an iteration are side by side along K, and those of the next iteration follow
     contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
     return width * count if contiguous and len(every) == count * len(turns) else None
 

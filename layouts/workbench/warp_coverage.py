@@ -25,7 +25,7 @@ Rows = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedWarps:
-    """A mistake if the kernel never reads a part of what it loads from an array; certain if `array` is ""."""
+    """A mistake: certain if `array` is "", else only if the kernel leaves a part of that array unread."""
 
     kernel: str
     array: str
@@ -58,7 +58,7 @@ def find_repeated_warps(
 def _count_products(
     pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]],
 ) -> Mapping[object, Counter[tuple[Rows, Rows]]]:
-    """Count how often each rows of A and columns of B are multiplied, by their K and arrays; {} if some are open."""
+    """Count how often rows of A and columns of B are multiplied, by their K and arrays; {} if some are open."""
     products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
     for a, b in pairs:
         for left, right in zip(a.warps or (), b.warps or (), strict=True):

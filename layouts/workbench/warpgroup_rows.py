@@ -47,7 +47,7 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 
 
 def find_equal_rows(text: KernelText) -> list[Pitfall]:
-    """Find products of several warpgroups that all read the same part of a tile, of which nobody reads the rest."""
+    """Find products whose warpgroups all read the same part of a tile, while none reads the rest."""
     return text.check_copies(partial(_check_run, text))
 
 
@@ -99,7 +99,7 @@ def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> 
 
 
 def _find_product(text: KernelText) -> Span | None:
-    """Find the first wgmma of a kernel that a warpgroup's number moves."""
+    """Find the first wgmma of a kernel whose start depends on the number of the warpgroup."""
     for event in (event for run in text.runs for event in run.events if event.kind == "wgmma"):
         run = event.run
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():

@@ -42,6 +42,6 @@ class RunningProducts(Generic[_Product]):
 
 
 def describe_short_wait(wait: str, count: int | None, used: str) -> str:
-    """Return what is wrong with a wait that leaves so many groups pending, after which accumulators are used."""
+    """Describe a wait that leaves `count` groups pending although the accumulators of one are used after it."""
     groups = "the last group" if count == 1 else f"the last {count} groups"
     return f"{wait} lets {groups} stay pending, and {used} is used after it. Wait for 0."
