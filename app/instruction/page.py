@@ -15,7 +15,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.look import split_refused
 from lanescope.app.kit.page import render_page
-from lanescope.app.kit.question_form import form_of
+from lanescope.app.kit.question_form import Control, form_of
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.architectures import require_instruction
@@ -55,18 +55,28 @@ def instruction_page(request: Request, rest: str) -> Response:
     if found is not None:
         return RedirectResponse(found, 303)
     if operand:
-        pin = {"pin": f"{operand.name}:0,0"}
-        _, not_drawn = state.parse_state(instruction, pin)  # C lies as D does, and has no picture of its own
-        pinned = ({} if not_drawn else pin) | _keep_descriptor(query)
+        pinned = _pin_operand(instruction, operand.name) | _keep_descriptor(query)
         return RedirectResponse(link_instruction(instruction, query=pinned), 303)
     server = request.app.state
     context = build_context(
         instruction, page_state, notices, request.query_params, server.hardware.reason, server.limits.table_values
     )
-    word = query["idesc"] if wrong_word else getattr(context["issued"], "word", "")
-    context |= {"look": look, "word": form_of(forms.WordForm, {"idesc": word}, error=wrong_word)}
+    context |= {"look": look, "word": _build_word_form(query, context["issued"], wrong_word)}
     context |= {"sought": query.get("find", ""), "refusal": refusal or lost, "view_wrong": bool(refused or wrong_word)}
     return render_page(request, "instruction/page.html", context)
+
+
+def _pin_operand(instruction: Instruction, name: str) -> dict[str, str]:
+    """Return the query that pins the first cell of an operand; {} for C, which lies as D does and has no picture."""
+    pin = {"pin": f"{name}:0,0"}
+    _, not_drawn = state.parse_state(instruction, pin)
+    return {} if not_drawn else pin
+
+
+def _build_word_form(query: Mapping[str, str], issued: object, wrong: LayoutError | None) -> dict[str, Control]:
+    """Return the form of the instruction descriptor: with that of the page, or the wrong one of the query."""
+    word = query["idesc"] if wrong else getattr(issued, "word", "")
+    return form_of(forms.WordForm, {"idesc": word}, error=wrong)
 
 
 def _keep_descriptor(query: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -91,10 +92,7 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "verdict_forms": VERDICT_FORMS,
         "typed": str(descriptor),
         "query": urlencode(_find_page_query(query)),
-        "pictured": urlencode(
-            {name: view[name] for name in ("instruction", "operand", "target") if view.get(name)}
-            | {name: query[name] for name in VERDICT if query.get(name)}
-        ),
+        "pictured": urlencode(_keep_given(view, ("instruction", "operand", "target")) | _keep_given(query, VERDICT)),
         "fields_data": encode_json(build_script_data(descriptor)).decode(),
         "error": None,
         "compare_error": None,
@@ -124,6 +122,11 @@ def build_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, An
         "ask_form": _build_ask_form(form, sent, refused),
         "storage_form": build_form(spec, {"s_swizzle": _list_modes(form)}, error=refused),
     }
+
+
+def _keep_given(query: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return the part of a query with these names and values that are not empty."""
+    return {name: query[name] for name in names if query.get(name)}
 
 
 def _list_modes(form: DescriptorFormat) -> list[str]:

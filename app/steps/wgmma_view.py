@@ -126,22 +126,27 @@ def _build_form(
     """
     n = instruction.sizes["n"]
     windows = {str(first or ""): f"{first}–{min(n, first + COLUMNS) - 1}" for first in range(0, n, COLUMNS)}
-    given = {"n": query.get("n", "") if error else str(stepper.d.first or "")}
-    names = ["n"] if n > COLUMNS else []
-    for side in "ab":
-        stored, unread = _read_stored(query, side)
-        if stored.get("from") == IN_REGISTERS:
-            given |= {f"{side}_swizzle": IN_REGISTERS}
-            names.append(f"{side}_swizzle")
-            continue
-        rest = ",".join(f"{name}={value}" for name, value in stored.items() if name not in CHOICES)
-        given[side] = unread or (query[side] if "kind" in stored else rest)
-        given |= {f"{side}_{name}": query.get(f"{side}_{name}") or stored.get(name, CHOICES[name]) for name in CHOICES}
-        turned = instruction.operands["a"].element.bits == 16  # may be MN-major
-        names += [f"{side}_{name}" for name in CHOICES if "kind" not in stored and (name != "major" or turned)]
-        names.append(side)
+    given = {"n": query.get("n", "") if error else str(stepper.d.first or "")} if n > COLUMNS else {}
+    given |= _list_stored_values(instruction, query, "a") | _list_stored_values(instruction, query, "b")
     form = form_of(WgmmaOptions, given, {"n": windows}, error)
-    return {name: one for name, one in form.items() if name in names}
+    return {name: one for name, one in form.items() if name in given}
+
+
+def _list_stored_values(instruction: Instruction, query: Mapping[str, str], side: str) -> dict[str, str]:
+    """Return the values of an operand's controls: of its choices, unless it is stored in another way, and its text."""
+    stored, unread = _read_stored(query, side)
+    if stored.get("from") == IN_REGISTERS:
+        return {f"{side}_swizzle": IN_REGISTERS}
+    if "kind" in stored:
+        return {side: query[side]}
+    rest = ",".join(f"{name}={value}" for name, value in stored.items() if name not in CHOICES)
+    turned = instruction.operands["a"].element.bits == 16  # may be MN-major
+    chosen = {
+        f"{side}_{name}": query.get(f"{side}_{name}") or stored.get(name, usual)
+        for name, usual in CHOICES.items()
+        if name != "major" or turned
+    }
+    return chosen | {side: unread or rest}
 
 
 def _judge_words(stepper: Any, kept: Mapping[str, str]) -> dict[str, Any]:

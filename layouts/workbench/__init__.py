@@ -15,7 +15,8 @@ The stages of the analysis, module by module:
    (`call_uses.py`), bare descriptors; `words.py`: printed words. `descriptor_arguments.py` finds the statement that
    built a descriptor, `names.py` the operand that a name indicates.
 4. `slice_order.py`, `statements.py`: the slice of each use: stage, tile of M and N, K step.
-5. `stores.py`, `loads.py`, `exchanged_buffers.py`: the map or layout that holds the operand's tile, with the reason.
+5. `stores.py`, `loads.py`, `exchanged_buffers.py`: the map or layout that holds the operand's tile, with the reason;
+   `box_loads.py`: the TMA loads of the text.
 6. `operands.py`: the verdict on one operand. `symbols.py` assumes addresses (`addresses.py`, `alignment.py`),
    `tiles.py` makes a storage of the map or layout, `verification.py` compares each step with it, `stages.py` finds
    stages that overlap.
@@ -25,7 +26,8 @@ The stages of the analysis, module by module:
 `presets.py` has common storages, for a text that does not state how a tile is stored (the choice `stored.a`).
 
 `check.py` checks a complete source file. It runs `build_bench` again with other choices for each assumption
-(`guesses.py`), and reports only mismatches that every choice has.
+(`guesses.py`), and reports only mismatches that every choice has. `kernel_checks.py` runs the checks of kernels, which
+follow the events of a run (`kernel_runs.py`).
 
 It also follows every read to the bytes that the kernel's TMA copies fill (`unfilled_reads.py`): `copied_bytes.py` has
 these bytes, `placed_reads.py` the bytes that a warpgroup reads in a stage, `running_groups.py` the warpgroups that run

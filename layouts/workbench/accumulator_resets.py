@@ -1,4 +1,4 @@
-"""Find sums over K of which only the last turn is left, since every turn sets the accumulators to 0.
+"""Find sums over K of which only the last iteration is left, since every iteration sets the accumulators to 0.
 
 A loop counts if its text, and the functions that it calls with the accumulators, mention them only in products and
 where they are set to 0. Any other mention may read them, and leaves the loop open.
@@ -19,7 +19,7 @@ from lanescope.workbench.loop_texts import LoopText, find_enclosing_brace, find_
 from lanescope.workbench.results import Span
 from lanescope.workbench.scale_inputs import find_scale, find_scale_place
 
-TITLES = {"accumulator_reset": "Every turn over K starts the sum again"}
+TITLES = {"accumulator_reset": "Every iteration over K starts the sum again"}
 _OUTPUT = re.compile(r'"[+=]&?[frd]"\s*\(')
 _FRAGMENTS = re.compile(r"[\w:]*\bmma_sync\s*\(")  # of wmma: the accumulator comes first
 _ARGUMENT = re.compile(r"\s*[&*]?\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)\s*$")
@@ -44,7 +44,7 @@ class ProductFrame:
 
 @dataclass(frozen=True, slots=True)
 class ProductSite:
-    """A place of a product, with the functions that run it from the one that declares its accumulators on."""
+    """The place of a product, with the functions that lead to it, from the one that declares its accumulators."""
 
     frames: tuple[ProductFrame, ...]
 
@@ -89,7 +89,7 @@ class ResetSearch:
     functions: tuple[FunctionText, ...]
 
     def find_set_to_zero(self, sites: Sequence[ProductSite]) -> Iterator[Pitfall]:
-        """Yield statements that set accumulators to 0 in every turn of the loop that sums up in them."""
+        """Yield statements that set accumulators to 0 in every iteration of the loop that sums up in them."""
         for site in sites:
             for depth, frame in enumerate(site.frames):
                 for loop in list_loops_around(self.blank, frame.function, frame.at[0]):
@@ -98,7 +98,7 @@ class ResetSearch:
                         yield _make_pitfall(frame.name, loop.variable, zeros[0])
 
     def find_scaled_to_zero(self, runs: Sequence[AsmRun], sites: Sequence[ProductSite | None]) -> Iterator[Pitfall]:
-        """Yield scale-d that are 0 again in a later turn of the loop that sums up in the same accumulators."""
+        """Yield scale-d that are 0 again in a later iteration of the loop that sums up in the same accumulators."""
         known = [site for site in sites if site is not None]
         before: dict[object, AsmRun] = {}
         for run, site in zip(runs, sites, strict=True):
@@ -117,8 +117,8 @@ class ResetSearch:
     def _list_zeros(
         self, sites: Sequence[ProductSite], site: ProductSite, depth: int, loop: LoopText
     ) -> list[Span] | None:
-        """Return where a turn of a loop sets the accumulators to 0; None if it may do anything else with them, if they
-        are others in each turn, or if nothing reads them after it.
+        """Return where an iteration sets the accumulators to 0; None if it may do anything else with them, if each
+        iteration has others, or if nothing reads them after the loop.
         """
         frame = site.frames[depth]
         inside, past = loop.body
@@ -198,20 +198,19 @@ def _find_advanced_loop(earlier: AsmRun, run: AsmRun) -> str:
 def _make_pitfall(name: str, variable: str, at: Span) -> Pitfall:
     return Pitfall(
         "accumulator_reset",
-        f"{name} starts from 0 again in every turn of the loop over {variable}, and nothing reads it before: only the"
-        " products of the last turn are left. Start from 0 in the first turn only.",
+        f"{name} starts from 0 again in every iteration of the loop over {variable}, and nothing reads it before: only"
+        " the products of the last iteration are left. Start from 0 in the first iteration only.",
         at,
     )
 
 
 def find_resets(text: KernelText, kernel: KernelRun) -> Iterator[Pitfall]:
-    """Find the sums of a kernel's wgmma of which only the last turn is left."""
+    """Find accumulators of a kernel's wgmma that keep the products of the last iteration only."""
     runs = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
     search = ResetSearch(text.code.text, text.blank, text.functions)
     traced: dict[object, ProductSite | None] = {}
     for run in runs:
-        depth = next(n for n, (name, _) in enumerate(run.calls) if name == kernel.name)
-        calls = [span for _, span in run.calls[depth + 1 :]]
+        calls = [span for _, span in run.calls[len(kernel.calls) :]]
         if (run.span, run.calls) not in traced:
             traced[run.span, run.calls] = trace_product(search.text, search.blank, search.functions, run.span, calls)
     sites = [traced[run.span, run.calls] for run in runs]

@@ -119,16 +119,22 @@ class _Judge:
         if self.unawaited:
             return self._describe_unawaited()
         outcomes = self._simulate()
-        always = all(outcome.blocked for outcome in outcomes)
-        troubles = [self._find_trouble(outcome) for outcome in outcomes if always or not self._is_idle(outcome)]
-        if not any(troubles):
-            return None if any(outcome.blocked for outcome in outcomes) else self._find_early_wait()
-        mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
-        if len({(repair.code, repair.site) for repair in mended}) > 1:
-            mended = [repair for repair in mended if self._lets_work_begin(repair)]
-        if len({(repair.code, repair.site) for repair in mended}) == 1:
+        blocked = [outcome for outcome in outcomes if outcome.blocked]
+        always = len(blocked) == len(outcomes)
+        troubles = {self._find_trouble(outcome) for outcome in outcomes if always or not self._is_idle(outcome)}
+        if troubles <= {""}:
+            return None if blocked else self._find_early_wait()
+        mended = self._list_mending_repairs()
+        if len(mended) == 1:
             return self._describe(mended[0], STUCK in troubles)
         return None if mended or STUCK not in troubles else self._find_stuck_wait(outcomes, always)
+
+    def _list_mending_repairs(self) -> list[ProtocolRepair]:
+        """List the repairs that mend every schedule, one for each place; of several those that let work begin."""
+        mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
+        if len(_keep_first(mended)) > 1:
+            mended = [repair for repair in mended if self._lets_work_begin(repair)]
+        return _keep_first(mended)
 
     def _describe(self, repair: ProtocolRepair, stuck: bool) -> Pitfall:
         if repair.code == "mbarrier_count":
@@ -264,6 +270,11 @@ class _Judge:
         """Count the arrivals on an mbarrier in the whole kernel."""
         steps = ((agent.count, step) for agent in self.agents for step in agent.steps)
         return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
+
+
+def _keep_first(repairs: Sequence[ProtocolRepair]) -> list[ProtocolRepair]:
+    """Keep the first repair of each place."""
+    return list({(repair.code, repair.site): repair for repair in reversed(repairs)}.values())
 
 
 def _has_phases(repair: ProtocolRepair, outcome: Outcome) -> bool:

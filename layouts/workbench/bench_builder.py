@@ -138,11 +138,8 @@ class _BenchBuilder(TextContents):
             names = dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage, *o.others))
             doubts = self._list_doubts(n, n in verified)
             suspects = {(p.code, p.span) for p in self.doubtful.get(n, ()) if p.message in doubts}
-            described.append(
-                replace(
-                    piece, operands=tuple(names), doubts=doubts, suspects=tuple(sorted(suspects, key=lambda s: s[1]))
-                )
-            )
+            ordered = tuple(sorted(suspects, key=lambda suspect: suspect[1]))
+            described.append(replace(piece, operands=tuple(names), doubts=doubts, suspects=ordered))
         return tuple(described)
 
     def _list_doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
@@ -285,11 +282,10 @@ class _BenchBuilder(TextContents):
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         named = drop_doubtful_names(chosen, group, self.groups)
         doubtful = {name for name, (store, _) in named.items() if store is not chosen[name][0]}
-        chosen = named
-        maps = {name: store.map for name, (store, _) in chosen.items() if store is not None and store.map is not None}
+        maps = {name: store.map for name, (store, _) in named.items() if store is not None and store.map is not None}
         inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns, doubtful) if self.kernel_text else {}
         return [
-            OperandCase(self, instruction, name, of_operand, *chosen[name], filled[name], self.why, inner.get(name))
+            OperandCase(self, instruction, name, of_operand, *named[name], filled[name], self.why, inner.get(name))
             for name, of_operand in turns.items()
         ]
 
@@ -356,21 +352,17 @@ class _BenchBuilder(TextContents):
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]
     ) -> VerifiedOperand:
-        """Make an operand that reads the other one's buffer; turns: the turns of the operand it is named for."""
+        """Make an operand that reads the other one's buffer; turns: the iterations of the operand it is named for."""
         if other.deliberate:
-            return replace(
-                operand, notices=(*operand.notices, exchanged_buffers.format_exchange_note(operand.name, other))
-            )
-        mine = [
-            n for turn in turns for n in list_start_names(turn.argument.value) if find_operand_letter(n) == operand.name
-        ]
-        at = self.symbols.get(mine[0]) if mine else None
-        steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, at)
-        if operand.stored is None:  # without a storage there is no verdict
-            return replace(
-                operand, notices=(*operand.notices, *(c.message for c in steps[0].causes)) if steps else operand.notices
-            )
-        return replace(operand, steps=tuple(steps))
+            note = exchanged_buffers.format_exchange_note(operand.name, other)
+            return replace(operand, notices=(*operand.notices, note))
+        names = (name for turn in turns for name in list_start_names(turn.argument.value))
+        own = next((name for name in names if find_operand_letter(name) == operand.name), "")
+        steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, self.symbols.get(own))
+        if operand.stored is not None:
+            return replace(operand, steps=tuple(steps))
+        notes = [cause.message for cause in steps[0].causes] if steps else []  # without a storage there is no verdict
+        return replace(operand, notices=(*operand.notices, *notes))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:
         """Return the uses with the requested operand if the text does not determine it."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 
 from lanescope.cxx.source_text import find_closing
+from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.blamed_terms import (
@@ -20,6 +21,7 @@ from lanescope.workbench.blamed_terms import (
     narrow_to_term,
 )
 from lanescope.workbench.function_texts import blank_text, find_functions
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
@@ -48,26 +50,31 @@ class BlameFinder:
         repaired = next((repair for repair in self.bench.repairs if at in repair.operands), None)
         if repaired is not None:
             return min(edit.span for edit in repaired.edits)
-        cause = wrong.causes[0] if wrong.causes else None
-        if cause is None:
+        if not wrong.causes:
             return wrong.span
-        if cause.code == "stages_overlap":
+        cause = wrong.causes[0]
+        return self._find_outside_span(operand, wrong, cause.code) or self._find_field_span(operand, wrong, cause)
+
+    def _find_outside_span(self, operand: VerifiedOperand, wrong: OperandStep, cause: str) -> Span | None:
+        """Return the span to change if a cause has to be removed elsewhere than in the fields of the descriptor."""
+        if cause == "stages_overlap":
             return self._find_stage_distance(wrong)
-        if cause.code == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
+        if cause == "wrong_transpose" and len(operand.wrong) == len(operand.steps):
             spans = (p.spans for p in self.bench.pieces if p.facts.get("ptx") == operand.instruction)
             return next(spans, (wrong.span,))[0]
-        if cause.code == "stored_swizzle" and (swizzle := self._find_map_swizzle(operand)) is not None:
-            return swizzle
+        return self._find_map_swizzle(operand) if cause == "stored_swizzle" else None
+
+    def _find_field_span(self, operand: VerifiedOperand, wrong: OperandStep, cause: Diagnosis) -> Span:
+        """Return the span that gives the wrong fields of a descriptor."""
         origins = self._find_origins(operand, wrong, cause.changes)
         places = {span for origin in origins.values() for span in origin}
         if not places or not self._are_all_wrong(cause.code, origins.keys(), places):
             started = cause.changes.keys() == {"start_address"}
             return self._find_start(operand, wrong) if started else self._find_field(operand, wrong, cause.changes)
-        shifts = (
-            self._find_wrong_shift(operand, field, origin, cause.changes[field]) for field, origin in origins.items()
-        )
-        if (shift := next(filter(None, shifts), None)) is not None:
-            return shift
+        for field, origin in origins.items():
+            shift = self._find_wrong_shift(operand, field, origin, cause.changes[field])
+            if shift is not None:
+                return shift
         return min(self._find_giving_place(origin, cause.changes, field) for field, origin in origins.items())
 
     def _find_origins(
@@ -111,7 +118,7 @@ class BlameFinder:
             return wrong.span
         origins = builder.origins.get(next(iter(changed)), ())
         arguments = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
-        return (arguments.pop() if len(arguments) == 1 else None) or wrong.span
+        return find_common_value(arguments) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Find the expression behind a wrong start: a term of an argument, or of the loop if all operands are wrong."""

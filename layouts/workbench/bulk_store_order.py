@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import SkippedCode
 from lanescope.workbench.asm_operands import join_strings
@@ -19,6 +18,7 @@ from lanescope.workbench.kernel_runs import (
     KernelEvent,
     KernelRun,
     KernelText,
+    Record,
     find_common_place,
     is_bulk_store,
     list_buffers,
@@ -35,7 +35,6 @@ _COMMIT = re.compile(r"cp\.async\.bulk\.commit_group|(?:tma_store_arrive|cp_asyn
 _WAIT = re.compile(r"cp\.async\.bulk\.wait_group|(?:tma_store_wait|cp_async_bulk_wait_group\w*|bulk_wait\w*)")
 _MEETS = re.compile(r"\bbar(?:rier)?\.|(?<!a)sync|wait|barrier|arrive", re.I)
 _QUIET = re.compile(r"cp\.async\.bulk|wgmma|cvta|fence|setmaxnreg|elect|cast|__shfl|__float|make_|min$|max$")
-Record = AsmRun | BodilessCall | SkippedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class _StoreOrder:
             name = ", ".join(sorted(names & list_buffers(last)))
             message = (
                 f"One thread copies {name} to global memory, which other threads have stored, without a barrier"
-                " between: it may copy what was there before. All threads that store need a barrier before this."
+                " between: it may copy the previous contents. All threads that store must reach a barrier before this."
             )
             yield Pitfall("bulk_barrier_missing", message, place)
 
@@ -97,8 +96,8 @@ class _StoreOrder:
             place = last.at if commit is None else self._find_own_place(commit, last)
             at = find_next_statement(self.text.blank, place)
             message = (
-                "No cp.async.bulk.wait_group follows the bulk copy: it may read shared memory after the block has"
-                " stored something else there, or has ended. It belongs before this."
+                "No cp.async.bulk.wait_group follows the bulk copy: it may still read shared memory after the block has"
+                " overwritten it or has ended. The wait belongs before this."
             )
             yield Pitfall("bulk_wait_missing", message, (at, at + 1))
 
@@ -113,19 +112,12 @@ class _StoreOrder:
 
 def find_bulk_store_mistakes(text: KernelText) -> list[Pitfall]:
     """Find missing operations around bulk copies to global memory, each mistake once."""
-    if "bulk" not in text.code.text or not is_kernel_head(text.code.text):
+    if "bulk" not in text.code.text:
         return []
-    code = text.code
-    records: list[Record] = [*code.asm_runs, *code.bodiless_calls, *code.skipped]
-    records.sort(key=lambda record: record.order)
 
     def check(kernel: KernelRun) -> Iterator[Pitfall]:
-        calls = next((event.calls for event in kernel.events), ())
-        depth = next((n for n, (name, _) in enumerate(calls) if name == kernel.name), None)
-        if kernel.complete and depth is not None:
-            prefix = calls[: depth + 1]
-            own = [record for record in records if record.calls[: depth + 1] == prefix]
-            yield from _StoreOrder(text, kernel, own).find_mistakes()
+        if kernel.complete:
+            yield from _StoreOrder(text, kernel, text.list_records(kernel)).find_mistakes()
 
     return text.check_runs(check)
 

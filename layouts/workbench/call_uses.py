@@ -51,29 +51,34 @@ def _make_call_use(
     atom = find_atom_mention(call)
     if len(words) == 1 and atom is None and not _CALL.search(call.term.head):
         return None
-    mention = atom or _find_mention(call.term.span, mentions)
+    at = call.term.span
+    mention = atom or _find_mention(at, mentions)
     registers = in_registers(mention)
     named = [find_operand_letter(*list_start_names(value)) for value in words]
     which = _name_operands(named, registers)
     if not which:
         return None
-    descriptors = {name: words[n] for name, n in which.items()}
     return DescriptorUse(
         mention=mention,
         arguments={
-            name: _find_arguments(call.term.span, known[v.const, v.pieces], v, text) for name, v in descriptors.items()
+            name: _find_arguments(at, known[words[n].const, words[n].pieces], words[n], text)
+            for name, n in which.items()
         },
-        why={n: _explain_operand(n, at, words[at], call.term.head, registers) for n, at in which.items()},
-        site=(call.term.span, *(span for _, span in call.calls)),
+        why={name: _explain_operand(name, n, words[n], call.term.head, registers) for name, n in which.items()},
+        site=(at, *(span for _, span in call.calls)),
         loops=list_known_loops(call.loops),
         uncounted=is_uncounted(call.loops),
         function=format_call_names(call.calls),
         order=call.order,
-        assumed=len(words) == 1 and named[0] is None and not registers,
-        sure=mention is not None and call.term.span[0] <= mention.span[0] < call.term.span[1],
+        assumed=named == [None] and not registers,
+        sure=_is_inside(mention, at),
         registers=registers if atom else registers or None,
         majors=mention.majors if mention else {},
     )
+
+
+def _is_inside(mention: InstructionMention | None, call: Span) -> bool:
+    return mention is not None and call[0] <= mention.span[0] < call[1]
 
 
 def _list_descriptors(call: BodilessCall, known: Collection[tuple[int, Any]]) -> list[SymbolicInt]:
@@ -91,8 +96,8 @@ def _list_bodiless_calls(evaluation: Evaluation) -> Iterator[BodilessCall]:
 
 
 def _find_mention(call: Span, mentions: Iterable[InstructionMention]) -> InstructionMention | None:
-    """Return the instruction inside a call, else the text's first that reads descriptors, as last mentioned."""
-    inside = next((m for m in mentions if call[0] <= m.span[0] < call[1]), None)
+    """Return the instruction in a call; else the last mention of the text's first that reads descriptors."""
+    inside = next((mention for mention in mentions if _is_inside(mention, call)), None)
     if inside is not None:
         return inside
     by_descriptor = [m for m in mentions if m.instruction.family.by_descriptor]

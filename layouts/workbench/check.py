@@ -27,27 +27,12 @@ from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     build_bench,
-    bulk_store_order,
-    copy_bounds,
-    copy_coordinates,
-    copy_overlaps,
     cute_copies,
     cute_names,
-    cute_order,
-    exchanged_products,
-    filled_tiles,
-    order,
-    row_coordinates,
     shared_budget,
-    stage_distances,
-    tensor_memory_access,
-    tensor_memory_order,
-    tensor_steps,
     tile_starts,
-    transfers,
     unfilled_findings,
     unfilled_reads,
-    warpgroup_rows,
 )
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
@@ -76,6 +61,7 @@ from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.guesses import PATIENCE, Guesses
 from lanescope.workbench.idesc_checks import check_tensor_code
+from lanescope.workbench.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.operand_findings import (
     check_operands,
@@ -95,7 +81,6 @@ from lanescope.workbench.thread_gaps import ORDER_OPEN, list_kernels_by_text
 from lanescope.workbench.thread_order import check_thread_order
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.unfilled_reads import UnfilledRead
 from lanescope.workbench.unfinished import find_unfinished
 from lanescope.workbench.wrong_reads import WrongRead
 
@@ -228,12 +213,12 @@ def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFi
         return source, []
     text = KernelText(source.code)
     unfilled = unfilled_reads.find_unfilled_reads(text, source.bench)
-    found = _find_kernel_mistakes(text, source.bench, source.target, unfilled)
+    found = find_kernel_mistakes(text, source.bench, source.target, unfilled)
     if unfilled:
         bench = unfilled_findings.leave_open(source.bench, unfilled)
         source.guesses.bench = bench
         source = replace(source, bench=bench, blame=BlameFinder(source.text, bench, source.builders))
-    return source, found
+    return source, list(map(_make_pitfall_finding, found))
 
 
 def _find_mistakes(
@@ -318,41 +303,6 @@ def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
     """Add the source line of `.loc` to a finding in PTX."""
     line = find_source_line(text, finding.span[0]) if is_ptx_module(text) else ""
     return replace(finding, message=f"{finding.message} It comes from {line}.") if line else finding
-
-
-def _find_kernel_mistakes(
-    text: KernelText, bench: Bench, target: str, unfilled: Sequence[UnfilledRead]
-) -> list[CheckFinding]:
-    """Find instructions of kernels in a wrong order, and copies with wrong boxes, byte counts or addresses."""
-    filled = filled_tiles.find_fill_mistakes(text, bench, any(read.certain for read in unfilled))
-    budget = shared_budget.find_budget_mistakes(text, target)
-    bytes_ = [] if filled else transfers.find_transfer_mistakes(text)
-    # a box of the other operand's map has another size, too
-    other_map = any(mistake.code == "tma_map_other" for mistake in filled)
-    overlaps = [] if other_map else copy_overlaps.find_overlaps(text, bench)
-    ordered = (
-        *order.find_order_mistakes(text),
-        *bulk_store_order.find_bulk_store_mistakes(text),
-        *cute_order.find_cute_order_mistakes(text),
-        *tensor_steps.check_tensor_kernels(
-            text, tensor_memory_order.find_tensor_order_mistakes, tensor_memory_access.find_access_mistakes
-        ),
-    )
-    rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
-    found = (filled_tiles.find_operand_map(bench, operand, text.maps) for operand in bench.operands)
-    operand_maps = [tensor_map for tensor_map in found if tensor_map is not None]
-    distances = stage_distances.find_stage_distances(text) if not overlaps else []
-    bounds = copy_bounds.find_copies_past_arrays(text) if not (overlaps or distances) else []
-    exchanged = exchanged_products.find_exchanged_products(text, bench) if not filled else []
-    repeated = copy_coordinates.find_repeated_boxes(text, operand_maps) if not overlaps else []
-    rows += [] if filled or overlaps else row_coordinates.find_row_mistakes(text)
-    placed = (*filled, *overlaps, *distances, *bounds, *repeated)
-    uncopied = unfilled_findings.make_pitfalls(text, bench, unfilled, bool(bytes_)) if not placed else []
-    if any(mistake.code == "tma_tile_part" for mistake in uncopied):  # with a wrong box the byte counts are wrong, too
-        bytes_ = []
-    rows = exchanged_products.drop_moved_rows(text, rows, exchanged)
-    mistakes = (*ordered, *bytes_, *budget, *rows, *exchanged, *placed, *uncopied)
-    return [_make_pitfall_finding(mistake) for mistake in mistakes]
 
 
 def _needs_thread_run(text: str, checked: Collection[CheckedDescriptor]) -> bool:

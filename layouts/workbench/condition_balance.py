@@ -18,7 +18,7 @@ UNBALANCED = "condition_unbalanced"
 TITLES = {UNBALANCED: "An #if has no #endif, or an #endif no #if"}
 _CONDITION = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:if|el|endif)", re.M)
 _OPENS = frozenset(("if", "ifdef", "ifndef"))
-_TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
+_CONTINUES = frozenset(("else", "elif", "elifdef", "elifndef", "endif"))
 _NO_CODE = re.compile(  # of Markdown, Python, scripts, diffs and prose, where # begins other lines
     r"\A#!|^@@ -\d|^[ \t]*#[ \t]+(?:el)?if[ \t]+(?!defined\b)[A-Za-z]\w*[ \t]+[A-Za-z]|"
     r"^[ \t]*```|\"\"\"|'''|^(?:import [\w.]+|from [\w.]+ import [^;\n]+|[ \t]*def \w+\([^;\n]*:)[ \t]*$",
@@ -40,14 +40,16 @@ def find_unbalanced_conditions(text: str) -> list[Pitfall]:
     for directive in code.directives:
         if directive.name in _OPENS:
             opened.append((directive, False))
-        elif directive.name == "endif" and opened:
-            opened.pop()
-        elif directive.name in _TURNS and opened and not opened[-1][1]:
-            opened[-1] = opened[-1][0], directive.name == "else"
-        elif directive.name in _TURNS and opened:
-            found.append(_make_pitfall(code, directive, "follows the #else of its #if"))
-        elif directive.name in _TURNS or directive.name == "endif":
+        elif directive.name not in _CONTINUES:
+            continue
+        elif not opened:
             found.append(_make_pitfall(code, directive, "has no #if"))
+        elif directive.name == "endif":
+            opened.pop()
+        elif opened[-1][1]:
+            found.append(_make_pitfall(code, directive, "follows the #else of its #if"))
+        else:
+            opened[-1] = opened[-1][0], directive.name == "else"
     found += (_make_pitfall(code, directive, "has no #endif") for directive, _ in opened)
     return sorted(found, key=lambda pitfall: pitfall.span)
 

@@ -321,7 +321,7 @@ class TextContents:
         self.symbols, self.pieces = dict(symbols), list(pieces)
 
     def find_piece(self, turns: list[verification.OperandTurn]) -> int:
-        """Return the piece of the descriptor that a turn uses."""
+        """Return the piece of the descriptor that an iteration uses."""
         argument = turns[0].argument
         if turns[0].use.site[0] == "word":
             return self.printed_pieces[scan.strip_label_number(argument.name)]

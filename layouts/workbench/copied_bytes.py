@@ -1,6 +1,6 @@
 """The bytes of shared memory that the TMA copies of a kernel fill, by the buffer that they are in.
 
-A copy in a loop of which only the first turns are run, and one whose stage is not known, fill every stage.
+A copy in a loop of which only the first iterations are run, and one whose stage is not known, fill every stage.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lanescope.reader.code.values import Address, OpaqueValue, Pointer
 from lanescope.shared.map_enums import MAP_TYPES
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tma import WIDTHS, get_pitch_bytes
+from lanescope.workbench.box_loads import is_load
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
-from lanescope.workbench.loads import is_load
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.stage_distances import find_ring_length
 from lanescope.workbench.transfers import TileCopy, find_map, read_copy
@@ -241,7 +241,7 @@ def _get_ring(fill: FilledBytes) -> object:
 
 
 def _continue_loops(fills: Sequence[FilledBytes], cut: Collection[str]) -> tuple[list[FilledBytes], set[str]]:
-    """Return (the fills of the turns that were not run: of copies in loops that were cut, stage after stage; the
+    """Return (the fills of the iterations that were not run: of copies in loops that were cut, stage after stage; the
     buffers in which several such loops move a copy).
     """
     turns: dict[object, list[FilledBytes]] = defaultdict(list)

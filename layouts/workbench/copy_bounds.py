@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from lanescope.cxx.source_text import is_kernel_head, read_statement_head
+from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
@@ -18,9 +18,7 @@ TITLES = {"copy_past_array": "A copy goes beyond its array"}
 
 def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
     """Find arrays that are too short for the TMA copies into them; each array once."""
-    if not is_kernel_head(text.code.text) or not text.maps:
-        return []
-    return text.check_runs(partial(_check_run, text))
+    return text.check_copies(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_terms import narrow_to_term
-from lanescope.workbench.kernel_runs import KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.kernel_runs import KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value, require_known
+from lanescope.workbench.loop_copies import Turns, group_by_loop
 from lanescope.workbench.results import Span, VerifiedOperand
-from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import TileCopy, find_map, list_copies
 from lanescope.workbench.unread_slices import (
     count_inner,
     find_inner_place,
@@ -35,38 +37,37 @@ TITLES = {
 }
 _CALL = re.compile(r"[A-Za-z_]\w*\(")  # in a name whose value may differ each time
 _LEAST_TURNS = 3
-_MOST_BOXES = 32  # of one map in one turn that are compared
+_MOST_BOXES = 32  # of one map in one iteration that are compared
 _Turn = frozenset[tuple[str, ...]]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _LoopCopies:
-    """The copies of one map in one loop, by its turns."""
+    """The copies of one map in one loop, by its iterations."""
 
-    copies: list[TileCopy] = field(default_factory=list)
-    turns: dict[str, list[TileCopy]] = field(default_factory=lambda: defaultdict(list))
+    turns: Turns
+
+    @property
+    def copies(self) -> list[TileCopy]:
+        return list(chain(*self.turns.values()))
 
     def is_fixed(self) -> bool:
-        """Return whether every turn copies from the same coordinates."""
+        """Return whether every iteration copies from the same coordinates."""
         places: set[_Turn] = {frozenset(tuple(map(str, c.at)) for c in turn) for turn in self.turns.values()}
         return len(places) == 1 and len(self.turns) >= _LEAST_TURNS and not any(None in c.at for c in self.copies)
 
     def measure_step(self, tensor_map: TensorMap) -> int | None:
-        """Return by how much the one box of each turn moves along the inner dimension; None if that differs."""
+        """Return by how much the one box of each iteration moves along the inner dimension; None if that differs."""
         places = [{find_inner_place(c, tensor_map) for c in turn} for turn in self.turns.values()]
-        known = [at for turn in places for at in turn if at is not None]
-        steps = {later - earlier for earlier, later in pairwise(known)}
-        return steps.pop() if len(known) == len(places) >= _LEAST_TURNS and len(steps) == 1 else None
+        return _measure_steps([at for turn in places for at in turn], len(places))
 
     def is_turned(self, tensor_map: TensorMap, step: int) -> bool:
         """Return whether the second coordinate moves as the first should, which stays the same."""
         if has_panels(tensor_map) or any(len(c.at) != 2 for c in self.copies):
             return False
-        firsts = {str(c.at[0]) for c in self.copies}
-        seconds = [[c.at[1].known if c.at[1] is not None else None for c in turn] for turn in self.turns.values()]
-        known = [turn[0] for turn in seconds if len(turn) == 1 and turn[0] is not None]
-        moved = {later - earlier for earlier, later in pairwise(known)}
-        return len(firsts) == 1 and len(known) == len(seconds) >= _LEAST_TURNS and moved == {step}
+        fixed = len({str(c.at[0]) for c in self.copies}) == 1
+        seconds = [c.at[1].known if c.at[1] is not None else None for c in self.copies]
+        return fixed and _measure_steps(seconds, len(self.turns)) == step
 
     def advances(self, tensor_map: TensorMap) -> bool:
         """Return whether every iteration copies the next slices along K."""
@@ -76,10 +77,18 @@ class _LoopCopies:
         return width is not None and known == places and measure_advance(known, width) is not None
 
 
+def _measure_steps(places: Sequence[int | None], turns: int) -> int | None:
+    """Return the distance between the places of consecutive iterations; None if it differs, or if one has several."""
+    known = require_known(places)
+    if known is None or len(known) != turns or turns < _LEAST_TURNS:
+        return None
+    return find_common_value(later - earlier for earlier, later in pairwise(known))
+
+
 def find_fixed_coordinates(
     text: KernelText, copies: Sequence[TileCopy], operands: Sequence[VerifiedOperand], maps: Mapping[str, TensorMap]
 ) -> Iterator[Pitfall]:
-    """Yield copies at the same coordinates in every turn of a loop that moves the other operand's copies along K.
+    """Yield copies at the same coordinates in every iteration of a loop that moves the other operand's copies along K.
 
     maps: those of A and B. Both must be K-major: the inner coordinate is then along K.
     """
@@ -87,21 +96,27 @@ def find_fixed_coordinates(
         return
     if not all(is_along_k(operand) for operand in operands if operand.steps):
         return
-    loops: dict[object, dict[str, _LoopCopies]] = defaultdict(lambda: defaultdict(_LoopCopies))
+    for loop in group_by_loop(_list_loop_copies(text, copies, maps)):
+        of_loop = {name: _LoopCopies(turns) for name, turns in loop.items()}
+        for name, other in (("a", "b"), ("b", "a")) if len(of_loop) == 2 else ():
+            if not of_loop[other].advances(maps[other]):
+                continue
+            if of_loop[name].is_fixed():
+                yield _make_pitfall(text, of_loop[name].copies[0], name, maps[name])
+            else:
+                yield from _check_step(text, of_loop[name], of_loop[other], name, maps)
+
+
+def _list_loop_copies(
+    text: KernelText, copies: Iterable[TileCopy], maps: Mapping[str, TensorMap]
+) -> Iterator[tuple[str, TileCopy, int]]:
+    """Yield (operand, copy, number of the innermost loop around it that was cut) of the copies of A and B."""
     for copy in copies:
         found = find_map(copy, text.maps)
         name = next((name for name, tensor_map in maps.items() if tensor_map is found), "")
         cut = [n for n, (variable, _) in enumerate(copy.event.loops) if variable in text.code.cut_variables]
         if name and cut:
-            key = copy.event.calls[:1], str(copy.event.loops[: cut[-1]]), copy.event.loops[cut[-1]][0]
-            loops[key][name].copies.append(copy)
-            loops[key][name].turns[str(copy.event.loops[cut[-1]][1])].append(copy)
-    for of_loop in loops.values():
-        for name, other in (("a", "b"), ("b", "a")):
-            if set(of_loop) == {"a", "b"} and of_loop[name].is_fixed() and of_loop[other].advances(maps[other]):
-                yield _make_pitfall(text, of_loop[name].copies[0], name, maps[name])
-            elif set(of_loop) == {"a", "b"} and of_loop[other].advances(maps[other]):
-                yield from _check_step(text, of_loop[name], of_loop[other], name, maps)
+            yield name, copy, cut[-1]
 
 
 def _check_step(
@@ -117,15 +132,15 @@ def _check_step(
         at = text.narrow_event(copy.event, copy.written[0], "") if copy.written else copy.event.at
         yield Pitfall(
             "k_coordinate_step",
-            f"Every turn copies the next {right} along K of {letter}, but moves the K coordinate of {name.upper()} by"
-            f" {step}: its box has {right}.",
+            f"Every iteration advances the K coordinate of {letter} by {right}, but that of {name.upper()} by {step}:"
+            f" its box has {right} elements along K.",
             at,
         )
     elif own.is_turned(maps[name], right):
         yield Pitfall(
             "coordinates_exchanged",
-            f"The coordinate along K of {name.upper()} stays the same, and the one along its rows moves by {right} each"
-            " turn: the innermost coordinate comes first.",
+            f"The K coordinate of {name.upper()} stays the same, and its row coordinate advances by {right} in each"
+            " iteration: the innermost coordinate comes first.",
             own.copies[0].event.at,
         )
 
@@ -137,8 +152,8 @@ def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: Tenso
     other = "B" if name == "a" else "A"
     return Pitfall(
         "k_coordinate_fixed",
-        f"Every turn of the loop copies the next slice along K of {other}, but the same slice of {name.upper()}:"
-        " its K coordinate must advance, too.",
+        f"Every iteration copies the next slice along K of {other}, but the same slice of {name.upper()}: its K"
+        " coordinate must advance, too.",
         at,
     )
 
@@ -149,15 +164,12 @@ def find_repeated_boxes(text: KernelText, maps: Sequence[TensorMap]) -> list[Pit
 
     maps: of the tiles that instructions read; other boxes, such as a bias, may be needed in several places.
     """
-    if "__global__" not in text.code.text or not maps:
-        return []
-    return text.check_runs(partial(_check_run, text, {id(tensor_map) for tensor_map in maps}))
+    return text.check_copies(partial(_check_run, text, {id(tensor_map) for tensor_map in maps}))
 
 
 def _check_run(text: KernelText, read: Collection[int], run: KernelRun) -> Iterator[Pitfall]:
     earlier: dict[object, list[TileCopy]] = defaultdict(list)
-    for event in run.events:
-        copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
+    for copy in list_copies(run, text.blank):
         tensor_map = find_map(copy, text.maps) if copy is not None else None
         if copy is None or copy.to is None or tensor_map is None or not _is_placed(copy):
             continue
@@ -230,7 +242,7 @@ def _is_placed(copy: TileCopy) -> bool:
 
 
 def _make_turn_key(text: KernelText, copy: TileCopy, tensor_map: TensorMap) -> object:
-    """Return what the copies through one map have in common in one turn."""
+    """Return what the copies through one map have in common in one iteration."""
     event = copy.event
     turn = tuple((name, str(value)) for name, value in event.loops if name in text.code.cut_variables)
     return event.calls[:1], event.arms, turn, copy.barrier, id(tensor_map), len(copy.at)

@@ -7,12 +7,10 @@ bytes: two copies of different calls are compared only if no wait is between the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from math import prod
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.run_records import SkippedCode
@@ -22,12 +20,12 @@ from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span, find_given_value
 from lanescope.workbench.blamed_terms import find_given_argument, follow_stage_item
+from lanescope.workbench.box_loads import is_load_name, list_map_names
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
-from lanescope.workbench.loads import is_load_name, list_map_names
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.spins import may_spin
-from lanescope.workbench.transfers import TileCopy, find_map, read_copy
+from lanescope.workbench.transfers import TileCopy, count_box_bytes, find_map, read_copy
 
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
@@ -64,15 +62,13 @@ class PlacedCopy:
 
 def find_overlaps(text: KernelText, bench: Bench) -> list[Pitfall]:
     """Find copies that overwrite part of another copy's box; each place once."""
-    if not is_kernel_head(text.code.text) or not text.maps:
-        return []
 
     def check(run: KernelRun) -> list[Pitfall]:
         copies = list_placed(text, run.events)
         near = list(_check_neighbours(text, copies))
         return [*near, *_check_turns(text, copies, bench, bool(near))]
 
-    return text.check_runs(check)
+    return text.check_copies(check)
 
 
 def list_placed(text: KernelText, events: Sequence[KernelEvent]) -> list[PlacedCopy]:
@@ -98,7 +94,7 @@ def _check_neighbours(text: KernelText, copies: Sequence[PlacedCopy]) -> Iterato
         if not (together and away) or waited or before.event.at == after.event.at:
             continue
         if not may_spin(text, before.event, after.event):
-            yield _make_pitfall(before, after, away, "another copy's box", _find_base(text, after))
+            yield _make_pitfall(before, after, away, "the box of another copy", _find_base(text, after))
 
 
 def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, near: bool) -> Iterator[Pitfall]:
@@ -106,57 +102,72 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
 
     Also copies of a stage that share bytes with what another call fills in the stage before, unless `near` ones do.
     """
-    symbols = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.") and a.value}
-    known = {name: int(value, 0) for name, value in symbols.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
-    reads = frozenset[int]().union(*(operand.starts for operand in bench.operands))
+    reads = _ReadStarts.of_bench(bench)
     firsts: dict[object, PlacedCopy] = {}
     for later in copies:
         first = firsts.setdefault((later.event.at, later.event.calls, later.copy.maps), later)
         if not _is_next_turn(first.event, later.event):
             continue
         staged = _have_other_barriers(first.copy, later.copy)  # of a pipeline: neither waits until the other is read
-        for other in list(firsts.values()) if staged and not near and first.to != later.to else ():
-            away = other.find_distance(later) if _is_of_stage(other, first) else None
-            if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
-                yield _make_pitfall(
-                    other, later, away, "what another call fills in the stage before, a box", later.argument
-                )
+        if staged and not near and first.to != later.to:
+            before = [other for other in firsts.values() if _is_of_stage(other, first)]
+            yield from _check_stage_before(text, before, later)
         away = first.find_distance(later)
-        if away == 0 and staged and _reads_other_stages(reads, evaluate_linear(first.to, known), first.count):
+        if away == 0 and staged and reads.are_in_other_stages(first):
             yield _make_same_stage_pitfall(later)
-        if not away:
-            continue
-        if staged or _reads_later_stages(reads, evaluate_linear(first.to, known), away, first.count):
-            what = "the box that the same call fills in an earlier turn,"
+        elif away and (staged or reads.are_in_later_stages(first, away)):
+            what = "the box that the same call fills in an earlier iteration"
             at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
             yield _make_pitfall(first, later, away, what, at)
 
 
-def _reads_later_stages(reads: Collection[int], begin: int | None, away: int, count: int) -> bool:
-    """Return whether descriptors read the first box and boxes after it, but none that begins `away` bytes later."""
-    if begin is None or begin not in reads or begin + away in reads:
-        return False
-    return any(begin + count <= read < begin + 8 * count for read in reads)
+def _check_stage_before(text: KernelText, before: Iterable[PlacedCopy], later: PlacedCopy) -> Iterator[Pitfall]:
+    """Yield overlaps of a copy with copies into the previous stage, which may still be read. before: these copies."""
+    for other in before:
+        away = other.find_distance(later)
+        if away is not None and not (_is_awaited(text, other, later) or may_spin(text, other.event, later.event)):
+            yield _make_pitfall(
+                other, later, away, "the box that another call fills in the previous stage", later.argument
+            )
 
 
-def _reads_other_stages(reads: Collection[int], begin: int | None, count: int) -> bool:
-    """Return whether descriptors read this box, and one behind it in the same stride."""
-    if begin is None or begin not in reads:
-        return False
-    return all(begin + n * count in reads for n in (1, 2))
+@dataclass(frozen=True, slots=True)
+class _ReadStarts:
+    """Where the descriptors of a text begin to read. symbols: the addresses that the bench assumes, by their names."""
+
+    starts: frozenset[int]
+    symbols: Mapping[str, int]
+
+    @classmethod
+    def of_bench(cls, bench: Bench) -> _ReadStarts:
+        values = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.")}
+        symbols = {name: int(value, 0) for name, value in values.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
+        return cls(frozenset[int]().union(*(operand.starts for operand in bench.operands)), symbols)
+
+    def are_in_later_stages(self, copy: PlacedCopy, away: int) -> bool:
+        """Return whether descriptors read a box and boxes after it, but none that begins `away` bytes later."""
+        begin = evaluate_linear(copy.to, self.symbols)
+        if begin is None or begin not in self.starts or begin + away in self.starts:
+            return False
+        return any(begin + copy.count <= read < begin + 8 * copy.count for read in self.starts)
+
+    def are_in_other_stages(self, copy: PlacedCopy) -> bool:
+        """Return whether descriptors read a box, and two behind it in the same stride."""
+        begin = evaluate_linear(copy.to, self.symbols)
+        return begin is not None and all(begin + n * copy.count in self.starts for n in range(3))
 
 
 def _make_same_stage_pitfall(copy: PlacedCopy) -> Pitfall:
     return Pitfall(
         "copies_overlap",
-        "Every turn copies into the same bytes, on the barrier of another stage, and the stages behind them are read:"
-        " the destination must move with the stage.",
+        "Every iteration copies to the same bytes, but on the mbarrier of another stage, and the next stages are read:"
+        " the destination must advance with the stage.",
         copy.argument or copy.event.at,
     )
 
 
 def _have_other_barriers(first: TileCopy, later: TileCopy) -> bool:
-    """Return whether two copies are announced by different barriers of one array."""
+    """Return whether two copies arrive on different mbarriers of one array."""
     first_barrier, later_barrier = first.barrier, later.barrier
     return (
         "None" not in (first_barrier, later_barrier)
@@ -178,7 +189,7 @@ def _is_awaited(text: KernelText, copy: PlacedCopy, later: PlacedCopy) -> bool:
 
 
 def _is_of_stage(copy: PlacedCopy, other: PlacedCopy) -> bool:
-    """Return whether copies of two calls fill the same stage: one barrier announces both."""
+    """Return whether copies of two calls fill the same stage: both arrive on one mbarrier."""
     same = copy.event.loops == other.event.loops and copy.event.arms == other.event.arms
     return same and copy.event.at != other.event.at and copy.copy.barrier == other.copy.barrier
 
@@ -195,7 +206,7 @@ def _make_pitfall(first: PlacedCopy, later: PlacedCopy, away: int, what: str, sp
     shared = min(first.count - away, later.count) if away > 0 else min(later.count + away, first.count)
     side = f"{abs(away):,} bytes {'after' if away > 0 else 'before'} the start of" if away else "at the start of"
     message = (
-        f"This copy of {later.count:,} bytes begins {side} {what} of {first.count:,}: {shared:,} bytes overlap,"
+        f"This copy of {later.count:,} bytes begins {side} {what} ({first.count:,} bytes): {shared:,} bytes overlap,"
         " so one copy overwrites data of the other."
     )
     return Pitfall("copies_overlap", message, later.event.at if span is None else span)
@@ -225,17 +236,9 @@ def _place_copy(text: KernelText, event: KernelEvent) -> PlacedCopy | None:
         argument = _find_destination(text, event, copy)
     if copy is None or copy.to is None or re.search(r"multicast|cta_group::2", getattr(event.run, "text", "")):
         return None
-    count = _count_box_bytes(text, copy) if copy.count is None else copy.count
+    tensor_map = find_map(copy, text.maps) if copy.count is None else None
+    count = (count_box_bytes(tensor_map) if tensor_map is not None else copy.count) or 0
     return PlacedCopy(copy, copy.to, count, argument) if count > 0 else None
-
-
-def _count_box_bytes(text: KernelText, copy: TileCopy) -> int:
-    """Return the bytes of a copy's box, 0 if they are open."""
-    tensor_map = find_map(copy, text.maps)
-    sizes = [] if tensor_map is None else [size for size in tensor_map.box if size is not None]
-    if tensor_map is None or not sizes or len(sizes) < len(tensor_map.box):
-        return 0
-    return prod(sizes) * (tensor_map.element_bits or 0) // 8
 
 
 def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> Span | None:

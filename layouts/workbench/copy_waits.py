@@ -8,7 +8,7 @@ mbarriers for nothing but copies. Phases are not followed. Rules: PTX ISA 9.1, 9
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.findings import AsmRun
@@ -16,6 +16,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.asm_operands import find_operand_argument, join_strings
 from lanescope.workbench.copied_bytes import FilledBytes, find_buffer
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.transfers import is_known
 
 _WAIT = re.compile(r"(?:try|test)_wait")
@@ -62,7 +63,7 @@ class CopyWaits:
         return True
 
     def _are_all_run(self, event: KernelEvent, waits: Sequence[BarrierWait]) -> bool:
-        """Return whether every turn with a wait was run that may come before a product."""
+        """Return whether every iteration with a wait was run that may come before a product."""
         cut = self.text.code.cut_variables | self.text.code.unbounded_variables
         around = {name for name, _ in event.loops}
         return "" not in cut and all(name in around or name not in cut for w in waits for name, _ in w.run.loops)
@@ -70,31 +71,30 @@ class CopyWaits:
 
 def _list_waits(text: KernelText, run: KernelRun) -> list[BarrierWait] | None:
     """List the waits of a kernel run; None if one may not be known."""
-    if not is_known(run) or not _uses_barriers(text, run):
+    own = [asm for asm in text.code.asm_runs if _is_of(asm.calls, run)]
+    if not is_known(run) or not _uses_barriers(run, own):
         return None
-    called = (call for call in text.code.bodiless_calls if _is_of(call.calls, run) and "wait" in call.term.text.lower())
-    if any(call.term.head not in _OTHER_WAITS for call in called):
+    called = (call.term for call in text.code.bodiless_calls if _is_of(call.calls, run))
+    if any("wait" in term.text.lower() and term.head not in _OTHER_WAITS for term in called):
         return None
-    waits: list[BarrierWait] = []
-    for asm in text.code.asm_runs:
-        code = join_strings(asm.text)
-        if not _WAIT.search(code) or not _is_of(asm.calls, run):
-            continue
-        match = _ADDRESS.search(code)
-        value = find_operand_argument(asm, match[1], 0)[0] if match is not None else None
-        address = value.plain if value is not None else None
-        array = find_buffer(address) if address is not None else ""
-        if address is None or not _NAME.fullmatch(array) or len(_WAIT.findall(code)) > 1:
-            return None
-        waits.append(BarrierWait(asm, array, address))
-    return waits
+    return require_known(_read_wait(asm) for asm in own if _WAIT.search(join_strings(asm.text)))
 
 
-def _uses_barriers(text: KernelText, run: KernelRun) -> bool:
+def _read_wait(asm: AsmRun) -> BarrierWait | None:
+    """Read an asm statement that waits; None if its barrier is open, or if it has several waits."""
+    code = join_strings(asm.text)
+    match = _ADDRESS.search(code)
+    value = find_operand_argument(asm, match[1], 0)[0] if match is not None else None
+    address = value.plain if value is not None else None
+    array = find_buffer(address) if address is not None else ""
+    if address is None or not _NAME.fullmatch(array) or len(_WAIT.findall(code)) > 1:
+        return None
+    return BarrierWait(asm, array, address)
+
+
+def _uses_barriers(run: KernelRun, own: Iterable[AsmRun]) -> bool:
     """Return whether a kernel initializes, arrives on, or waits for mbarriers; else the text leaves that out."""
-    if any(event.kind == "expect" for event in run.events):
-        return True
-    return any(_USE.search(join_strings(asm.text)) for asm in text.code.asm_runs if _is_of(asm.calls, run))
+    return any(event.kind == "expect" for event in run.events) or any(_USE.search(join_strings(a.text)) for a in own)
 
 
 def _is_of(calls: Sequence[tuple[str, object]], run: KernelRun) -> bool:

@@ -6,7 +6,7 @@ A name is judged if it has the form of CuTe's and one of CuTe's is near it. Name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from math import inf, log2
@@ -85,12 +85,23 @@ def find_nearest_atom(name: str) -> str:
     known = list_complete_names()
     if name in known or not (arch in (*COMPLETE, "MMA", "GMMA") or len(arch) < len("SM100")):
         return ""
+    return _find_atom_of_other_arch(name, known) or _find_atom_of_family(name, known)
+
+
+def _find_atom_of_other_arch(name: str, known: Iterable[str]) -> str:
+    """Return the atom that differs from a name in its architecture only; "" if there is none."""
+    arch, _, rest = name.partition("_")
     same = [other for other in known if other.partition("_")[2] == rest and other.startswith("SM")]
-    if same and arch.startswith("SM"):  # of another architecture
-        return min(same, key=lambda other: (-_count_common(other, name), other))
+    return min(same, key=lambda other: (-_count_common(other, name), other)) if same and arch.startswith("SM") else ""
+
+
+def _find_atom_of_family(name: str, known: Iterable[str]) -> str:
+    """Return the atom of an architecture that a name is most like: with its types, the one of the nearest shape."""
+    arch, _, rest = name.partition("_")
     family = [other for other in known if other.startswith(f"{arch}_")]
     shape, _, types = rest.partition("_")
-    if types and (sizes := _parse_sizes(shape)) and (alike := [one for one in family if one.endswith(f"_{types}")]):
+    sizes, alike = _parse_sizes(shape), [other for other in family if types and other.endswith(f"_{types}")]
+    if sizes and alike:
         return min(alike, key=lambda other: (_measure_distance(sizes, other.split("_")[1]), other))
     near = get_close_matches(name, family or sorted(known), 1, _NEAR_ATOM)
     return near[0] if near and _has_near_words(name, near[0]) else ""

@@ -9,7 +9,7 @@ every path are reported, and none across a call whose code is unknown. Rules: PT
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue
 from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.wgmma_groups import RunningProducts, describe_short_wait
 
 Accumulators = tuple[str, tuple[int, int]]  # the call that makes them, and its place
 
@@ -95,25 +96,26 @@ def _find_mistakes(kernel: KernelRun, text: KernelText) -> Iterator[Pitfall]:
 
 def _read_step(event: KernelEvent, text: str) -> _Step:
     """Read what an event does."""
-    call = event.run
     if event.kind in ("fence", "commit", "wait"):
         return _Step(event.kind, event)
-    if not isinstance(call, BodilessCall):
-        return _Step("unknown" if event.kind in ("unknown", "wgmma", "tcgen05") else "view", event)
-    head, named = call.term.head, dict(call.term.named)
-    sums = frozenset(found for value in call.term.arguments if (found := _find_accumulators(value)))
-    if head == "gemm" and call.term.text.startswith(("gemm(", "cute::gemm(")):
-        return _read_product(event, call.term, text)
-    if any(isinstance(index, OpaqueValue) and index.text == "_" for index in call.term.arguments):
+    if isinstance(event.run, BodilessCall):
+        return _read_call(event, event.run.term, text)
+    return _Step("unknown" if event.kind in ("unknown", "wgmma", "tcgen05") else "view", event)
+
+
+def _read_call(event: KernelEvent, call: OpaqueValue, text: str) -> _Step:
+    """Read what a call of a function of CuTe, or of a tensor, does."""
+    if call.head == "gemm" and call.text.startswith(("gemm(", "cute::gemm(")):
+        return _read_product(event, call, text)
+    if any(isinstance(index, OpaqueValue) and index.text == "_" for index in call.arguments):
         return _Step("view", event)  # tile(_, 0)
-    if CALLED in named:
-        own = _find_accumulators(named[CALLED])
-        return _Step("access" if own else "view", event, frozenset((own,) if own else ()))
-    if head == "clear" and sums:
-        return _Step("clear", event, sums)
-    if head in _ACCESSES:
+    indexed = [value for name, value in call.named if name == CALLED]  # tile(0)
+    sums = frozenset(filter(None, map(_find_accumulators, indexed or call.arguments)))
+    if indexed or call.head in _ACCESSES:
         return _Step("access" if sums else "view", event, sums)
-    return _Step("view" if event.kind != "unknown" or head in _KNOWN else "unknown", event, sums)
+    if call.head == "clear" and sums:
+        return _Step("clear", event, sums)
+    return _Step("view" if event.kind != "unknown" or call.head in _KNOWN else "unknown", event, sums)
 
 
 def _read_product(event: KernelEvent, call: OpaqueValue, text: str) -> _Step:
@@ -152,47 +154,35 @@ def _check_fence(kernel: str, first: _Step, steps: Sequence[_Step]) -> Iterator[
 
 def _check_groups(text: KernelText, steps: Sequence[_Step]) -> Iterator[Pitfall]:
     """Yield the first use of accumulators whose gemm may be running."""
-    loose: list[_Step] = []
-    groups: list[list[_Step]] = []
-    waits: list[_Step] = []
+    running = RunningProducts[_Step]()
     for step in steps:
         if step.is_grouped:
-            loose.append(step)
-        elif step.kind == "commit":
-            groups.append(loose)
-            loose = []
-        elif step.kind == "unknown" or (step.kind == "wait" and step.event.count is None):
-            loose, groups, waits = [], [], []
-        elif step.kind == "wait":
-            groups = groups[-step.event.count :] if step.event.count else []
-            waits.append(step)
-        elif step.kind in ("access", "clear"):
-            running = [product for group in (*groups, loose) for product in group if product.sums & step.sums]
-            if running and running[-1].event.leads_to(step.event):
-                yield _describe_running(text, running[-1], step, loose, waits)
+            running.loose.append(step)
+            continue
+        running.follow(step.kind, step.event)
+        if step.kind in ("access", "clear"):
+            writing = [product for product in (*running.grouped, *running.loose) if product.sums & step.sums]
+            if writing and writing[-1].event.leads_to(step.event):
+                yield _describe_running(text, writing[-1], step, running)
                 return
 
 
-def _describe_running(
-    text: KernelText, product: _Step, access: _Step, loose: Sequence[_Step], waits: Sequence[_Step]
-) -> Pitfall:
+def _describe_running(text: KernelText, product: _Step, access: _Step, running: RunningProducts[_Step]) -> Pitfall:
     name = _name_accumulators(text, next(iter(product.sums & access.sums))) or "the accumulator"
-    later = [wait.event for wait in waits if wait.event.order > product.event.order]
-    if product in loose and later:
+    wait = running.find_last_wait(product.event)
+    if wait is None:
         message = (
-            f"No warpgroup_commit_batch follows this gemm: its wgmma are in no group, so the warpgroup_wait after it"
+            f"{name} is used while the wgmma of gemm that write it may be running: no warpgroup_wait waits for them"
+            " before."
+        )
+        return Pitfall("wgmma_wait_missing", message, access.event.at)
+    if product in running.loose:
+        message = (
+            "No warpgroup_commit_batch follows this gemm: its wgmma are in no group, so the warpgroup_wait after it"
             f" does not wait for them, and {name} is used then."
         )
         return Pitfall("wgmma_commit_missing", message, product.event.at)
-    if later:
-        count = later[-1].count
-        groups = "the last group" if count == 1 else f"the last {count} groups"
-        message = f"warpgroup_wait<{count}> lets {groups} stay pending, and {name} is used after it."
-        return Pitfall("wgmma_wait_short", f"{message} Wait for 0.", later[-1].at)
-    message = (
-        f"{name} is used while the wgmma of gemm that write it may be running: no warpgroup_wait waits for them before."
-    )
-    return Pitfall("wgmma_wait_missing", message, access.event.at)
+    return Pitfall("wgmma_wait_short", describe_short_wait(f"warpgroup_wait<{wait.count}>", wait.count, name), wait.at)
 
 
 def _check_unset(text: KernelText, products: Sequence[_Step], steps: Sequence[_Step]) -> Iterator[Pitfall]:
@@ -234,27 +224,36 @@ def _may_set(step: _Step, sums: Accumulators) -> bool:
 
 def _check_reset(text: KernelText, steps: Sequence[_Step]) -> Iterator[Pitfall]:
     """Yield where accumulators are cleared between two gemm of one function, and nothing reads the first one's sum."""
-    last: dict[Accumulators, _Step] = {}
-    cleared: dict[Accumulators, _Step] = {}
+    last: dict[Accumulators, _Step] = {}  # gemm whose sum nothing has read
+    cleared: dict[Accumulators, _Step] = {}  # what clears it
     for step in steps:
-        function = step.event.calls
-        last = {sums: product for sums, product in last.items() if product.event.calls == function}
-        cleared = {sums: clear for sums, clear in cleared.items() if clear.event.calls == function}
-        if step.kind == "unknown":
-            last, cleared = {}, {}
+        last, cleared = ({} if step.kind == "unknown" else _keep_own(kept, step) for kept in (last, cleared))
         for sums in step.sums:
-            if step.kind == "clear" and sums in last and last[sums].event.leads_to(step.event):
+            if step.kind == "clear" and _leads_to(last.get(sums), step):
                 cleared[sums] = step
-            elif step.kind == "gemm" and sums in cleared and cleared[sums].event.leads_to(step.event):
-                name = _name_accumulators(text, sums)
-                if name and re.search(rf"\b{name}\s*[\[.]", text.blank) is None:
-                    message = f"{name} is cleared before gemm adds to it again, and nothing reads the sum so far."
-                    yield Pitfall("accumulator_reset", message, cleared[sums].event.at)
-                    return
+            elif step.kind == "gemm" and _leads_to(cleared.get(sums), step) and (name := _name_whole(text, sums)):
+                message = f"{name} is cleared before gemm adds to it again, and nothing reads the sum so far."
+                yield Pitfall("accumulator_reset", message, cleared[sums].event.at)
+                return
+            elif step.kind == "gemm":
+                last[sums] = step
             elif step.kind in ("access", "view"):
                 last.pop(sums, None)
-            if step.kind == "gemm":
-                last[sums] = step
+
+
+def _keep_own(steps: Mapping[Accumulators, _Step], last: _Step) -> dict[Accumulators, _Step]:
+    """Return the steps of the function that runs the last one."""
+    return {sums: step for sums, step in steps.items() if step.event.calls == last.event.calls}
+
+
+def _leads_to(step: _Step | None, later: _Step) -> bool:
+    return step is not None and step.event.leads_to(later.event)
+
+
+def _name_whole(text: KernelText, sums: Accumulators) -> str:
+    """Return the variable of accumulators; "" if it is not found, or if the text uses parts or members of it."""
+    name = _name_accumulators(text, sums)
+    return "" if re.search(rf"\b{name}\s*[\[.]", text.blank) else name
 
 
 def _name_accumulators(text: KernelText, sums: Accumulators) -> str:

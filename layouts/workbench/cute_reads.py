@@ -208,15 +208,32 @@ class _Values:
         return replace(sliced, swizzle=layout.swizzle, unit_bits=layout.unit_bits, offset=0)
 
 
+class _OtherTileError(Exception):
+    """Raised if a tile is not divided into the tiles of an atom. The text is what differs."""
+
+
 def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteFragment:
     """Compare what each descriptor of a fragment reads with its tensor's layout."""
-    atom, operand = mma.atom, fragment.operand
+    try:
+        _require_order(tile, mma)
+        return _compare_reads(fragment, tile, mma.atom)
+    except _OtherTileError as error:
+        return replace(fragment, gap=OTHER_TILE, words=str(error))
+
+
+def _require_order(tile: _Tile, mma: CuteMma) -> None:
+    """_OtherTileError if the elements or the order of a tile are not those of a product."""
+    if tile.layout.unit_bits not in (None, mma.atom.bits):
+        raise _OtherTileError(f"elements of {tile.layout.unit_bits} bits")
+    if tile.layout.offset or not mma.ordered or (mma.atom.ctas > 1 and not tile.divided):
+        raise _OtherTileError("its order")
+
+
+def _compare_reads(fragment: CuteFragment, tile: _Tile, atom: CuteAtom) -> CuteFragment:
+    """Return the verdict on a fragment. _OtherTileError if its tiles are not those of the atom."""
+    operand, layout = fragment.operand, tile.layout
+    expected, major = atom.get_tile(operand), atom.get_major(operand)
     assert atom.form is not None
-    layout, expected = tile.layout, atom.get_tile(operand)
-    if layout.unit_bits not in (None, atom.bits):
-        return replace(fragment, gap=OTHER_TILE, words=f"elements of {layout.unit_bits} bits")
-    if layout.offset or not mma.ordered or (atom.ctas > 1 and not tile.divided):
-        return replace(fragment, gap=OTHER_TILE, words="its order")
     plain = algebra.strip_swizzle(layout)
     if not tile.divided:
         counts = tuple(mode.size for mode in plain.modes[:2])
@@ -225,20 +242,19 @@ def _verify_fragment(fragment: CuteFragment, tile: _Tile, mma: CuteMma) -> CuteF
         plain = algebra.tiled_divide(plain, expected)
     tile_mode, *rest = plain.modes
     if tile_mode.rank != 2 or tuple(mode.size for mode in tile_mode.modes) != expected:
-        return replace(fragment, gap=OTHER_TILE, words=f"its first mode, {tile_mode}")
+        raise _OtherTileError(f"its first mode, {tile_mode}")
     first = CuteLayout(tile_mode.shape, tile_mode.stride, layout.swizzle, layout.unit_bits)
     try:
-        word = make_cute_descriptor(first, atom.get_major(operand), atom.bits, atom.form)
+        word = make_cute_descriptor(first, major, atom.bits, atom.form)
     except LayoutError as error:
         return replace(fragment, problem=_make_problem(fragment, first, atom, error), name=atom.name)
-    seen = View(*expected, atom.bits, atom.get_major(operand), atom.form)
+    seen = View(*expected, atom.bits, major, atom.form)
     steps = list(_list_offsets(rest))
     if len(steps) > MOST_STEPS:
-        return replace(fragment, gap=OTHER_TILE, words=f"its {len(steps)} parts")
-    right = sum(_is_right(word, seen, first, offset) for offset in steps)
-    if right < len(steps):
-        return replace(fragment, gap=OTHER_TILE, words=str(first))
-    return replace(fragment, reads=right, swizzled=bool(layout.swizzle))
+        raise _OtherTileError(f"its {len(steps)} parts")
+    if not all(_is_right(word, seen, first, offset) for offset in steps):
+        raise _OtherTileError(str(first))
+    return replace(fragment, reads=len(steps), swizzled=bool(layout.swizzle))
 
 
 def _refuse_tile(fragment: CuteFragment, sizes: Nested, expected: tuple[int, int]) -> CuteFragment:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
@@ -19,6 +18,7 @@ from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.function_texts import find_loop_step
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Assumption, Bench, Span, VerifiedOperand
 from lanescope.workbench.row_coordinates import find_launch_argument, passes_own_sizes
@@ -38,7 +38,7 @@ def find_fill_mistakes(text: KernelText, bench: Bench, unfilled: bool) -> list[P
 
     unfilled: whether some tile is certainly filled in part, which leaves open how much of it is read.
     """
-    if not is_kernel_head(text.code.text) or not bench.operands:
+    if not text.runs or not bench.operands:
         return []
     finder = _FillFinder(text, bench)
     return list({(mistake.code, mistake.span): mistake for mistake in finder.find_mistakes(unfilled)}.values())
@@ -242,8 +242,7 @@ def find_k_advance(operand: VerifiedOperand) -> int | None:
         return None
     starts = {step.k: step.read for step in reversed(operand.steps) if step.stage == 0 and step.mn == 0}
     ordered = [starts[k] for k in sorted(starts)]
-    moves = {later - earlier for earlier, later in pairwise(ordered)}
-    moved = moves.pop() if len(moves) == 1 else 0
+    moved = find_common_value(later - earlier for earlier, later in pairwise(ordered)) or 0
     return moved if 0 < moved < 128 and moved != operand.seen.k * operand.seen.bits // 8 else None
 
 

@@ -6,12 +6,13 @@ the elements cannot belong to a product in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, is_packed_load, reload_operand
 from lanescope.workbench.thread_steps import Product
 
@@ -45,29 +46,34 @@ def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
     """
     if a.warps is None or b.warps is None:
         return ""
-    turns = judge.use.turns
-    before = {name: dict(judge.list_earlier(name)) for name in "ab"}
-    for depth in range(len(turns)):
-        last = (*turns[:depth], turns[depth] - 1, *turns[depth + 1 :])
-        if last not in before["a"] or last not in before["b"]:
-            continue
-        moved = {operand.name: before[operand.name][last][0].count_k((operand.warps or ())[0]) for operand in (a, b)}
-        if any((operand.warps or ())[0].has_rows_within(moved[operand.name] or 0) for operand in (a, b)):
+    now = {"a": a.warps[0], "b": b.warps[0]}
+    widths = {name: warp.places[0].shape[1] for name, warp in now.items()}
+    for before in _list_earlier_turns(judge):
+        moved = {name: before[name].count_k(warp) for name, warp in now.items()}
+        if any(warp.has_rows_within(moved[name] or 0) for name, warp in now.items()):
             return ""  # blocks that are packed in global memory
-        widths = {operand.name: (operand.warps or ())[0].places[0].shape[1] for operand in (a, b)}
-        wrong = [name for name, count in moved.items() if count and count != widths[name]]
         right = [name for name, count in moved.items() if count == widths[name]]
+        wrong = [name for name, count in moved.items() if count and name not in right]
         if len(wrong) == len(right) == 1:
             return wrong[0]
     return ""
+
+
+def _list_earlier_turns(judge: JudgedProduct) -> Iterator[dict[str, FragmentOrigin]]:
+    """Yield A and B in the first warp one iteration earlier, for each loop around a product, the outermost first."""
+    earlier = {name: dict(judge.list_earlier(name)) for name in "ab"}
+    turns = judge.use.turns
+    for depth, turn in enumerate(turns):
+        before = (*turns[:depth], turn - 1, *turns[depth + 1 :])
+        if before in earlier["a"] and before in earlier["b"]:
+            yield {name: of_turn[before][0] for name, of_turn in earlier.items()}
 
 
 def find_k_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:
     """Return the order along K that all warps get; None if they differ or it is unknown."""
     if arrived.warps is None or not all(warp.separable for warp in arrived.warps):
         return None
-    orders = {warp.k_order for warp in arrived.warps}
-    return orders.pop() if len(orders) == 1 else None
+    return find_common_value(warp.k_order for warp in arrived.warps)
 
 
 def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...] | None) -> bool:

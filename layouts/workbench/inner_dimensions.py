@@ -13,12 +13,14 @@ from itertools import pairwise, takewhile
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, list_followed_spans
-from lanescope.workbench.kernel_runs import KernelText, is_bulk_store
+from lanescope.workbench.kernel_runs import KernelText
+from lanescope.workbench.known_values import find_common_value, require_known
 from lanescope.workbench.loads import TextLoads, drop_threads
+from lanescope.workbench.loop_copies import Turns, group_by_loop
 from lanescope.workbench.names import split_size
 from lanescope.workbench.results import OperandStep
 from lanescope.workbench.tiles import StoredTile, are_both_named, find_inner_dimension
-from lanescope.workbench.transfers import TileCopy, read_copy
+from lanescope.workbench.transfers import TileCopy, list_copies
 from lanescope.workbench.unread_slices import has_panels
 from lanescope.workbench.verification import OperandTurn
 
@@ -124,8 +126,6 @@ def _find_by_sizes(maps: Mapping[str, TensorMap]) -> dict[str, str]:
 
 # coordinates ----------------------------------------------------------------------------------------------------------
 
-_Turns = dict[str, list[TileCopy]]  # the copies of one map in each turn of a loop
-
 
 def _find_by_coordinates(text: KernelText, maps: Mapping[str, TensorMap], starts: Starts) -> dict[str, str]:
     """Return the inner dimensions of A and B by the coordinate that moves with the innermost loop that copies both: one
@@ -137,31 +137,27 @@ def _find_by_coordinates(text: KernelText, maps: Mapping[str, TensorMap], starts
     return found[0] if found and all(other == found[0] for other in found) else {}
 
 
-def _list_common_loops(text: KernelText, starts: Starts) -> Iterator[dict[str, _Turns]]:
+def _list_common_loops(text: KernelText, starts: Starts) -> Iterator[dict[str, Turns]]:
     """Yield the copies of A and B in each loop that is the innermost one around copies of both."""
     for run in text.runs:
         of_map: dict[str, list[TileCopy]] = defaultdict(list)
-        for event in run.events:
-            copy = read_copy(event, text.blank) if event.kind == "bulk" and not is_bulk_store(event) else None
-            name = _find_operand(copy, starts) if copy is not None else ""
-            if copy is not None and name:
+        for copy in list_copies(run, text.blank):
+            if copy is not None and (name := _find_operand(copy, starts)):
                 of_map[name].append(copy)
-        variables = [{tuple(n for n, _ in copy.event.loops) for copy in copies} for copies in of_map.values()]
-        if len(variables) < 2 or any(len(names) != 1 for names in variables):
-            continue
-        depth = _count_common(*(names.pop() for names in variables))
-        loops: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-        for name, copies in of_map.items():
-            for copy in copies if depth else ():
-                around = copy.event.loops
-                loops[str(around[: depth - 1])][name][str(around[depth - 1][1])].append(copy)
-        yield from loops.values()
+        nests = require_known(find_common_value(map(_list_variables, copies)) for copies in of_map.values()) or []
+        depth = _count_common(*nests) if len(nests) == 2 else 0
+        if depth:
+            yield from group_by_loop((name, copy, depth - 1) for name, copies in of_map.items() for copy in copies)
+
+
+def _list_variables(copy: TileCopy) -> tuple[str, ...]:
+    """Return the variables of the loops around a copy."""
+    return tuple(name for name, _ in copy.event.loops)
 
 
 def _find_operand(copy: TileCopy, starts: Starts) -> str:
     """Return the operand that alone is read from where a copy begins, "" if none is."""
-    found = [name for name, of_name in starts.items() if copy.to in of_name]
-    return found[0] if len(found) == 1 else ""
+    return find_common_value(name for name, of_name in starts.items() if copy.to in of_name) or ""
 
 
 def _count_common(first: Sequence[str], second: Sequence[str]) -> int:
@@ -169,7 +165,7 @@ def _count_common(first: Sequence[str], second: Sequence[str]) -> int:
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
 
 
-def _judge_loop(of_loop: Mapping[str, _Turns], maps: Mapping[str, TensorMap]) -> dict[str, str]:
+def _judge_loop(of_loop: Mapping[str, Turns], maps: Mapping[str, TensorMap]) -> dict[str, str]:
     moves = {name: _list_moves(list(turns.values())) for name, turns in of_loop.items()}
     if len(moves) != 2 or any(len(of_map) != 1 for of_map in moves.values()):
         return {}
@@ -185,7 +181,7 @@ def _judge_loop(of_loop: Mapping[str, _Turns], maps: Mapping[str, TensorMap]) ->
 
 
 def _list_moves(turns: Sequence[Sequence[TileCopy]]) -> list[tuple[int, int]]:
-    """Return (number, step) of the coordinates that differ between turns; step 0 if it is open or varies."""
+    """Return (number, step) of the coordinates that differ between iterations; step 0 if it is open or varies."""
     moves = []
     for number in range(max((len(copy.at) for turn in turns for copy in turn), default=0)):
         places = [[_get_line(copy, number) for copy in turn] for turn in turns]

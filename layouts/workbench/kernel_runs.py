@@ -67,6 +67,7 @@ _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
+Record = AsmRun | BodilessCall | SkippedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,19 @@ def find_common_place(event: KernelEvent, other: KernelEvent) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One run of a kernel. complete: whether all its actions but stores to memory are among the events."""
+    """One run of a kernel.
 
-    name: str
+    calls: those that lead to it, its own last; complete: whether all its actions but stores to memory are among the
+    events.
+    """
+
+    calls: tuple[tuple[str, Span], ...]
     events: tuple[KernelEvent, ...]
     complete: bool
+
+    @property
+    def name(self) -> str:
+        return self.calls[-1][0]
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,12 @@ class KernelText:
     def runs(self) -> tuple[KernelRun, ...]:
         return tuple(_list_kernel_runs(self.code, self.functions))
 
+    def list_records(self, run: KernelRun) -> list[Record]:
+        """List what a kernel runs, but for its stores to memory, in order."""
+        records: tuple[Record, ...] = (*self.code.asm_runs, *self.code.bodiless_calls, *self.code.skipped)
+        own = (record for record in records if record.calls[: len(run.calls)] == run.calls)
+        return sorted(own, key=lambda record: record.order)
+
     def check_runs(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
         """Return the mistakes of all kernels, the first of each code and place."""
         found: dict[tuple[str, Span], Pitfall] = {}
@@ -172,6 +187,10 @@ class KernelText:
             for mistake in check(run):
                 found.setdefault((mistake.code, mistake.span), mistake)
         return list(found.values())
+
+    def check_copies(self, check: Callable[[KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
+        """Return the mistakes of all kernels if the text has tensor maps; see check_runs."""
+        return self.check_runs(check) if self.runs and self.maps else []
 
     def narrow_event(self, event: KernelEvent, value: Span, variable: str) -> Span:
         """Return the argument, or its term with a variable, in a kernel's own lines that sets a value of an event."""
@@ -184,6 +203,8 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
     if code.merged or code.python:
         return []
     kernels = {function.name for function in functions if function.kernel}
+    if not kernels:
+        return []
     groups: dict[tuple[tuple[str, Span], ...], list[KernelEvent]] = {}
     reached: dict[tuple[tuple[str, Span], ...], int] = {}  # the order of a kernel's last record, event or not
     records: list[AsmRun | BodilessCall | SkippedCode | MemoryStore]
@@ -199,7 +220,7 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             if record.order <= ends.get(record.calls[0][0], record.order):
                 group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
     return [
-        KernelRun(calls[-1][0], tuple(events), _is_complete(code, calls, events, reached[calls]))
+        KernelRun(calls, tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()
     ]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lanescope.workbench.box_loads import Launch
 from lanescope.workbench.descriptor_use import DescriptorUse
-from lanescope.workbench.loads import Launch, TextLoads
+from lanescope.workbench.loads import TextLoads
 from lanescope.workbench.stores import TileStore
 
 

@@ -19,7 +19,7 @@ from lanescope.reader.code.tma_rules import LOADED, TensorMap, read_swizzle_code
 from lanescope.reader.code.values import Address, OpaqueValue, Pointer, ResolvedType
 from lanescope.shared.tma import WIDTHS
 from lanescope.workbench.asm_operands import join_strings
-from lanescope.workbench.loads import MAP_NAME, find_assembly_map, is_load
+from lanescope.workbench.box_loads import MAP_NAME, find_assembly_map, is_load
 
 MOST = 24  # maps of one text
 MOST_RANK = 5

@@ -18,6 +18,7 @@ from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.descriptor_use import DescriptorUse
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.loads import FilledTile, LoadedTile, drop_threads
 from lanescope.workbench.results import VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace
@@ -79,26 +80,31 @@ def list_loaded_places(
     Later turns of a loop whose bounds are unknown may never run: those that read no slice are left out.
     """
     tiles = [*tiles, *_list_further_tiles(tiles)]
-    found = {
-        operand.name: _find_starts(uses, operand.name, tiles) or _find_starts(uses, operand.name, guessed)
-        for operand in operands
-        if (guessed := list(_guess_tiles(uses, operand, tiles))) or tiles
-    }
-    starts = {name: known for name, known in found.items() if known is not None}
-    stages = _number_stages(list(starts.values())) if len(starts) == len(operands) > 0 else None
-    if stages is None:
+    starts = require_known(_find_loaded_starts(uses, operand, tiles) for operand in operands) or []
+    stages = _number_stages(starts)
+    if not stages:
         return
-    shared_k = all(any(start.varies for start in of_operand) for of_operand in starts.values())
+    shared_k = all(any(start.varies for start in of_operand) for of_operand in starts)
     later = list_later_turns(uses)
-    choices = [list(_list_slices(operand, starts[operand.name], later)) for operand in operands]
+    choices = [_list_slices(operand, of_operand, later) for operand, of_operand in zip(operands, starts, strict=True)]
     for chosen in product(*choices):
         of_name = {operand.name: slices for operand, slices in zip(operands, chosen, strict=True)}
-        places = _join_slices(stages, of_name)
-        if places is None:
-            continue
-        kept = [(place, use) for place, use in zip(places, uses, strict=True) if place is not None]
+        placed = zip(_join_slices(stages, of_name) or [], uses, strict=False)
+        kept = [(place, use) for place, use in placed if place is not None]
         if kept and _is_covered([place for place, _ in kept], 0 if shared_k else chosen[0].k_steps):
             yield sorted(kept, key=_order_placed)
+
+
+def _find_loaded_starts(
+    uses: Sequence[DescriptorUse], operand: LoadedOperand, tiles: Sequence[LoadedTile]
+) -> list[_LoadedStart] | None:
+    """Return the start of an operand in every use, in a tile that loads fill, else in guessed ones; None if one is in
+    no tile.
+    """
+    guessed = list(_guess_tiles(uses, operand, tiles))
+    if not tiles and not guessed:
+        return None
+    return _find_starts(uses, operand.name, tiles) or _find_starts(uses, operand.name, guessed)
 
 
 def _guess_tiles(
@@ -119,7 +125,7 @@ def _guess_tiles(
 
 
 def _list_further_tiles(tiles: Sequence[LoadedTile]) -> Iterator[LoadedTile]:
-    """Yield the stages after the known ones: of a loop whose end is unknown, only the first turns are followed."""
+    """Yield the stages after the known ones: of a loop whose end is unknown, only the first iterations are followed."""
     rings: dict[object, list[LoadedTile]] = defaultdict(list)
     for tile in tiles:
         rings[tile.begin.terms, tile.boxes, tile.maps].append(tile)
@@ -181,7 +187,7 @@ def _number_stages(starts: Sequence[Sequence[_LoadedStart]]) -> list[int] | None
 
 
 def list_later_turns(uses: Sequence[DescriptorUse]) -> set[int]:
-    """Return the numbers of uses in the second and later turns of loops whose counter is unknown."""
+    """Return the numbers of uses in the second and later iterations of loops whose counter is unknown."""
     first: set[object] = set()
     later: set[int] = set()
     for n, use in enumerate(uses):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from lanescope.workbench.known_values import find_common_value
+
 CUT = re.compile(r"…[0-9a-f]{8}")  # abbreviates the rest of a long name
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OBJECT = re.compile(r"\b\w+\s*(?:\.|->)(?=\s*\w+\s*\()")
@@ -44,8 +46,7 @@ def find_operand_letter(*names: str) -> str | None:
     True
     """
     words = (word.lower() for name in names for word in split_name(CUT.sub("", name)))
-    letters = {_LETTERS[word] for word in words if word in _LETTERS}
-    return letters.pop() if len(letters) == 1 else None
+    return find_common_value(_LETTERS[word] for word in words if word in _LETTERS)
 
 
 def find_descriptor_letter(name: str) -> str | None:

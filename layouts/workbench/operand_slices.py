@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from lanescope.reader.threads.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.known_values import find_common_value, require_known
 from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.thread_fragments import ArrivedOperand
-from lanescope.workbench.warp_coverage import split_origin
+from lanescope.workbench.warp_coverage import Rows, split_origin
 
 TITLES = {
     "register_unset": "A register of an mma is not set",
     "k_slice_repeated": "One operand takes a K slice twice, the other does not",
 }
 LEAST = 3  # products with the same distance between the K of A and that of B
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ProductSlices:
+    """A product, its A and B, and the K at which each of them begins."""
+
+    use: MmaUse
+    operands: tuple[ArrivedOperand, ArrivedOperand]
+    k: tuple[int, int]
+
+    @property
+    def distance(self) -> int:
+        return self.k[0] - self.k[1]
 
 
 def find_unset_registers(runner: KernelRunner) -> Iterator[FragmentFinding]:
@@ -44,37 +59,40 @@ def find_repeated_slices(
     pairs: Iterable[tuple[MmaUse, ArrivedOperand, ArrivedOperand]],
 ) -> Iterator[FragmentFinding]:
     """Yield an operand's load whose K slice is not that of the other operand, as in the other products of a kernel."""
-    known = [(use, a, b, _find_slices(a, b)) for use, a, b in pairs]
-    distances = Counter(at[0] - at[1] for _, _, _, at in known if at is not None)
-    if len(distances) < 2 or any(at is None for *_, at in known):
-        return
-    usual, count = distances.most_common(1)[0]
-    if count < LEAST or count * 2 <= sum(distances.values()):
-        return
-    for use, a, b, at in known:
-        if at is None or at[0] - at[1] == usual:
+    products = require_known(_find_slices(use, a, b) for use, a, b in pairs) or []
+    usual = _find_usual_distance(products)
+    for product in products:
+        if usual is None or product.distance == usual:
             continue
-        same = [other for one, _, _, other in known if other is not None and one.has_result_of(use)]
-        for operand, n in ((a, 0), (b, 1)):
-            twice = _is_repeated(same, n, at)
-            if twice and operand.loads and not _is_repeated(same, 1 - n, at):
-                message = (
-                    f"{operand.name.upper()} of {use.opcode} takes the slice at K = {at[n]} twice for the same"
-                    f" accumulators, and here multiplies it with the slice at K = {at[1 - n]}."
-                )
-                load = operand.loads[0]
-                yield FragmentFinding("k_slice_repeated", message, load.calls[0] if len(load.calls) > 1 else load.site)
-                return
+        same = [other for other in products if other.use.has_result_of(product.use)]
+        twice = [n for n in range(2) if sum(other.k[n] == product.k[n] for other in same) > 1]
+        if len(twice) == 1 and product.operands[twice[0]].loads:
+            yield _make_repeated(product, twice[0])
+            return
 
 
-def _is_repeated(slices: Sequence[tuple[int, int]], n: int, at: tuple[int, int]) -> bool:
-    return sum(other[n] == at[n] for other in slices) > 1
+def _find_usual_distance(products: Sequence[_ProductSlices]) -> int | None:
+    """Return the distance between the K of A and that of B in most products; None if no product differs from them."""
+    distances = Counter(product.distance for product in products)
+    usual, count = max(distances.items(), key=lambda of: of[1], default=(0, 0))
+    return usual if len(distances) > 1 and count >= LEAST and count * 2 > len(products) else None
 
 
-def _find_slices(a: ArrivedOperand, b: ArrivedOperand) -> tuple[int, int] | None:
-    """Return the K at which the fragments of A and of B begin, the same in all warps; None if unknown."""
-    found = set()
-    for left, right in zip(a.warps or (), b.warps or (), strict=False):
-        rows, columns = split_origin(left), split_origin(right)
-        found.add((rows[1], columns[1]) if rows is not None and columns is not None else None)
-    return found.pop() if len(found) == 1 else None
+def _make_repeated(product: _ProductSlices, n: int) -> FragmentFinding:
+    operand, load = product.operands[n], product.operands[n].loads[0]
+    message = (
+        f"{operand.name.upper()} of {product.use.opcode} takes the slice at K = {product.k[n]} twice for the same"
+        f" accumulators, and here multiplies it with the slice at K = {product.k[1 - n]}."
+    )
+    return FragmentFinding("k_slice_repeated", message, load.calls[0] if len(load.calls) > 1 else load.site)
+
+
+def _find_slices(use: MmaUse, a: ArrivedOperand, b: ArrivedOperand) -> _ProductSlices | None:
+    """Return a product with the K at which A and B begin; None if that is unknown, or differs between warps."""
+    pairs = zip(a.warps or (), b.warps or (), strict=False)
+    k = find_common_value(_find_k(split_origin(left), split_origin(right)) for left, right in pairs)
+    return None if k is None else _ProductSlices(use, (a, b), k)
+
+
+def _find_k(rows: tuple[Rows, int] | None, columns: tuple[Rows, int] | None) -> tuple[int, int] | None:
+    return None if rows is None or columns is None else (rows[1], columns[1])

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench import accumulator_resets
 from lanescope.workbench.accumulator_resets import find_resets
@@ -35,6 +34,7 @@ from lanescope.workbench.loop_texts import (
 )
 from lanescope.workbench.results import Span
 from lanescope.workbench.scale_inputs import find_scale, find_scale_place
+from lanescope.workbench.wgmma_groups import RunningProducts, describe_short_wait
 
 TITLES = {
     **accumulator_resets.TITLES,
@@ -53,7 +53,7 @@ _BARRIER = re.compile(
 
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
-    if not is_kernel_head(text.code.text) or not re.search(r"mma|async.bulk|async_bulk", text.code.text):
+    if not re.search(r"mma|async.bulk|async_bulk", text.code.text):
         return []
     return text.check_runs(lambda kernel: _KernelOrder(kernel, text).find_mistakes())
 
@@ -157,43 +157,34 @@ class _KernelOrder:
 
     def _check_groups(self) -> Iterator[Pitfall]:
         """Yield wgmma groups whose accumulators are used without a wait."""
-        loose: list[KernelEvent] = []
-        groups: list[list[KernelEvent]] = []
-        waits: list[KernelEvent] = []
+        running = RunningProducts[KernelEvent]()
         for event in self.kernel.events:
-            pending = [*loose, *(product for group in groups for product in group)]
+            if event.kind == "wait" and event.count == 0:
+                yield from self._check_wait(running, event)
             if event.kind == "wgmma":
-                loose.append(event)
-            elif event.kind == "commit":
-                groups.append(loose)
-                loose = []
-            elif event.kind == "unknown" or (event.kind == "wait" and event.count is None):
-                loose, groups, waits = [], [], []
-            elif event.kind == "wait":
-                if event.count == 0 and loose and not any(groups) and loose[-1].leads_to(event):
-                    yield self._make_missing_commit(loose[-1], event, "so wgmma.wait_group waits for nothing")
-                    loose = []
-                elif event.count == 0:
-                    yield from self._check_used(pending, event)
-                    yield from self._check_left_out(loose, event)
-                groups = groups[-event.count :] if event.count else []
-                waits.append(event)
-        yield from self._check_end(loose, [product for group in groups for product in group], waits)
+                running.loose.append(event)
+            else:
+                running.follow(event.kind, event)
+        yield from self._check_end(running)
 
-    def _check_used(self, pending: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
-        """Yield accumulators that are used between a wgmma and the wait for it."""
-        for event in pending[-1:]:
-            holder = self._find_holder(event)
-            if (
-                holder is None
-                or holder.indexed
-                or not event.leads_to(wait)
-                or not _is_within(wait.at, holder.function.body)
-            ):
-                continue
-            used = self._find_use(holder, (holder.at[1], wait.at[0]))
-            if used is not None:
-                yield self._make_missing_wait(holder, used)
+    def _check_wait(self, running: RunningProducts[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
+        """Yield products whose accumulators are used before a wait for all groups, or for which it does not wait."""
+        loose, grouped = running.loose, running.grouped
+        if loose and not grouped and loose[-1].leads_to(wait):
+            yield self._make_missing_commit(loose[-1], wait, "so wgmma.wait_group waits for nothing")
+            running.loose = []
+        else:
+            yield from self._check_used([*loose, *grouped], wait)
+            yield from self._check_left_out(loose, wait)
+
+    def _check_used(self, running: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
+        """Yield the use of accumulators between the last wgmma and the wait for it."""
+        holder = self._find_holder(running[-1]) if running and running[-1].leads_to(wait) else None
+        if holder is None or holder.indexed or not _is_within(wait.at, holder.function.body):
+            return
+        used = self._find_use(holder, (holder.at[1], wait.at[0]))
+        if used is not None:
+            yield self._make_missing_wait(holder, used)
 
     def _check_left_out(self, loose: Sequence[KernelEvent], wait: KernelEvent) -> Iterator[Pitfall]:
         """Yield the last wgmma before a wait that is in no group, if its accumulators are used after the wait."""
@@ -206,28 +197,20 @@ class _KernelOrder:
             why = f"so this wgmma.wait_group does not wait for them, and {holder.name} is used then"
             yield self._make_missing_commit(loose[-1], wait, why)
 
-    def _check_end(
-        self, loose: Sequence[KernelEvent], pending: Sequence[KernelEvent], waits: Sequence[KernelEvent]
-    ) -> Iterator[Pitfall]:
-        """Yield the products that are pending when a kernel ends, and whose accumulators it has used."""
-        for event in (*loose[-1:], *pending[-1:]):
+    def _check_end(self, running: RunningProducts[KernelEvent]) -> Iterator[Pitfall]:
+        """Yield the products that may run when a kernel ends, and whose accumulators it has used."""
+        for event in (*running.loose[-1:], *running.grouped[-1:]):
             holder = self._find_holder(event)
             used = self._find_use(holder, (holder.at[1], holder.function.body[1])) if holder else None
             if holder is None or used is None:
                 continue
-            later = [wait for wait in waits if wait.order > event.order]
-            if event in loose:
+            wait = running.find_last_wait(event)
+            if event in running.loose:
                 why = f"so no wgmma.wait_group waits for them before {holder.name} is used"
                 yield self._make_missing_commit(event, None, why)
-            elif later:
-                count = later[-1].count
-                groups = "the last group" if count == 1 else f"the last {count} groups"
-                yield Pitfall(
-                    "wgmma_wait_short",
-                    f"wgmma.wait_group {count} lets {groups} stay pending, and {holder.name} is used after it. Wait for"
-                    " 0.",
-                    find_common_place(later[-1], event),
-                )
+            elif wait is not None:
+                message = describe_short_wait(f"wgmma.wait_group {wait.count}", wait.count, holder.name)
+                yield Pitfall("wgmma_wait_short", message, find_common_place(wait, event))
             else:
                 yield self._make_missing_wait(holder, self._find_place_of_wait(event) or used)
 
@@ -298,8 +281,8 @@ class _KernelOrder:
                     yield Pitfall(
                         "proxy_fence_missing",
                         f"Threads store to {name}, and {_name_reader(reader)} reads it through the async proxy without"
-                        " a fence.proxy.async between: it may read what was there before. Each thread that stores"
-                        " executes fence.proxy.async, then all meet at the barrier.",
+                        " a fence.proxy.async between: it may read the previous contents. Each thread that stores must"
+                        " execute fence.proxy.async before the barrier.",
                         place,
                     )
 

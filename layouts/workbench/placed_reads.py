@@ -17,6 +17,7 @@ from lanescope.workbench.copied_bytes import Chunks, FilledBytes, find_buffer
 from lanescope.workbench.descriptor_arguments import ArgumentSources
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.results import Span
 from lanescope.workbench.running_groups import OPEN_BLOCK, BlockShape, evaluate_terms
 from lanescope.workbench.stage_counters import is_counter
@@ -61,8 +62,8 @@ class PlacedRead:
         counters = [(name, factor) for name, factor in self.address.terms if is_counter(name)]
         if not counters:
             return range(1)
-        lengths = {fill.count for fill in fills if fill.step == counters[0][1]} - {0, 1}
-        length = find_ring_length(counters[0][0]) or (lengths.pop() if len(lengths) == 1 else 0)
+        lengths = (fill.count for fill in fills if fill.step == counters[0][1] and fill.count > 1)
+        length = find_ring_length(counters[0][0]) or find_common_value(lengths)
         return range(length if length and len(counters) == 1 else MOST_STAGES)
 
     def find_chunks(self, group: int, stage: int) -> Chunks | None:

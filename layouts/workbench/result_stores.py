@@ -29,7 +29,7 @@ from lanescope.workbench.blamed_terms import list_terms
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.results import Span
 from lanescope.workbench.thread_descriptors import FragmentFinding
-from lanescope.workbench.thread_fragments import find_mma, locate_operand
+from lanescope.workbench.thread_fragments import ArrivedOperand, find_mma, locate_operand
 
 TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or column"}
 LEAST = 64  # elements that are compared
@@ -232,19 +232,23 @@ class _OriginPlaces(_TilePlaces):
             return {}
         sides = []
         for name in "ab":
-            warps = locate_operand(self.run, result.use, instruction, name).warps
-            names = self.names.setdefault(name, list(warps[0].names) if warps else [])
-            if not warps or any(set(warp.names) != set(names) or not warp.separable for warp in warps):
+            places = self._list_places(locate_operand(self.run, result.use, instruction, name))
+            if places is None:
                 return {}
-            order = [[warp.names.index(n) for n in names] for warp in warps]
-            sides.append(
-                [
-                    np.stack([warp.places[n][:, 0] for n in numbers], axis=1).astype(np.float64)
-                    for warp, numbers in zip(warps, order, strict=True)
-                ]
-            )
+            sides.append(places)
         active = [n for n in range(self.run.threads // 32) if result.use.active[32 * n : 32 * n + 32].all()]
         return {n: (a, b) for n, a, b in zip(active, *sides, strict=True)}
+
+    def _list_places(self, operand: ArrivedOperand) -> list[Floats] | None:
+        """Return the places of an operand's rows in each warp, the strides in the same order in all products."""
+        warps = operand.warps or ()
+        names = self.names.setdefault(operand.name, list(warps[0].names) if warps else [])
+        if not warps or any(set(warp.names) != set(names) or not warp.separable for warp in warps):
+            return None
+        return [
+            np.stack([warp.places[warp.names.index(name)][:, 0] for name in names], axis=1).astype(np.float64)
+            for warp in warps
+        ]
 
 
 def _find_instruction(opcode: str) -> Instruction | None:
@@ -261,28 +265,34 @@ def _collect_points(
     names = sorted({name for store in stores for name in store.offset.terms} | {()})
     parts = []
     for store in stores:
-        address = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
-        for first in range(0, store.data.size, store.size):
-            record, thread, byte = (getattr(store.data, n)[:, first] for n in ("record", "thread", "byte"))
-            for number in np.unique(record[store.active & (record < 0)]):
-                lanes = np.flatnonzero(store.active & (record == number))
-                found = placed.find(int(number), thread[lanes], byte[lanes])
-                if found is None:
-                    return None
-                at = np.stack([of_name[lanes] for of_name in address], axis=1).astype(np.float64)
-                at[:, names.index(())] += first
-                site = np.full(len(lanes), sites.index(store.site))
-                register = np.stack([thread[lanes], byte[lanes]], axis=1).astype(np.float64)
-                parts.append((at, *found, site, register))
+        terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
+        address = np.stack(terms, axis=1).astype(np.float64)
+        for first, record, lanes in _list_pieces(store):
+            thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
+            found = placed.find(record, thread, byte)
+            if found is None:
+                return None
+            at = address[lanes]
+            at[:, names.index(())] += first
+            site = np.full(len(lanes), sites.index(store.site))
+            parts.append((at, *found, site, np.stack([thread, byte], axis=1).astype(np.float64)))
         if sum(len(part[-1]) for part in parts) > MOST:
             return None
-    if not parts or len({part[1].shape[1] for part in parts}) > 1 or len({part[2].shape[1] for part in parts}) > 1:
+    if len({(row.shape[1], column.shape[1]) for _, row, column, *_ in parts}) != 1:
         return None
-    points = _Points(*(np.concatenate([part[n] for part in parts]) for n in range(6)))
+    points = _Points(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     elements = _number_groups(points.tile, points.row, points.column)
     stored_once = len(np.unique(elements)) == len(elements)
     # as many as there are, some of them twice: others are left out
     return points if stored_once or placed.count_elements(stores) == len(elements) else None
+
+
+def _list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
+    """Yield (first byte, record, threads) of the elements of one product that a store takes."""
+    for first in range(0, store.data.size, store.size):
+        record = store.data.record[:, first]
+        for number in np.unique(record[store.active & (record < 0)]):
+            yield first, int(number), np.flatnonzero(store.active & (record == number))
 
 
 def find_result_mistakes(

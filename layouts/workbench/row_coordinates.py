@@ -10,18 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span
-from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter, split_name
 from lanescope.workbench.results import Span
-from lanescope.workbench.transfers import TileCopy, find_map, is_known, read_copy
+from lanescope.workbench.transfers import TileCopy, find_map, is_known, list_copies
 
-TITLES = {"row_coordinate_other": "The rows of a copy are those of the other operand"}
+TITLES = {"row_coordinate_other": "The row coordinate of a copy is that of the other operand"}
 _BLOCK = re.compile(r"blockIdx\.([xyz])")
 _SIZES = frozenset("mn")
 Grid = Mapping[str, SymbolicInt | None]
@@ -29,7 +30,7 @@ Grid = Mapping[str, SymbolicInt | None]
 
 @dataclass(frozen=True, slots=True)
 class _RowCopy:
-    """A copy of which one coordinate, of this number, moves with an axis of the grid, by `step` rows a block."""
+    """A copy whose coordinate `number` depends on an axis of the grid, by `step` rows a block."""
 
     copy: TileCopy
     map: TensorMap
@@ -57,9 +58,7 @@ class _RowCopy:
 
 def find_row_mistakes(text: KernelText) -> list[Pitfall]:
     """Find copies whose rows another axis of the grid counts, each place once."""
-    if "__global__" not in text.code.text or not text.maps:
-        return []
-    return text.check_runs(lambda run: _check_run(text, run))
+    return text.check_copies(partial(_check_run, text))
 
 
 def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:
@@ -92,30 +91,28 @@ def _find_launch(text: KernelText, copy: TileCopy) -> tuple[tuple[str, ...], Spa
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
-    launch = next((call for event in run.events[:1] for name, call in event.calls if name == run.name), None)
-    grids = [record.grid for record in text.code.launches if record.call == launch and record.name == run.name]
+    grid = _find_grid(text, run)
     multiplies = any(event.kind in PRODUCTS for event in run.events)
-    if launch is None or len(grids) != 1 or not multiplies or not is_known(run):
+    rows = list(_list_rows(text, run).values()) if grid is not None and multiplies and is_known(run) else []
+    if grid is None or len(rows) != 2:
         return
-    grid = dict(zip("xyz", grids[0], strict=False))
-    rows = _list_rows(text, run)
-    wrong = {key: other for key, row in rows.items() if (other := row.find_other_axis(grid))}
-    found = [rows[key] for key in wrong]
-    if len(rows) != 2 or not found:
-        return
-    if len(found) == 2 and [wrong[id(row.map)] for row in found] == [row.axis for row in reversed(found)]:
-        yield _make_exchanged_pitfall(text, found)
-    elif len(found) == 1 and len({row.axis for row in rows.values()}) == 1:
-        yield _make_row_pitfall(text, found[0], wrong[id(found[0].map)])
+    others = [row.find_other_axis(grid) for row in rows]
+    if others == [rows[1].axis, rows[0].axis]:
+        yield _make_exchanged_pitfall(text, rows)
+    elif others.count("") == 1 and rows[0].axis == rows[1].axis:
+        yield from (_make_row_pitfall(text, row, axis) for row, axis in zip(rows, others, strict=True) if axis)
+
+
+def _find_grid(text: KernelText, run: KernelRun) -> Grid | None:
+    """Return the grid of the launch of a run; None if it is not known."""
+    grids = [record.grid for record in text.code.launches if (record.name, record.call) == run.calls[-1]]
+    return dict(zip("xyz", grids[0], strict=False)) if len(grids) == 1 else None
 
 
 def _list_rows(text: KernelText, run: KernelRun) -> dict[int, _RowCopy]:
     """Map each tensor map of a kernel to its first copy; {} if the rows of one are open or differ between copies."""
     rows: dict[int, _RowCopy] = {}
-    for event in run.events:
-        if event.kind != "bulk" or is_bulk_store(event):
-            continue
-        copy = read_copy(event, text.blank)
+    for copy in list_copies(run, text.blank):
         tensor_map = find_map(copy, text.maps) if copy is not None else None
         row = _find_row(copy, tensor_map) if copy is not None and tensor_map is not None else None
         first = rows.setdefault(id(row.map), row) if row is not None else None
@@ -146,8 +143,9 @@ def _make_exchanged_pitfall(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfa
     if (of_map is not None and of_map == into) or (boxes[0] != boxes[1] and boxes == [row.step for row in rows]):
         return _make_row_pitfall(text, row, rows[1].axis)
     message = (
-        f"The copies through this map move with blockIdx.{row.axis}, but gridDim.{rows[1].axis} counts the rows of its"
-        " tensor, and of the other map it is the reverse: exchange the two maps."
+        f"The row coordinate of the copies through this map depends on blockIdx.{row.axis}, but gridDim.{rows[1].axis}"
+        " is the number of blocks along the rows of its tensor, and for the other map it is the reverse: exchange the"
+        " two maps."
     )
     return Pitfall("tma_map_other", message, find_launch_argument(text, row.copy) or row.copy.event.at)
 
@@ -157,7 +155,7 @@ def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:
     at = text.narrow_event(row.copy.event, row.copy.written[row.number], "") if known else row.copy.event.at
     return Pitfall(
         "row_coordinate_other",
-        f"The rows of this copy move with blockIdx.{row.axis}, but gridDim.{axis} of the launch counts the rows of its"
-        " tensor: they are those of the other operand.",
+        f"The row coordinate of this copy depends on blockIdx.{row.axis}, but gridDim.{axis} of the launch is the"
+        " number of blocks along the rows of its tensor: the coordinate is that of the other operand.",
         at,
     )

@@ -8,7 +8,7 @@ K steps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.code.symbolic_integers import LinearExpression
@@ -74,9 +74,8 @@ class _Order:
         run, site = self.runs.assign_run(use, addresses, turn)
         stage_key = (run, *(value for name, value in use.loops if self.roles.get(name) == "stage"))
         stage = self.stages.setdefault(stage_key, len(self.stages))
-        whose = (
-            next(iter(addresses)) if len(addresses) == 1 else ""
-        )  # the steps of a lone operand are counted by themselves
+        # the steps of a lone operand are counted by themselves
+        whose = next(iter(addresses)) if len(addresses) == 1 else ""
         before = self.seen.setdefault((stage, whose), [])
         step = (stage, whose, site, turn)
         if at and run_of in self.first:  # one of several calls, each one K step after the previous
@@ -224,26 +223,36 @@ def _list_tile_loops(
     lines: list[Lines],
     roles: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield loops along K that go from tile to tile: their calls end elsewhere than where the next turn begins."""
-    runs: dict[object, list[int]] = {}
+    """Yield loops along K that go from tile to tile: their calls end elsewhere than where the next iteration begins."""
+    turns: dict[object, list[int]] = {}  # uses by the loops around them
     for number, use in enumerate(uses):
-        runs.setdefault(use.loops, []).append(number)
+        turns.setdefault(use.loops, []).append(number)
     begun: dict[object, list[int]] = {}
-    for numbers in runs.values():
-        inner = [name for name, _ in uses[numbers[0]].loops if roles.get(name) == "k"]
+    for numbers in turns.values():
+        first = uses[numbers[0]]
+        inner = [name for name, _ in first.loops if roles.get(name) == "k"]
         if len({uses[number].site for number in numbers}) < 2 or not inner:
             continue
-        others = tuple(loop for loop in uses[numbers[0]].loops if loop[0] != inner[-1])
-        before = begun.setdefault((inner[-1], others, uses[numbers[0]].site), numbers)
-        for name in lines[numbers[0]] if before is not numbers else ():
-            moved = _get_difference(lines[numbers[0]][name], lines[before[0]].get(name))
-            step = _get_difference(lines[before[1]].get(name), lines[before[0]].get(name))
-            turns = dict(uses[numbers[0]].loops)[inner[-1]] - dict(uses[before[0]].loops)[inner[-1]]
-            counted = moved is None and any(
-                is_counter(term) for term, _ in getattr(lines[before[0]][name], "terms", ())
-            )
-            if counted or (moved and step and turns and moved // turns > step * len(before) > 0):
-                yield inner[-1]
+        others = tuple(loop for loop in first.loops if loop[0] != inner[-1])
+        before = begun.setdefault((inner[-1], others, first.site), numbers)
+        count = dict(first.loops)[inner[-1]] - dict(uses[before[0]].loops)[inner[-1]]
+        if before is not numbers and any(
+            _leaves_tile([lines[number].get(name) for number in before], lines[numbers[0]][name], count)
+            for name in lines[numbers[0]]
+        ):
+            yield inner[-1]
+
+
+def _leaves_tile(before: Sequence[LinearExpression | None], first: LinearExpression | None, turns: int) -> bool:
+    """Return whether an iteration begins after the end of an earlier one's calls, or where a stage counter says.
+
+    before: the addresses of an operand in the calls of the earlier iteration; first: the first one now; turns: the
+    number of iterations between them.
+    """
+    moved, step = _get_difference(first, before[0]), _get_difference(before[1], before[0])
+    if moved is None:
+        return before[0] is not None and any(is_counter(term) for term, _ in before[0].terms)
+    return bool(moved and step and turns) and moved // turns > (step or 0) * len(before) > 0
 
 
 def _find_moved_operands(uses: list[DescriptorUse], lines: list[Lines]) -> dict[str, set[str]]:

@@ -82,7 +82,7 @@ def _split_into_turns(uses: Sequence[DescriptorUse]) -> list[list[DescriptorUse]
 
 
 def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[int]]:
-    """Map operands to the distances between the starts of turns whose stage is known, in bytes."""
+    """Map operands to the distances between the starts of iterations whose stage is known, in bytes."""
     starts: dict[str, list[int]] = defaultdict(list)
     for members in turns:
         for operand, argument in members[0].arguments.items():
@@ -95,7 +95,7 @@ def _measure_stages(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, set[i
 
 
 def _find_common_factors(turns: Iterable[Sequence[DescriptorUse]]) -> dict[str, int]:
-    """Map operands to the factor of the counter in the first starts of turns, if each has one, all the same."""
+    """Map operands to the factor of the counter in the first starts of iterations, if each has one, all the same."""
     factors: dict[str, set[tuple[int, ...]]] = defaultdict(set)
     for members in turns:
         terms = _list_forgotten_terms(members[0])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from lanescope.cxx.source_text import is_kernel_head
 from lanescope.descriptor.matrix import Descriptor, reads
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import LinearExpression
@@ -17,6 +16,7 @@ from lanescope.workbench.blamed_terms import STAGE
 from lanescope.workbench.copy_overlaps import PlacedCopy, list_placed
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.results import Span
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.tcgen05 import make_view
@@ -63,9 +63,7 @@ class _StagedRead:
 
 def find_stage_distances(text: KernelText) -> list[Pitfall]:
     """Find reads whose bytes per stage differ from those of the copies; each place once."""
-    if not is_kernel_head(text.code.text) or not text.maps:
-        return []
-    return text.check_runs(partial(_check_run, text))
+    return text.check_copies(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
@@ -81,22 +79,25 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         read = of_site[0]
         # of the first stage; a buffer may also have tiles of copies that are not known
         copies = [one for one in copied.get(read.stages.buffer, []) if 0 <= read.start - one[1].to.const < one[1].count]
-        distances = {stages.step for stages, _ in copies}
-        same = len({(read.step, read.stages.buffer) for read in of_site}) == len(distances) == 1
-        if not same or read.step in distances:
+        distance = find_common_value(stages.step for stages, _ in copies)
+        same = len({(other.step, other.stages.buffer) for other in of_site}) == 1
+        if distance is None or not same or read.step == distance:
             continue
-        counts = {read.stages.count for read in of_site} - {0}
-        ring = counts.pop() if len(counts) == 1 and counts == {stages.count for stages, _ in copies} - {0} else 0
-        distance = distances.pop()
-        if ring > 1 or _is_wrong(read, distance):
+        if _is_same_ring(of_site, [stages for stages, _ in copies]) or _is_wrong(read, distance):
             yield _make_pitfall(text, read, distance, copies[0][1])
+
+
+def _is_same_ring(staged: Iterable[_StagedRead], copies: Iterable[Stages]) -> bool:
+    """Return whether reads and copies begin again after the same number of stages, more than one."""
+    counts = {stages.count for stages in copies} - {0}
+    return len(counts) == 1 and counts == {read.stages.count for read in staged} - {0} and counts != {1}
 
 
 def _is_wrong(read: _StagedRead, distance: int) -> bool:
     """Return whether no assignment of stages matches reads at one distance to copies at another."""
     if read.step > distance:
         return bool(read.step % distance)
-    return read.step < _measure_extent(read)  # two turns read some of the same bytes
+    return read.step < _measure_extent(read)  # two iterations read some of the same bytes
 
 
 def _measure_extent(read: _StagedRead) -> int:
@@ -133,8 +134,7 @@ def split_address(line: LinearExpression) -> Stages | None:
 
 def find_ring_length(counter: str) -> int:
     """Return after how many stages a counter begins again, 0 if its name does not say so."""
-    ends = {int(match[2]) if match[1] == "1" else 0 for match in _WRAP.finditer(counter)}
-    return ends.pop() if len(ends) == 1 else 0
+    return find_common_value(int(match[2]) if match[1] == "1" else 0 for match in _WRAP.finditer(counter)) or 0
 
 
 def _make_pitfall(text: KernelText, read: _StagedRead, distance: int, copy: PlacedCopy) -> Pitfall:

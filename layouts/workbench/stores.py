@@ -160,28 +160,43 @@ def _find_store_over_buffer(stores: Iterable[TileStore], clues: Clues) -> Choice
 
 def _find_named_store(stores: Sequence[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
     """Return the store named by TMA's loads, the names of the addresses or the operand's letter."""
-    named_stores: Sequence[TileStore] = [store for store in stores if store.operand == clues.buffer]
     loaded = [store for store in stores if store.map is not None and store.has_name_in(clues.loaded)]
+    return (
+        _find_loaded_store(loaded, clues)
+        or _find_store_named_alike(stores, clues)
+        or _find_lettered_store(stores, clues, used)
+        or ((None, _describe_several_maps(loaded)) if loaded else None)
+    )
+
+
+def _find_loaded_store(loaded: Sequence[TileStore], clues: Clues) -> Choice | None:
+    """Return the store that TMA's loads name. loaded: those that they may name."""
     if loaded and all(store is loaded[0] or _is_surely_same(store, loaded[0]) for store in loaded):
         store = next((store for store in loaded if store.operand == clues.operand), loaded[0])
         return store, f"TMA loads it from {store.names[0].lstrip('&')}"
     if list_filled_names(clues.loaded):
         return None, _describe_several_maps(loaded) if loaded else "TMA fills its bytes through a map that is not known"
-    alike = _find_stores_named_alike(stores, clues)
-    if len(alike) == 1:
-        store, name = alike[0]
-        return store, f"it is named {name}"
-    if not named_stores:
-        return (None, _describe_several_maps(loaded)) if loaded else None
-    if named_stores[0].piece in used and all(
-        find_operand_letter(address) != clues.buffer for address in clues.addresses
-    ):
-        return named_stores[0], NO_OTHER
-    named_stores = _keep_maps_of_function(named_stores, clues.function)
-    others = [store for store in named_stores[1:] if store.map is not None]
-    if clues.function and named_stores[0].map and not all(named_stores[0].is_same_layout(store) for store in others):
-        return None, _describe_several_maps([named_stores[0], *others])
-    return named_stores[0], f"it is named {_format_store_name(named_stores[0], clues.buffer)}"
+    return None
+
+
+def _find_store_named_alike(stores: Iterable[TileStore], clues: Clues) -> Choice | None:
+    """Return the one store that shares a word of its names with the operand's addresses."""
+    alike = _list_stores_named_alike(stores, clues)
+    return (alike[0][0], f"it is named {alike[0][1]}") if len(alike) == 1 else None
+
+
+def _find_lettered_store(stores: Iterable[TileStore], clues: Clues, used: Collection[int]) -> Choice | None:
+    """Return the store named after the operand."""
+    named = [store for store in stores if store.operand == clues.buffer]
+    if not named:
+        return None
+    if named[0].piece in used and all(find_operand_letter(address) != clues.buffer for address in clues.addresses):
+        return named[0], NO_OTHER
+    first, *others = _keep_maps_of_function(named, clues.function)
+    maps = [store for store in others if store.map is not None]
+    if clues.function and first.map and not all(first.is_same_layout(store) for store in maps):
+        return None, _describe_several_maps([first, *maps])
+    return first, f"it is named {_format_store_name(first, clues.buffer)}"
 
 
 def _keep_maps_of_function(named: Sequence[TileStore], function: str) -> Sequence[TileStore]:
@@ -191,7 +206,7 @@ def _keep_maps_of_function(named: Sequence[TileStore], function: str) -> Sequenc
     ] or named
 
 
-def _find_stores_named_alike(stores: Iterable[TileStore], clues: Clues) -> list[tuple[TileStore, str]]:
+def _list_stores_named_alike(stores: Iterable[TileStore], clues: Clues) -> list[tuple[TileStore, str]]:
     """Return (store, name) of the pieces that share a word of their names with the operand's addresses."""
     words = {word for address in clues.addresses for word in _split_name(address)}
     alike = ((store, name) for store in stores for name in reversed(store.names) if words & set(_split_name(name)))

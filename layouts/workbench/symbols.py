@@ -23,7 +23,7 @@ _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  #
 
 
 def list_symbols(turns: Sequence[OperandTurn]) -> Iterator[str]:
-    """Yield every symbol of the turns' descriptors, each as often as it is there."""
+    """Yield every symbol of the iterations' descriptors, each as often as it is there."""
     return (name for turn in turns for piece in turn.argument.value.pieces for name, _ in piece.source.terms)
 
 
@@ -34,11 +34,11 @@ def take_symbols(
     view: View,
     aligned: Mapping[str, int],
 ) -> list[Assumption]:
-    """Return the assumptions about the symbols of the turns' descriptors; add their values to `known`.
+    """Return the assumptions about the symbols of the iterations' descriptors; add their values to `known`.
 
     A symbol with one factor in every start only moves the complete tile. An address is assumed as aligned as its
     declaration states (`aligned`), else 1024-byte aligned; any other such symbol is assumed to be 0. A symbol that a
-    field or the distance between two turns depends on must be given by the user.
+    field or the distance between two iterations depends on must be given by the user.
     """
     symbols = _Symbols(turns, known, aligned)
     assumptions = (symbols.assume_symbol(name, choices, view) for name in dict.fromkeys(list_symbols(turns)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.tensor_places import narrow_operand
 from lanescope.workbench.tensor_steps import MULTICAST, TensorKernel, TensorStep, find_base
 
@@ -34,9 +35,8 @@ class TensorBarriers:
     @cached_property
     def signals(self) -> list[tuple[str, int | None]] | None:
         """Where threads, commits or copies arrive; None if one may arrive anywhere."""
-        found = [self.locate(step) for step in (*self.kernel.list_steps("arrive"), *self.commits) if step.operands]
-        known = [place for place in found if place is not None]
-        return known if len(known) == len(found) else None
+        steps = (*self.kernel.list_steps("arrive"), *self.commits)
+        return require_known(self.locate(step) for step in steps if step.operands)
 
     def find_missing_commits(self, products: Sequence[TensorStep]) -> Iterator[Pitfall]:
         """Yield mbarriers that threads wait for and at which nothing arrives."""
@@ -60,13 +60,13 @@ class TensorBarriers:
         """Yield commits of one CTA of a pair that signal its own mbarrier only, while both CTAs wait for theirs."""
         if self.signals is None:
             return
-        commits = [(step, self.locate(step)) for step in self.commits if ".cta_group::2" in step.words]
-        alone = [(step, place) for step, place in commits if self._is_of_one_cta(step) and _is_single(step)]
-        others = [self.locate(step) for step in self.kernel.list_steps("arrive")]
-        others += [place for step, place in commits if (step, place) not in alone]
-        for step, place in alone:
+        commits = [step for step in self.commits if ".cta_group::2" in step.words]
+        alone = [step for step in commits if self._is_of_one_cta(step) and _is_single(step)]
+        others = [*self.kernel.list_steps("arrive"), *(step for step in commits if step not in alone)]
+        for step in alone:
+            place = self.locate(step)
             waits = [wait for wait in self.waits if self.locate(wait) == place and not self._is_of_one_cta(wait)]
-            if place is None or not waits or any(other is None or _may_be_same(place, other) for other in others):
+            if place is None or not waits or any(self._may_meet(other, place) for other in others):
                 continue
             message = (
                 f"This tcgen05.commit signals the mbarrier {_format_place(place)} of one CTA only, and both CTAs of the"
@@ -77,7 +77,7 @@ class TensorBarriers:
             yield Pitfall("tcgen05_commit_mask", message, at)
 
     def _is_of_one_cta(self, step: TensorStep) -> bool:
-        """Return whether a condition on the rank in the cluster decides about a step."""
+        """Return whether a step depends on a condition on the rank in the cluster."""
         return any("cluster_cta" in condition for condition in self.kernel.list_conditions(step))
 
     def _is_signalled(self, place: tuple[str, int | None]) -> bool:
@@ -97,12 +97,12 @@ class TensorBarriers:
 
     def may_wait_before(self, load: TensorStep, last: TensorStep) -> bool:
         """Return whether a wait for the last products may come before a load, in its thread or before a barrier."""
-        after = [self.locate(step) for step in self.commits if step.order > last.order]
         if not self.all_inits_known:
             return True
+        after = [step for step in self.commits if step.order > last.order]
         for wait in self.waits:
             place = self.locate(wait)
-            if place is not None and not any(other is None or _may_be_same(place, other) for other in after):
+            if place is not None and not any(self._may_meet(step, place) for step in after):
                 continue
             if place is not None and self._is_of_earlier_phase(wait, place):
                 continue
@@ -112,10 +112,10 @@ class TensorBarriers:
         return False
 
     def _is_passed_on(self, wait: TensorStep, load: TensorStep) -> bool:
-        """Return whether the threads of a wait may tell those of a load, by a barrier or an mbarrier."""
+        """Return whether the threads of a wait may signal those of a load, by a barrier or an mbarrier."""
         later = (step for step in self.kernel.list_steps("sync", "arrive") if step.order > wait.order)
-        told = (step for step in later if not self.kernel.are_disjoint(step, wait))
-        return any(step.order < load.order or self.kernel.are_disjoint(step, load) for step in told)
+        signals = (step for step in later if not self.kernel.are_disjoint(step, wait))
+        return any(step.order < load.order or self.kernel.are_disjoint(step, load) for step in signals)
 
     def find_unsignalled_wait(self, load: TensorStep) -> str:
         """Return the mbarrier of the last wait in the threads of a load, if nothing that is known arrives at it."""
@@ -127,24 +127,20 @@ class TensorBarriers:
         return "" if any(other and _may_be_same(place, other) for other in known) else _format_place(place)
 
     def _is_of_earlier_phase(self, wait: TensorStep, place: tuple[str, int | None]) -> bool:
-        """Return whether the waits of a place of the text for an mbarrier all are for earlier phases than its last.
+        """Return whether all waits for an mbarrier at one place of the text are for earlier phases than its last one.
 
         The first one passes a new mbarrier, since it waits for parity 1.
         """
-        if place[1] is None:
+        own = [other for other in self.waits if other.run.calls == wait.run.calls and self.locate(other) == place]
+        elsewhere = any(other.run.calls != wait.run.calls and self._may_meet(other, place) for other in self.waits)
+        commits = require_known(self.locate(step) for step in self.commits)
+        if place[1] is None or elsewhere or commits is None or (place[0], None) in commits:
             return False
-        same = [other for other in self.waits if other.run.calls == wait.run.calls and self.locate(other) == place]
-        if any(other.run.calls != wait.run.calls and self._may_meet(other, place) for other in self.waits):
-            return False
-        places = [self.locate(step) for step in self.commits]
-        if any(other is not None and other[0] == place[0] and other[1] is None for other in places):
-            return False
-        commits = sum(other == place for other in places)
-        first = self.find_parity(same[0]) if same else None
-        return first == 1 and None not in places and len(same) <= commits
+        return bool(own) and self.find_parity(own[0]) == 1 and len(own) <= commits.count(place)
 
-    def _may_meet(self, other: TensorStep, place: tuple[str, int | None]) -> bool:
-        found = self.locate(other)
+    def _may_meet(self, step: TensorStep, place: tuple[str, int | None]) -> bool:
+        """Return whether a step may be for the mbarrier at a place."""
+        found = self.locate(step)
         return found is None or _may_be_same(found, place)
 
     def find_parity(self, wait: TensorStep) -> int | None:

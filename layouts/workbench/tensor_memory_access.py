@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from lanescope.ptx.table.tmem import COLUMNS, LANES
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.blamed_terms import find_loop_step
+from lanescope.workbench.known_values import find_common_value, require_known
 from lanescope.workbench.tensor_places import narrow_operand
 from lanescope.workbench.tensor_steps import (
     WARP,
@@ -33,13 +34,8 @@ TITLES = {
     "tcgen05_cta_group": "The tcgen05 instructions of a kernel have different CTA groups",
 }
 _SHAPE = re.compile(r"\.(32x32b|16x64b|16x128b|16x256b|16x32bx2)\.x(\d+)")
-_COLUMNS = {
-    "32x32b": 1,
-    "16x64b": 2,
-    "16x128b": 4,
-    "16x256b": 8,
-    "16x32bx2": 1,
-}  # of .x1, PTX ISA 9.1, figures of 9.7.16.2.3.1
+# of .x1: PTX ISA 9.1, figures of 9.7.16.2.3.1
+_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}
 _LANE = 1 << 16  # in an address of tensor memory
 _QUARTER = 4  # warps of a warpgroup, which share the lanes
 _WARP = r".*(?i:warp|wid|lane).*"  # names of what an address takes its lane from
@@ -107,30 +103,32 @@ def count_columns(words: str) -> int | None:
 
 
 def _check_columns(kernel: TensorKernel) -> Iterator[Pitfall]:
-    """Yield a load in a loop that moves by more or by fewer columns than it takes, if it is the kernel's only one."""
+    """Yield the kernel's only load if it is in a loop that moves it by another number of columns than it takes."""
     loads = kernel.list_steps("ld")
-    places = {step.site for step in loads}
-    if len(places) != 1 or len(loads) < 2 or len({step.words for step in loads}) != 1:
+    if len(loads) < 2 or find_common_value(map(_key_load, loads)) is None:
         return
-    width = count_columns(loads[0].words)
-    outer = {tuple((name, str(value)) for name, value in step.run.loops[:-1]) for step in loads}
-    values = [step.find_value(1) for step in loads]
-    if width is None or len(outer) != 1 or any(value is None for value in values):
+    load, width, step = loads[0], count_columns(loads[0].words), _measure_step(loads)
+    if width is None or step in (None, width) or _moves_by_thread(load):
         return
-    known = [value for value in values if value is not None]
-    terms = {value.terms for value in known}
-    steps = {later.const - value.const for value, later in pairwise(known) if later != known[0]}
-    if len(terms) != 1 or len(steps) != 1:
-        return
-    step = steps.pop()
-    if 0 < step < COLUMNS and step != width and not _moves_by_thread(loads[0]):
-        what = "columns between are never read" if step > width else "some columns are read twice"
-        message = (
-            f"tcgen05.ld{loads[0].words} takes {width} columns, and the next one begins {step} columns later: {what}."
-        )
-        place = narrow_operand(kernel.text, loads[0], loads[0].find_source(1), _name_loop(loads[0]))
-        moved = find_loop_step(kernel.text.blank, place, _name_loop(loads[0]))
-        yield Pitfall("tmem_column_step", message, moved or place)
+    what = "columns between are never read" if step > width else "some columns are read twice"
+    message = f"tcgen05.ld{load.words} takes {width} columns, and the next one begins {step} columns later: {what}."
+    variable = _name_loop(load)
+    place = narrow_operand(kernel.text, load, load.find_source(1), variable)
+    yield Pitfall("tmem_column_step", message, find_loop_step(kernel.text.blank, place, variable) or place)
+
+
+def _key_load(load: TensorStep) -> object:
+    """Return what is the same in all iterations of the innermost loop around a load."""
+    return load.site, load.words, tuple((name, str(value)) for name, value in load.run.loops[:-1])
+
+
+def _measure_step(loads: Sequence[TensorStep]) -> int | None:
+    """Return by how many columns a loop moves its load; None if that differs or is open."""
+    places = require_known(load.find_value(1) for load in loads)
+    if places is None or len({place.terms for place in places}) != 1:
+        return None
+    step = find_common_value(later.const - place.const for place, later in pairwise(places) if later != places[0])
+    return step if step is not None and 0 < step < COLUMNS else None
 
 
 def _moves_by_thread(load: TensorStep) -> bool:
@@ -149,7 +147,7 @@ def _name_loop(step: TensorStep) -> str:
 
 
 def _check_freed(kernel: TensorKernel) -> Iterator[Pitfall]:
-    """Yield a deallocation of another number of columns than the one allocation, and an allocation that stays."""
+    """Yield a deallocation of another number of columns than were allocated."""
     allocations, freed = kernel.list_steps("alloc"), kernel.list_steps("dealloc")
     reserved = {step.find_number(1) for step in allocations}
     if len({step.at for step in allocations}) != 1 or None in reserved or len(reserved) != 1:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.accumulators import find_access, find_accumulator
 from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_barriers import TensorBarriers
 from lanescope.workbench.tensor_places import find_enclosing_condition, narrow_operand
@@ -123,27 +124,36 @@ def _may_be_read(
 
 def _find_input(step: TensorStep) -> tuple[bool | None, Span]:
     """Return (enable-input-d, None if it is open; where it is given)."""
-    run = step.run
-    if not isinstance(run, AsmRun) or re.search(r"\.sp|\.ws", step.words):
+    flag = _find_input_operand(step)
+    if flag is None or not isinstance(step.run, AsmRun):
         return None, step.at
-    at = 6 if ".block_scale" in step.words else 4
-    if len(step.operands) > at and step.operands[at].startswith("{"):
-        at += 1  # disable-output-lane is before it
-    if len(step.operands) <= at:
-        return None, step.at
-    flag = step.operands[at].strip()
     if flag in _LITERALS:
-        return _LITERALS[flag], run.span
+        return _LITERALS[flag], step.run.span
     if flag.startswith("%") or flag.isdecimal():
-        value, span, _ = find_operand_argument(run, flag, 0)
+        value, span, _ = find_operand_argument(step.run, flag, 0)
         return None if value is None or value.known is None else bool(value.known), span
-    compared = re.search(_SETP + re.escape(flag) + r"\s*,\s*([%\w\[\]]+)\s*,\s*([%\w\[\]]+)", step.code)
+    return _read_comparison(step.run, step.code, flag)
+
+
+def _find_input_operand(step: TensorStep) -> str | None:
+    """Return the operand enable-input-d of a product; None if the instruction may have it elsewhere."""
+    if re.search(r"\.sp|\.ws", step.words):
+        return None
+    operands = list(step.operands[6 if ".block_scale" in step.words else 4 :])
+    if operands and operands[0].startswith("{"):  # disable-output-lane
+        del operands[0]
+    return operands[0].strip() if operands else None
+
+
+def _read_comparison(run: AsmRun, code: str, predicate: str) -> tuple[bool | None, Span]:
+    """Return (the predicate that setp sets, None if it is open; where the side that is no literal is given)."""
+    compared = re.search(_SETP + re.escape(predicate) + r"\s*,\s*([%\w\[\]]+)\s*,\s*([%\w\[\]]+)", code)
     if compared is None:
         return None, run.span
     sides = [find_operand_argument(run, compared[n], 0) for n in (2, 3)]
     span = next((place for value, place, _ in sides if value is None or place != run.span), run.span)
-    known = [value.known for value, _, _ in sides if value is not None and value.known is not None]
-    return None if len(known) != len(sides) else (known[0] == known[1]) == (compared[1] == "eq"), span
+    known = require_known(None if value is None else value.known for value, _, _ in sides)
+    return None if known is None else (known[0] == known[1]) == (compared[1] == "eq"), span
 
 
 def _check_first_read(
@@ -204,9 +214,7 @@ def _check_waits(kernel: TensorKernel, loads: Sequence[TensorStep]) -> Iterator[
         yield Pitfall("tcgen05_wait_missing", message, late[0])
     stores = kernel.list_steps("st")
     if stores and not kernel.list_steps("wait::st"):
-        message = (
-            "No tcgen05.wait::st follows this tcgen05.st: what reads tensor memory next may find what was there before."
-        )
+        message = "No tcgen05.wait::st follows this tcgen05.st: a later read may return the previous contents."
         yield Pitfall("tcgen05_wait_missing", message, stores[-1].at)
 
 
@@ -234,7 +242,7 @@ def _find_early_use(kernel: TensorKernel, load: TensorStep, wait: TensorStep | N
 
 
 def _check_threads(kernel: TensorKernel) -> Iterator[Pitfall]:
-    """Yield instructions of one thread that several threads of a warp issue, and of a warp that a part of it issues."""
+    """Yield one-thread instructions that several threads issue, and warp instructions that a part of a warp issues."""
     for step in kernel.steps:
         if step.guarded or "elect.sync" in step.code:
             continue

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from lanescope.cxx.source_text import find_closing, is_kernel_head
+from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
-from lanescope.reader.code.run_records import Arms
+from lanescope.reader.code.run_records import Arms, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.asm_operands import find_operand_argument
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
@@ -191,35 +191,28 @@ def _split_condition(condition: str, operator: str) -> list[str]:
 
 def check_tensor_kernels(text: KernelText, *checks: Callable[[TensorKernel], Iterable[Pitfall]]) -> list[Pitfall]:
     """Return the mistakes in kernels with tcgen05 of which all instructions are known, each code and place once."""
-    if "tcgen05." not in text.code.text or not is_kernel_head(text.code.text):
+    if "tcgen05." not in text.code.text or text.code.overflowed:  # what comes later is not kept
         return []
-    found: dict[tuple[str, Span], Pitfall] = {}
-    for kernel in _list_tensor_kernels(text):
-        for mistake in chain.from_iterable(check(kernel) for check in checks):
-            found.setdefault((mistake.code, mistake.span), mistake)
-    return list(found.values())
+
+    def check_run(run: KernelRun) -> Iterator[Pitfall]:
+        kernel = _make_tensor_kernel(text, run)
+        return chain.from_iterable(check(kernel) for check in checks if kernel is not None)
+
+    return text.check_runs(check_run)
 
 
-def _list_tensor_kernels(text: KernelText) -> Iterator[TensorKernel]:
-    """Yield the kernel runs of which all instructions are known and some are of tcgen05."""
-    if text.code.overflowed:
-        return  # what comes later is not kept
-    bodies = {function.name: function.body for function in text.functions if function.kernel}
-    for run in text.runs:
-        if not run.complete or not run.events or any(event.kind == "unknown" for event in run.events):
-            continue
-        calls = run.events[0].calls
-        depth = 1 + next(n for n, (name, _) in enumerate(calls) if name == run.name)
-        records: list[AsmRun | BodilessCall] = [asm for asm in text.code.asm_runs if not asm.part]
-        records += text.code.bodiless_calls
-        own = (record for record in records if record.calls[:depth] == calls[:depth])
-        steps = [
-            step
-            for record in sorted(own, key=lambda record: record.order)
-            for step in _list_steps(record, _find_place(record, depth, bodies.get(run.name)))
-        ]
-        if any(step.words.startswith(".cta_group") for step in steps):
-            yield TensorKernel(text, run, tuple(steps))
+def _make_tensor_kernel(text: KernelText, run: KernelRun) -> TensorKernel | None:
+    """Return a kernel run; None if one of its instructions is not known, or none is of tcgen05."""
+    if not run.complete or not run.events or any(event.kind == "unknown" for event in run.events):
+        return None
+    body = next((f.body for f in reversed(text.functions) if f.kernel and f.name == run.name), None)
+    steps = [
+        step
+        for record in text.list_records(run)
+        if not isinstance(record, SkippedCode)
+        for step in _list_steps(record, _find_place(record, len(run.calls), body))
+    ]
+    return TensorKernel(text, run, tuple(steps)) if any(s.words.startswith(".cta_group") for s in steps) else None
 
 
 def _find_place(record: AsmRun | BodilessCall, depth: int, body: Span | None) -> Span:
@@ -234,6 +227,8 @@ def _list_steps(record: AsmRun | BodilessCall, at: Span) -> Iterator[TensorStep]
     if isinstance(record, BodilessCall):
         if _SYNC_CALL.fullmatch(record.term.head):
             yield TensorStep("sync", "", (), record, at)
+        return
+    if record.part:
         return
     code = read_asm_code(record.text)
     for match in _INSTRUCTION.finditer(code):
@@ -251,7 +246,7 @@ def find_base(address: LinearExpression | None, bases: Collection[str]) -> str:
 
 
 def list_base_names(steps: Sequence[TensorStep], number: int) -> frozenset[str]:
-    """Return the symbols that are the complete operand of some steps, but for a number."""
+    """Return the symbols of operands that are one symbol, or one symbol plus a constant."""
     values = [step.find_value(number) for step in steps]
     return frozenset(v.terms[0][0] for v in values if v is not None and len(v.terms) == 1 and v.terms[0][1] == 1)
 

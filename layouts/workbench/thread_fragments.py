@@ -26,6 +26,7 @@ from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
 from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench.known_values import find_common_value
 
 Ints = NDArray[np.int64]
 
@@ -72,8 +73,7 @@ class FragmentOrigin:
     def k_order(self) -> tuple[int, ...] | None:
         """The K that each column counts, from 0 and without a common factor; None if ambiguous."""
         steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
-        directions = {_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps}
-        return directions.pop() if len(directions) == 1 else None
+        return find_common_value(_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps)
 
     @property
     def repeated_rows(self) -> bool:
@@ -146,8 +146,7 @@ class FragmentOrigin:
     def has_rows_within(self, count: int) -> bool:
         """Return whether other rows begin between its first element and the element `count` positions later along K."""
         for row in zip(*self.rows, strict=True):
-            ratios = {b / a if a else None for a, b in zip(self.k_step, row, strict=True) if a or b}
-            ratio = ratios.pop() if len(ratios) == 1 else None
+            ratio = find_common_value(b / a if a else None for a, b in zip(self.k_step, row, strict=True) if a or b)
             if ratio is not None and 0 < abs(ratio) < abs(count):
                 return True
         return False
@@ -302,8 +301,7 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
     if _is_open(first.record):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
-    arrays = {run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY}
-    array = arrays.pop() if len(arrays) == 1 else ""
+    array = find_common_value(run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY) or ""
     return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)
 
 

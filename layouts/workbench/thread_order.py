@@ -207,7 +207,7 @@ def _describe_mistake(kernel: str, mistake: OrderMistake) -> str:
         case "barrier_missing":
             return (
                 f"{kernel} reads in one warp what another has stored or copied to shared memory, without a barrier"
-                " between: it may read what was there before. All threads need a __syncthreads() before the read."
+                " between: it may read the previous contents. All threads need a __syncthreads() before the read."
             )
         case _:
             return (

@@ -8,7 +8,7 @@ or a mistake whose correction was verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -145,6 +145,7 @@ def _take_gap(
 
 
 def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
+    """Return the findings of the runs of a text's kernels for one choice of #if."""
     report = FragmentReport()
     good: set[object] = set()
     runs = list(runs)
@@ -156,25 +157,33 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         clashes = list(_find_clashes(run.runner))
         if run.complete:
-            report.findings += find_unset_registers(run.runner)
-            report.findings += find_sum_mistakes(run.runner)
-            report.findings += find_misplaced_results(run.runner)
-        if run.complete and not verdicts.bad and not run.runner.shared.broken:
-            repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
-            report.findings += [one.finding for one in repeated if not one.array]
-            report.findings += find_repeated_slices(verdicts.pairs)
-            report.suspects += [one for one in repeated if one.array]
+            _add_complete_run(report, run, verdicts)
         report.findings += find_scale_mistakes(run.runner.products)
         report.findings += clashes or _keep_first(
             (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
         )
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
+    findings = sorted(unique.values(), key=lambda f: f.span)
+    return FragmentReport(findings, len(good), report.kernels, _list_proved(runs, good), report.suspects)
+
+
+def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
+    """Add the mistakes that are certain only if the whole kernel was run."""
+    report.findings += find_unset_registers(run.runner)
+    report.findings += find_sum_mistakes(run.runner)
+    report.findings += find_misplaced_results(run.runner)
+    if not verdicts.bad and not run.runner.shared.broken:
+        repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
+        report.findings += [one.finding for one in repeated if not one.array]
+        report.findings += find_repeated_slices(verdicts.pairs)
+        report.suspects += [one for one in repeated if one.array]
+
+
+def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozenset[tuple[str, str]]:
+    """Return the (instruction, operand) pairs of which every descriptor that was read is right."""
     uses = [use for run in runs for use in run.runner.descriptors]
     unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
-    proved = frozenset((use.opcode, use.name) for use in uses) - unproved
-    return FragmentReport(
-        sorted(unique.values(), key=lambda f: f.span), len(good), report.kernels, proved, report.suspects
-    )
+    return frozenset((use.opcode, use.name) for use in uses) - unproved
 
 
 def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
@@ -234,27 +243,32 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
 def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
     stuck = find_wrong_k_step(judge, a, b)
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
-    plain = {name for name, order in orders.items() if order == tuple(range(len(order or ())))}
-    same = orders["a"] is not None and orders["a"] == orders["b"]
     for operand, other in ((a, b), (b, a)):
-        if operand.warps is None:
-            continue
-        if orders[operand.name] is not None and (same or operand.name in plain):
-            code = find_repeated_rows(judge, operand)
-        elif orders[operand.name] is not None and other.name not in plain and other.warps is not None:
+        order, other_order = orders[operand.name], orders[other.name]
+        fits = order is not None and (order == other_order or _is_plain(order))
+        if operand.warps is None or (order and not fits and other.warps is not None and not _is_plain(other_order)):
             continue  # which of the two is stored in another order along K is not known
-        else:
-            code = find_cause(judge, operand, orders[operand.name] is not None)
+        code = find_repeated_rows(judge, operand) if fits else find_cause(judge, operand, order is not None)
         if not code and stuck == operand.name:
             code = "k_step_differs"
-        if code == "" and is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
-            code = "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
-        if code == "" and judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other):
-            code = "wmma_layout"
-        if code is None:
-            continue
-        verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
-        _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
+        if code == "":
+            code = _find_transpose(judge, operand, other)
+        if code is not None:
+            verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
+            _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
+
+
+def _is_plain(order: tuple[int, ...] | None) -> bool:
+    """Return whether an order along K is that of the elements."""
+    return order is not None and order == tuple(range(len(order)))
+
+
+def _find_transpose(judge: JudgedProduct, operand: ArrivedOperand, other: ArrivedOperand) -> str:
+    """Return the code of a mistake if an operand continues along K only when it is transposed; "" otherwise."""
+    if is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
+        return "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
+    turned = judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other)
+    return "wmma_layout" if turned else ""
 
 
 def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:

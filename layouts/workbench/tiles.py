@@ -170,12 +170,13 @@ def _explain_open(tensor_map: TensorMap, field: str) -> str:
 class _Cover:
     """How boxes of a tensor map cover a tile.
 
-    `boxes` in sequence along the lines form a panel, `panels` in sequence along the inner dimension the tile. width:
-    bytes of a box's line; pitch: bytes from line to line; lines: of one box; total: of one panel; along: elements that
-    the steps reach along the inner dimension; reached: lines that one panel must have; deep: panels within one box,
-    after which no other box can continue the lines.
+    `boxes` in sequence along the lines form a panel, `panels` in sequence along the inner dimension the tile. inner:
+    that dimension, K or MN; width: bytes of a box's line; pitch: bytes from line to line; lines: of one box; total: of
+    one panel; along: elements that the steps reach along the inner dimension; reached: lines that one panel must have;
+    deep: panels within one box, after which no other box can continue the lines.
     """
 
+    inner: str
     width: int
     pitch: int
     lines: int
@@ -206,20 +207,15 @@ def _lay_boxes(tensor_map: TensorMap, sizes: list[int], swizzle: str, request: T
     """
     inner, assumed = _find_inner(tensor_map, request)
     cover = _cover_tile(tensor_map, sizes, swizzle, inner, request)
-    boxes_key, panel_key = f"boxes.{request.operand}", f"panel.{request.operand}"
-    filled = None if {boxes_key, panel_key} & request.choices.keys() else request.filled
-    apart = inner == "MN" and cover.panels > 1 and _is_loaded_apart(cover, filled, request.seen)
+    given = {f"boxes.{request.operand}", f"panel.{request.operand}"} & request.choices.keys()
+    filled = None if given else request.filled
+    apart = _is_loaded_apart(cover, filled, request.seen)
     if apart:  # each tile of M or N is a box of its own
         cover = replace(cover, panels=1)
     stride, sure, gap = _place_by_loads(cover, filled)
-    if cover.boxes > 1 and cover.deep > 1:
-        sure, gap = False, gap or "a box has its further panels there; the position of another box is not evaluated"
-    if cover.boxes > 1 and not sure:
-        assumed.append(_assume_boxes(cover, inner, gap, request))
-    if cover.panels > 1 and not sure and not any(value.missing for value in assumed):
-        if panel_key in request.choices:
-            stride = _parse_number(request.choices[panel_key], panel_key)
-        assumed.append(_assume_panel(cover, inner, gap, sizes[0], stride, request))
+    if not sure:
+        stride, places = _assume_places(cover, sizes[0], stride, gap, request)
+        assumed += places
     if open_values := tuple(value for value in assumed if value.missing):
         return open_values
     spec = {**make_panel_storage(cover.width, cover.total, swizzle, inner=inner), "inner_stride": stride}
@@ -239,9 +235,10 @@ def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: st
     reached = seen.rows if inner == "K" else across
     if cut:
         lines = total = int(base["inner_stride"]) // pitch
-        return _Cover(width, pitch, lines, total, -(-reached // lines), 1, along, reached, deep=2)
+        return _Cover(inner, width, pitch, lines, total, -(-reached // lines), 1, along, reached, deep=2)
     lines = prod(sizes[1:])
     return _Cover(
+        inner=inner,
         width=width,
         pitch=pitch,
         lines=lines,
@@ -255,38 +252,49 @@ def _cover_tile(tensor_map: TensorMap, sizes: list[int], swizzle: str, inner: st
 
 def _find_inner(tensor_map: TensorMap, request: TileRequest) -> tuple[str, list[Assumption]]:
     """Return (dimension along a box's inner side, K or MN; the assumption about it)."""
-    key, seen, choices = f"inner.{request.operand}", request.seen, request.choices
-    if request.inner and key not in choices and seen.form.allows_elements(seen.bits, "MN"):
+    key, seen = f"inner.{request.operand}", request.seen
+    both = seen.form.allows_elements(seen.bits, "MN")
+    named = find_inner_dimension(tensor_map, request.operand) or (None if both else "K")
+    given = request.choices.get(key)
+    if given is None and both and request.inner:
         return request.inner, []
-    named = find_inner_dimension(tensor_map, request.operand) or (
-        None if seen.form.allows_elements(seen.bits, "MN") else "K"
-    )
-    agrees = named == seen.major or are_both_named(tensor_map, request.operand)
-    if named is not None and key not in choices and (agrees or not seen.form.allows_elements(seen.bits, "MN")):
+    if given is None and named is not None and _is_sure_inner(tensor_map, request, named, both):
         return named, []
-    chosen = choices.get(key, "").upper() or named or seen.major
+    chosen = (given or "").upper() or named or seen.major
     if chosen not in ("K", "MN"):
-        raise LayoutError("bad_major", f"{key} is '{choices[key]}'.", "Allowed: K, MN.", key)
-    why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
-    if named is not None:  # the n of an attention kernel is the length of its sequence
+        raise LayoutError("bad_major", f"{key} is '{given}'.", "Allowed: K, MN.", key)
+    if given is not None:
+        why = "as given"
+    elif named is not None:  # the n of an attention kernel is the length of its sequence
         why = f"one of the map’s dimensions is named so, but {request.name} is read {seen.major}-major"
-    why = "as given" if key in choices else why
+    else:
+        why = f"{request.name} is read {seen.major}-major, and the text does not name the map’s dimensions"
     return chosen, [Assumption(key, f"Inner dimension of {request.name}’s tensor map", chosen, why, ("K", "MN"))]
+
+
+def _is_sure_inner(tensor_map: TensorMap, request: TileRequest, named: str, both: bool) -> bool:
+    """Return whether the inner dimension of a map is what the names of its dimensions say.
+
+    both: whether the instruction reads elements of this size K-major and MN-major.
+    """
+    return not both or named == request.seen.major or are_both_named(tensor_map, request.operand)
 
 
 def _is_loaded_apart(cover: _Cover, filled: FilledTile | None, view: View) -> bool:
     """Return whether a box begins at every tile of M or N, and holds the rows of one instruction."""
-    return filled is not None and filled.apart and cover.boxes == 1 and cover.width == view.rows * view.bits // 8
+    if filled is None or cover.inner == "K" or cover.panels <= 1:
+        return False
+    return filled.apart and cover.boxes == 1 and cover.width == view.rows * view.bits // 8
 
 
 def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool, str]:
-    """Return (bytes from panel to panel, whether the loads determine every box, a message if they are too few)."""
-    if filled is None:
-        return cover.stride, False, ""
-    if filled.has_all(cover.offsets):
-        return cover.stride, True, ""
+    """Return (bytes from panel to panel, whether the loads determine every box, what is missing if they do not)."""
+    further = "a box has its further panels there; the position of another box is not evaluated"
+    gap = further if cover.boxes > 1 and cover.deep > 1 else ""
+    if filled is None or filled.has_all(cover.offsets):
+        return cover.stride, filled is not None and not gap, gap
     if filled.may_have_all(cover.offsets):
-        return cover.stride, False, ""
+        return cover.stride, False, gap
     distance = filled.find_distance(cover.panels)
     if cover.boxes == 1 and distance >= cover.pitch * cover.lines:
         return distance, True, ""
@@ -294,11 +302,27 @@ def _place_by_loads(cover: _Cover, filled: FilledTile | None) -> tuple[int, bool
     return cover.stride, False, f"{UNFILLED} {there} of the tile’s {len(cover.offsets)} boxes"
 
 
-def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> Assumption:
+def _assume_places(
+    cover: _Cover, width: int, stride: int, gap: str, request: TileRequest
+) -> tuple[int, list[Assumption]]:
+    """Return (bytes from panel to panel, the assumptions about where boxes are).
+
+    width: elements of a box along its inner side; stride: the bytes if the panels are in sequence.
+    """
+    assumed = [_assume_boxes(cover, gap, request)] if cover.boxes > 1 else []
+    if cover.panels > 1 and not any(value.missing for value in assumed):
+        key = f"panel.{request.operand}"
+        if key in request.choices:
+            stride = _parse_number(request.choices[key], key)
+        assumed.append(_assume_panel(cover, gap, width, stride, request))
+    return stride, assumed
+
+
+def _assume_boxes(cover: _Cover, gap: str, request: TileRequest) -> Assumption:
     """Return the assumption that the boxes of a panel are in sequence, without a value if it must be given."""
     key, boxes, choices = f"boxes.{request.operand}", str(cover.boxes), request.choices
-    side = request.mn if inner == "K" else "K"
-    whose = "one instruction takes" if inner == "K" or request.seen.k > cover.lines else "the steps take"
+    side = request.mn if cover.inner == "K" else "K"
+    whose = "one instruction takes" if cover.inner == "K" or request.seen.k > cover.lines else "the steps take"
     value, why = boxes, f"the box has {cover.lines} of {side} and {whose} {cover.reached}"
     if gap:
         value, why = "", f"{why}; {gap}"
@@ -311,9 +335,9 @@ def _assume_boxes(cover: _Cover, inner: str, gap: str, request: TileRequest) -> 
     return Assumption(key, f"Boxes of {request.name}’s tensor map along {side}", value, why, (boxes, "1"))
 
 
-def _assume_panel(cover: _Cover, inner: str, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
+def _assume_panel(cover: _Cover, gap: str, width: int, stride: int, request: TileRequest) -> Assumption:
     """Return the assumed bytes from panel to panel, without a value if they must be given."""
-    key, dimension = f"panel.{request.operand}", "K" if inner == "K" else request.mn
+    key, dimension = f"panel.{request.operand}", "K" if cover.inner == "K" else request.mn
     label = f"Bytes from one panel of {request.name} along {dimension} to the next"
     why = f"the box is {width} elements wide, and the steps reach {cover.along}"
     if gap:

@@ -6,10 +6,9 @@ Rules: PTX ISA 9.1, 9.7.13.15.5 (expect-tx, complete-tx) and 9.7.9.27 (cp.async.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
@@ -29,6 +28,7 @@ from lanescope.workbench.cutlass_calls import (
     read_atom_call,
 )
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
+from lanescope.workbench.known_values import require_known
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.results import Span
 
@@ -55,7 +55,6 @@ _MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
 Loops = tuple[tuple[str, SymbolicInt], ...]
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,8 @@ def _check_bytes(
         depth = len(first.event.loops)
         if not brought or len(arms) > 1 or _may_be_cut(brought, depth, endless) or first.span in reported:
             continue
-        sizes = _require_known(_count_bytes(copy, maps) for copy in brought)
-        counts = _require_known(transfer.count for transfer in group)
+        sizes = require_known(_count_bytes(copy, maps) for copy in brought)
+        counts = require_known(transfer.count for transfer in group)
         if sizes is None or counts is None or sum(sizes) == sum(counts):
             continue
         reported.add(first.span)
@@ -127,8 +126,7 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event, blank) for event in kernel.events if event.kind == "expect"]
-    copies = [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
-    return _require_known(expected) or [], _require_known(copies) or []
+    return require_known(expected) or [], require_known(list_copies(kernel, blank)) or []
 
 
 def _find_brought(
@@ -176,13 +174,6 @@ def _make_stray_pitfall(copy: TileCopy, blank: str) -> Pitfall:
         " the phase of this one may complete too early.",
         named[0] if len(named) == 1 else at,
     )
-
-
-def _require_known(values: Iterable[_Value | None]) -> list[_Value] | None:
-    """Return the values; None if one is open."""
-    every = list(values)
-    known = [value for value in every if value is not None]
-    return known if len(known) == len(every) else None
 
 
 def is_known(kernel: KernelRun, open_forms: re.Pattern[str] = _ELSEWHERE) -> bool:
@@ -242,39 +233,46 @@ def read_expected(event: KernelEvent, blank: str) -> ExpectedBytes | None:
     return None
 
 
+def list_copies(kernel: KernelRun, blank: str) -> list[TileCopy | None]:
+    """List the copies of a kernel into shared memory, None for one that is not known; blank: see read_copy."""
+    return [read_copy(event, blank) for event in kernel.events if event.kind == "bulk" and not is_bulk_store(event)]
+
+
 def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
-    """Parse a copy into shared memory in PTX or libcu++; None for anything else.
+    """Parse a copy into shared memory in PTX, CUTLASS or libcu++; None for anything else.
 
     blank: the text without comments, whose words may name the map.
     """
     run = event.run
     if isinstance(run, AsmRun):
-        text = _read_form(run)
-        tensor, plain = _TENSOR.search(text), _PLAIN.search(text)
-        if tensor is not None:
-            to, barrier = (find_operand_argument(run, tensor[n], 0)[0] for n in (1, 4))
-            found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
-            at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
-            names = _list_names(run, tensor[2]) | _list_words(blank, find_operand_argument(run, tensor[2], 0)[1])
-            times = _count_multicast(run, text, tensor.end())
-            return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
-        if plain is not None:
-            to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
-            count = find_operand_number(run, plain[3])
-            return TileCopy(
-                event, _strip_address(to), _get_name(barrier), frozenset(), (), -1 if count is None else count
-            )
+        return _read_ptx_copy(event, run, blank)
+    if not isinstance(run, BodilessCall):
         return None
-    if isinstance(run, BodilessCall) and classify_cutlass_call(run) == "bulk":
+    if classify_cutlass_call(run) == "bulk":
         return _read_cutlass_copy(event, run, blank)
-    if isinstance(run, BodilessCall) and _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
+    if _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
-        known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
-        written = find_argument_span(blank, run.term.span, 1)
-        names = _list_value_names(tensor_map) | (_list_words(blank, written) if written is not None else set())
-        return TileCopy(
-            event, _strip_address(known), _get_name(barrier), names, tuple(get_integer(place) for place in places)
-        )
+        names = _list_argument_names(run, tensor_map, 1, blank)
+        at = tuple(get_integer(place) for place in places)
+        return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at)
+    return None
+
+
+def _read_ptx_copy(event: KernelEvent, run: AsmRun, blank: str) -> TileCopy | None:
+    """Read cp.async.bulk or cp.async.bulk.tensor into shared memory; None for another statement."""
+    text = _read_form(run)
+    if tensor := _TENSOR.search(text):
+        (to, _, _), (_, written, _), (barrier, _, _) = (find_operand_argument(run, tensor[n], 0) for n in (1, 2, 4))
+        found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
+        at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
+        names = _list_names(run, tensor[2]) | _list_words(blank, written)
+        times = _count_multicast(run, text, tensor.end())
+        return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
+    if plain := _PLAIN.search(text):
+        to, barrier = (find_operand_argument(run, plain[n], 0)[0] for n in (1, 4))
+        count = find_operand_number(run, plain[3])
+        known = -1 if count is None else count
+        return TileCopy(event, _strip_address(to), _get_name(barrier), frozenset(), (), known)
     return None
 
 
@@ -300,16 +298,12 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
     atom, arguments = read_atom_call(call), call.term.arguments
     if atom is None or atom.paired:
         return TileCopy(event, None, "", frozenset(), (), -1)
-    to = arguments[atom.to]
-    known = get_integer(to) if isinstance(to, Pointer | SymbolicInt) else None
-    written = find_argument_span(blank, call.term.span, 0)
-    names = _list_value_names(arguments[0]) | (_list_words(blank, written) if written is not None else set())
     spans = [find_argument_span(blank, call.term.span, n) for n in atom.coordinates]
     return TileCopy(
         event,
-        _strip_address(known),
+        _get_call_address(arguments[atom.to]),
         _get_name(name_barrier(arguments[atom.barrier])),
-        names,
+        _list_argument_names(call, arguments[0], 0, blank),
         tuple(get_integer(arguments[n]) for n in atom.coordinates),
         written=tuple(span or call.term.span for span in spans),
         times=1 if atom.mask is None else count_receivers(arguments[atom.mask]),
@@ -323,9 +317,8 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
     letter = find_operand_letter(*copy.maps)
     if len(named) != 1 and letter is not None and not list_filled_names(copy.maps):
-        same = len({(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}) == 1
         lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
-        named = lettered or (named if same else [])
+        named = lettered or named
     kinds = {(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}
     return named[0] if len(kinds) == 1 else None
 
@@ -334,12 +327,16 @@ def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
     if copy.count is not None:
         return copy.count if copy.count >= 0 else None
     tensor_map = find_map(copy, maps)
-    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64):
+    if tensor_map is None or tensor_map.element_bits not in (8, 16, 32, 64) or copy.times is None:
         return None
-    sizes = [size for size in tensor_map.box if size is not None]
-    if not sizes or len(sizes) < len(tensor_map.box) or len(sizes) != len(copy.at):
-        return None
-    return None if copy.times is None else copy.times * prod(sizes) * tensor_map.element_bits // 8
+    known = len(tensor_map.box) == len(copy.at)
+    return copy.times * count_box_bytes(tensor_map) or None if known else None
+
+
+def count_box_bytes(tensor_map: TensorMap) -> int:
+    """Return the bytes of a tensor map's box, 0 if they are open."""
+    sizes = require_known(tensor_map.box)
+    return prod(sizes) * (tensor_map.element_bits or 0) // 8 if sizes else 0
 
 
 def _list_names(run: AsmRun, argument: str) -> frozenset[str]:
@@ -359,6 +356,17 @@ def _list_value_names(value: object) -> frozenset[str]:
     if isinstance(value, Pointer):
         names |= {name for name, _ in value.base.terms}
     return frozenset(filter(None, names))
+
+
+def _list_argument_names(call: BodilessCall, value: object, number: int, blank: str) -> frozenset[str]:
+    """Return the names of an argument of a call, and the words that it is written with."""
+    written = find_argument_span(blank, call.term.span, number)
+    return _list_value_names(value) | (_list_words(blank, written) if written is not None else set())
+
+
+def _get_call_address(value: object) -> LinearExpression | None:
+    """Return the address that an argument of a call is; None if it is open."""
+    return _strip_address(get_integer(value) if isinstance(value, Pointer | SymbolicInt) else None)
 
 
 def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -54,6 +54,23 @@ class _Filled:
 
 
 @dataclass(frozen=True, slots=True)
+class _GroupRead:
+    """What a warpgroup reads, or every one. fills: the copies into its buffer; stages: how much they fill in each."""
+
+    group: int
+    fills: Sequence[FilledBytes]
+    stages: Mapping[int, _Filled]
+
+    @property
+    def whole(self) -> set[int]:
+        """The stages of which copies fill all that is read."""
+        return {stage for stage, filled in self.stages.items() if filled.is_whole}
+
+
+_GroupReads = Mapping[int, _GroupRead]  # by the number of the warpgroup
+
+
+@dataclass(frozen=True, slots=True)
 class UnfilledRead:
     """A read from bytes that no copy fills.
 
@@ -82,7 +99,7 @@ class UnfilledRead:
 
 def find_unfilled_reads(text: KernelText, bench: Bench) -> list[UnfilledRead]:
     """Find the reads from bytes that no copy fills; each place and operand once, those that are certain first."""
-    if "__global__" not in text.code.text or not text.maps:
+    if not text.runs or not text.maps:
         return []
     maps: dict[ReadPlace, TensorMap | None] = {}
     for operand in bench.operands:
@@ -135,97 +152,91 @@ class _RunJudge:
             return None
         if not fills:
             separate = all(_are_separate(read.buffer, fill.buffer, self.text.blank) for fill in self.copied.fills)
-            return self._make_unfilled(read, separate, EVERY_GROUP, (), {})
+            return self._make_unfilled(read, separate, _GroupRead(EVERY_GROUP, (), {}))
         states: dict[int, bool | None] = {EVERY_GROUP: True}
         if depends_on_thread(read.address.terms):
             states = self._list_states(read.event)
-        measured: dict[int, dict[int, _Filled]] = {}
+        measured: dict[int, _GroupRead] = {}
         for group in (group for group, state in states.items() if state is not False):
             of_group = self._measure(read, fills, group)
             if of_group is None:
                 return None
             measured[group] = of_group
-        unfilled = self._compare_groups(read, fills, states, measured) or self._compare_maps(read, fills, measured)
+        unfilled = self._compare_groups(read, states, measured) or self._compare_maps(read, measured)
         return self._check_waits(read, fills, measured) if unfilled is None else unfilled
 
     def _check_waits(
-        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
+        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: _GroupReads
     ) -> UnfilledRead | None:
         """Return the read as unfilled if no thread has waited before it for a copy of what any warpgroup reads."""
-        chunks = [read.find_chunks(group, stage) for group, stages in measured.items() for stage in stages]
+        chunks = [read.find_chunks(group, stage) for group, of_group in measured.items() for stage in of_group.stages]
         used = [fill for fill in fills if any(part is not None and fill.holds(part).any() for part in chunks)]
-        ran = [fill for fill in used if fill.sure or _has_open_stage(fill)]  # later turns of a loop copy no earlier
+        ran = [fill for fill in used if fill.sure or _has_open_stage(fill)]  # a later iteration copies no earlier one's
         if not self.waits.are_missing(read.event, ran):
             return None
-        return self._make_unfilled(read, True, EVERY_GROUP, used, measured[next(iter(measured))], UNAWAITED)
+        stages = next(iter(measured.values())).stages
+        return self._make_unfilled(read, True, _GroupRead(EVERY_GROUP, used, stages), UNAWAITED)
 
-    def _compare_maps(
-        self, read: PlacedRead, fills: Sequence[FilledBytes], measured: Mapping[int, Mapping[int, _Filled]]
-    ) -> UnfilledRead | None:
+    def _compare_maps(self, read: PlacedRead, measured: _GroupReads) -> UnfilledRead | None:
         """Return the read as unfilled if its bytes are only filled from another map than it was verified against."""
-        own = [fill for fill in fills if not _is_of_other_map(fill, self.maps.get(read.place))]
-        for group, stages in measured.items():
-            whole = [stage for stage, filled in stages.items() if filled.is_whole]
-            if whole and len(own) < len(fills):
-                again = self._measure(read, own, group) or {}
-                if not any(again[stage].is_whole for stage in whole if stage in again):
-                    return self._make_unfilled(read, False, group, own, again, FOREIGN)
-                break
-        return None
+        part = next((part for part in measured.values() if part.whole), None)
+        if part is None:
+            return None
+        own = [fill for fill in part.fills if not _is_of_other_map(fill, self.maps.get(read.place))]
+        again = self._measure(read, own, part.group) if len(own) < len(part.fills) else part
+        again = again or _GroupRead(part.group, own, {})
+        return None if again.whole & part.whole else self._make_unfilled(read, False, again, FOREIGN)
 
     def _compare_groups(
-        self,
-        read: PlacedRead,
-        fills: Sequence[FilledBytes],
-        states: Mapping[int, bool | None],
-        measured: Mapping[int, Mapping[int, _Filled]],
+        self, read: PlacedRead, states: Mapping[int, bool | None], measured: _GroupReads
     ) -> UnfilledRead | None:
         """Return the read as unfilled if a warpgroup reads other bytes than the copies fill in a stage in which the
         first one reads only such.
         """
-        whole = {
-            group: {stage for stage, filled in stages.items() if filled.is_whole} for group, stages in measured.items()
-        }
-        first = next((group for group in measured if whole[group]), None)
+        first = next((part for part in measured.values() if part.whole), None)
         if first is None:
-            worst = next(iter(measured), None)
-            sure = worst is not None and (states[worst] is True or len(measured) == len(states))
-            return None if worst is None else self._make_unfilled(read, sure, worst, fills, measured[worst])
-        own = self._keep_maps(read, fills, first, whole[first])
-        bad = {group: UNFILLED for group in measured if not whole[group] >= whole[first]}
-        for group in measured:
-            if group not in (*bad, first):
-                if not self._waits_alike(read, fills, first, group):
-                    bad[group] = UNAWAITED
-                elif not self._is_filled(read, own, group, whole[first]):
-                    bad[group] = FOREIGN
-        sure_bad = [group for group, reason in bad.items() if states[group] and self._is_wrong(read, group, reason)]
-        if sure_bad:
-            return self._make_unfilled(read, True, sure_bad[0], own, measured[sure_bad[0]], bad[sure_bad[0]])
+            worst = next(iter(measured.values()), None)
+            sure = worst is not None and (states[worst.group] is True or len(measured) == len(states))
+            return None if worst is None else self._make_unfilled(read, sure, worst)
+        own = self._keep_maps(read, first)
+        reasons = {group: self._find_reason(read, own, first, part) for group, part in measured.items()}
+        bad = sorted((group for group in reasons if reasons[group]), key=lambda group: reasons[group] != UNFILLED)
+        wrong = [group for group in bad if states[group] and self._is_wrong(read, group, reasons[group])]
         right = len(measured) - len(bad)
-        if not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1):
+        if not wrong and (not bad or right >= max(2, min(len(states), _UNKNOWN_GROUPS) - 1)):
             return None  # the others need not run it
-        group = next((group for group in bad if group > first), next(iter(bad)))
-        reason = bad[group]
-        return self._make_unfilled(read, False, group, own, measured[group], reason)
+        later = (group for group in bad if group > first.group)
+        group = wrong[0] if wrong else next(later, bad[0])
+        return self._make_unfilled(read, bool(wrong), replace(measured[group], fills=own), reasons[group])
+
+    def _find_reason(self, read: PlacedRead, own: Sequence[FilledBytes], first: _GroupRead, part: _GroupRead) -> str:
+        """Return why copies do not fill a warpgroup's bytes as they fill those of the first one; "" if they do.
+
+        own: the copies of the maps that the first one's bytes come from.
+        """
+        if part is first:
+            return ""
+        if not part.whole >= first.whole:
+            return UNFILLED
+        if not self._waits_alike(read, part.fills, first.group, part.group):
+            return UNAWAITED
+        return "" if self._is_filled(read, own, part.group, first.whole) else FOREIGN
 
     def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
         """Return whether a read of a warpgroup is wrong: of two maps one may be for each warpgroup."""
         return reason != FOREIGN or self._reads_other_operand(read, group)
 
-    def _keep_maps(
-        self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]
-    ) -> list[FilledBytes]:
+    def _keep_maps(self, read: PlacedRead, part: _GroupRead) -> Sequence[FilledBytes]:
         """Return the fills of the tensor maps that a warpgroup's bytes come from; all if one is unknown."""
-        chunks = [found for stage in stages if (found := read.find_chunks(group, stage)) is not None]
-        own = [fill for fill in fills if any(fill.holds(of_stage).any() for of_stage in chunks)]
+        chunks = [found for stage in part.whole if (found := read.find_chunks(part.group, stage)) is not None]
+        own = [fill for fill in part.fills if any(fill.holds(of_stage).any() for of_stage in chunks)]
         if any(fill.map is None for fill in own):
-            return list(fills)
-        return [fill for fill in fills if fill.map is None or any(fill.map is other.map for other in own)]
+            return part.fills
+        return [fill for fill in part.fills if fill.map is None or any(fill.map is other.map for other in own)]
 
     def _is_filled(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]) -> bool:
-        measured = self._measure(read, fills, group) or {}
-        return all(stage not in measured or measured[stage].is_whole for stage in stages)
+        measured = self._measure(read, fills, group)
+        return measured is None or all(stage in measured.whole for stage in stages if stage in measured.stages)
 
     def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
         """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""
@@ -236,15 +247,15 @@ class _RunJudge:
                 return bool(np.intersect1d(mine, theirs).size)
         return False
 
-    def _measure(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> dict[int, _Filled] | None:
-        """Map each stage to how many chunks of a read are filled; None if it is open what is read."""
-        measured: dict[int, _Filled] = {}
+    def _measure(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int) -> _GroupRead | None:
+        """Measure how much of a warpgroup's bytes copies fill in each stage; None if it is open which it reads."""
+        stages: dict[int, _Filled] = {}
         for stage in read.list_stages(fills):
             chunks = read.find_chunks(group, stage)
             if chunks is None:
                 return None
-            measured[stage] = _Filled(int(find_covered(chunks, fills).sum()), len(chunks))
-        return measured
+            stages[stage] = _Filled(int(find_covered(chunks, fills).sum()), len(chunks))
+        return _GroupRead(group, fills, stages)
 
     def _waits_alike(self, read: PlacedRead, fills: Sequence[FilledBytes], first: int, group: int) -> bool:
         """Return whether a warpgroup has waited for the copies of what it reads, if the first one has."""
@@ -296,28 +307,19 @@ class _RunJudge:
         )
         return is_known(self.run) and stores and len(self.text.code.memory_stores) < MOST_STORES
 
-    def _make_unfilled(
-        self,
-        read: PlacedRead,
-        sure: bool,
-        group: int,
-        fills: Sequence[FilledBytes],
-        measured: Mapping[int, _Filled],
-        reason: str = UNFILLED,
-    ) -> UnfilledRead:
-        stage, worst = min(measured.items(), key=lambda of_stage: of_stage[1].filled, default=(0, _Filled(0, 1)))
-        chunks = read.find_chunks(group, stage)
-        into = [fill for fill in fills if chunks is not None and fill.holds(chunks).any()]
-        into = [
-            fill for fill in into if fill.sure
-        ] or into  # the stages of another tile may seem to go on into this one
+    def _make_unfilled(self, read: PlacedRead, sure: bool, part: _GroupRead, reason: str = UNFILLED) -> UnfilledRead:
+        stage, worst = min(part.stages.items(), key=lambda of_stage: of_stage[1].filled, default=(0, _Filled(0, 1)))
+        chunks = read.find_chunks(part.group, stage)
+        into = [fill for fill in part.fills if chunks is not None and fill.holds(chunks).any()]
+        # the stages of another tile may seem to go on into this one
+        into = [fill for fill in into if fill.sure] or into
         return UnfilledRead(
             read.event,
             read.place,
             read.buffer,
-            sure and self._is_certain and all(fill.has_known_size for fill in fills),
-            group,
-            tuple(into or fills),
+            sure and self._is_certain and all(fill.has_known_size for fill in part.fills),
+            part.group,
+            tuple(into or part.fills),
             worst,
             reason,
             read.group_step,

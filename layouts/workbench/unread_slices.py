@@ -1,4 +1,4 @@
-"""Find loops over K that end before the K which each turn copies: slices are copied and never multiplied."""
+"""Find loops over K that end before the K which each iteration copies: slices are copied and never multiplied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.function_texts import list_loop_conditions
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 from lanescope.workbench.shared_budget import compute_number
 from lanescope.workbench.transfers import TileCopy, find_map
@@ -37,27 +38,25 @@ class UnreadSlices:
     advances: dict[int, int | None] = field(default_factory=dict)
 
     def find_mistakes(self) -> Iterator[Pitfall]:
-        """Yield loops over K that end before the K which each turn copies."""
+        """Yield loops over K that end before the K which each iteration copies."""
         sites: dict[object, list[VerifiedOperand]] = {}  # of a peeled pipeline each site multiplies tiles of its own
         for operand in self.list_multiplied():
             around = operand.steps[0].around if operand.steps else ()
             sites.setdefault((operand.instruction, around), []).append(operand)
         for operands in sites.values():
-            ends = {_find_shortest(operand, self._list_cut(operand)) for operand in operands}
-            reached, last = ends.pop() if len(ends) == 1 else (None, -1)
+            reached, last = find_common_value(_find_shortest(o, self._list_cut(o)) for o in operands) or (None, -1)
             if reached is None:
                 continue
-            copied = {n: self._find_copied(operand) for n, operand in enumerate(operands) if is_along_k(operand)}
-            known = {copied_k for copied_k in copied.values() if copied_k is not None}
-            copied_k = known.pop() if len(known) == 1 else None
-            sure = [operands[n] for n, of_operand in copied.items() if of_operand is not None]
+            copied = [(operand, self._find_copied(operand)) for operand in operands if is_along_k(operand)]
+            sure = [operand for operand, copied_k in copied if copied_k is not None]
+            copied_k = find_common_value(copied_k for _, copied_k in copied if copied_k is not None)
             if copied_k is None or reached >= copied_k or self._count_multiplied(sure[0], last) >= copied_k:
                 continue
             if any(_is_whole(operand, copied_k) for operand in sure):
                 yield self._make_unread_pitfall(sure[0].steps[last], last, reached, copied_k)
 
     def _find_copied(self, operand: VerifiedOperand) -> int | None:
-        """Return the K that each turn copies for an operand, None if open."""
+        """Return the K that each iteration copies for an operand, None if open."""
         tensor_map = self.find_operand_map(operand)
         if tensor_map is None:
             return None
@@ -66,10 +65,10 @@ class UnreadSlices:
         return self.advances[id(tensor_map)]
 
     def _count_multiplied(self, operand: VerifiedOperand, last: int) -> int:
-        """Return the K that an operand covers in the turn of a step, wherever its slices are, or of -1 in one turn at
-        most; 0 if no loop copies.
+        """Return the K that an operand covers in one iteration, wherever its slices are; 0 if no loop copies. last: a
+        step of the iteration, or -1 for the iteration that covers most.
 
-        A loop over panels inside the turn has the slices of each panel in a stage of their own.
+        A loop over panels inside the iteration has the slices of each panel in a stage of their own.
         """
         copying = {name for copy in self.copies for name, _ in copy.event.loops[: self._find_depth(copy) + 1]}
         names = copying | self.text.code.cut_variables | self.text.code.unbounded_variables
@@ -93,7 +92,7 @@ class UnreadSlices:
         place = within[0] if within else self._find_product(next(iter(step.loops), "") if last >= 0 else "")
         return Pitfall(
             "k_slices_unread",
-            f"Each turn copies {copied_k} of K and multiplies {reached}: the slice at K = {reached}"
+            f"Each iteration copies {copied_k} elements along K and multiplies {reached}: the slice at K = {reached}"
             f" {'is' if copied_k - reached <= step.depth else 'and those after it are'} copied and never multiplied.",
             self._find_bound(place, variable) or place,
         )
@@ -111,7 +110,7 @@ class UnreadSlices:
         return cut - {name for name in cut & last if self._ends_as_written(operand, name)}
 
     def _ends_as_written(self, operand: VerifiedOperand, variable: str) -> bool:
-        """Return whether the last turn of a loop is the one before its condition, which names only constants, fails."""
+        """Return whether the last iteration is the last that the loop's condition, of constants only, allows."""
         values: dict[Span, set[int]] = {}
         for step in operand.steps:
             places = [span for at in step.around or (step.span,) if (span := self._find_bound(at, variable))]
@@ -175,8 +174,7 @@ class UnreadSlices:
         groups: dict[object, list[set[int]]] = {}  # the loop over K runs once for each tile of a persistent kernel
         for (enclosing, _), places in self._list_turns(tensor_map).items():
             groups.setdefault(enclosing, []).append(places)
-        found = {measure_advance(turns, width) for turns in groups.values()} if width else set()
-        return found.pop() if len(found) == 1 else None
+        return find_common_value(measure_advance(turns, width) for turns in groups.values()) if width else None
 
     def _find_bound(self, at: Span, variable: str) -> Span | None:
         """Find the condition of the innermost loop over a variable around a place."""
@@ -222,7 +220,7 @@ def measure_advance(turns: Sequence[set[int]], width: int) -> int | None:
     if len(turns) < 3 or len(counts) != 1:
         return None
     count = counts.pop()
-    # the boxes of a turn are side by side along K, and those of the next turn follow
+    # the boxes of an iteration are side by side along K, and those of the next iteration follow
     contiguous = {later - earlier for earlier, later in pairwise(every)} == {width}
     return width * count if contiguous and len(every) == count * len(turns) else None
 

@@ -126,12 +126,12 @@ class _Tiles:
         return cls(ground, find_bases(turns, ground.symbols, separate), turns[0].place.stage, separate, several)
 
     def view(self, turn: OperandTurn) -> View:
-        """Return the view of the operand in a turn's instruction."""
+        """Return the view of the operand in an iteration's instruction."""
         seen = self.ground.seen
         return replace(seen, major=_get_stated_major(turn) or seen.major) if self.several else seen
 
     def storage(self, turn: OperandTurn) -> Storage | None:
-        """Return the tile that a turn should read."""
+        """Return the tile that an iteration should read."""
         tile = self.ground.tile
         return None if tile is None else tile.make_storage(max(self._find_begin(turn, tile), 0), self.ground.seen)
 
@@ -146,7 +146,7 @@ class _Tiles:
         return begin
 
     def step(self, turn: OperandTurn, word: int) -> OperandStep:
-        """Return the step of a turn with this descriptor, without its causes."""
+        """Return the step of an iteration with this descriptor, without its causes."""
         seen, stored, own_view = self.ground.seen, self.storage(turn), self.view(turn)
         mn = 0 if self.apart else turn.tile * seen.rows
         k = self.ground.start.first_k + turn.place.k * seen.k
@@ -222,7 +222,7 @@ def _find_causes(
     before: tuple[OperandTurn, OperandStep],
     pitfalls: Sequence[Pitfall],
 ) -> tuple[Diagnosis, ...]:
-    """Return the causes of a wrong step; before: the first turn with this word, and its step."""
+    """Return the causes of a wrong step; before: the first iteration with this word, and its step."""
     word = Descriptor(step.word, view.form)
     diagnoses = diagnose_step(word, view, stored, mn=step.mn, k=step.k, computed=turn.use.computed, pitfalls=pitfalls)
     first, earlier = before
@@ -231,7 +231,7 @@ def _find_causes(
 
 
 def _get_stated_major(turn: OperandTurn) -> str:
-    """Return the major that a turn's transpose immediate states; "" if the text has none."""
+    """Return the major that an iteration's transpose immediate states; "" if the text has none."""
     return next(
         (turn.use.majors.get(name, "") for name, argument in turn.use.arguments.items() if argument is turn.argument),
         "",

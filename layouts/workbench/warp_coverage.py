@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ Rows = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedWarps:
-    """A mistake if the kernel never reads a part of what it loads from an array; certain if `array` is ""."""
+    """A mistake: certain if `array` is "", else only if the kernel leaves a part of that array unread."""
 
     kernel: str
     array: str
@@ -40,25 +40,33 @@ def find_repeated_warps(
     pairs: A and B of the products of one kernel.
     """
     known = [(a, b) for a, b in pairs if a.warps and b.warps and _find_site(a) and _find_site(b)]
-    products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
-    for a, b in known:
-        for left, right in zip(a.warps or (), b.warps or (), strict=True):
-            rows, columns = split_origin(left), split_origin(right)
-            if rows is None or columns is None or rows[1] != columns[1]:
-                return
-            products[rows[1], left.array, right.array][rows[0], columns[0]] += 1
+    products = _count_products(known)
     if not products or not all(max(count.values()) > 1 for count in products.values()):
         return
-    for n, operand in enumerate(known[0]):
-        array = operand.warps[0].array if operand.warps else ""
-        certain = operand.name == "b" and all(map(_lacks_pairs, products.values()))
-        what = "parts of the product" if certain else "rows of A" if operand.name == "a" else "columns of B"
+    a, b = known[0]
+    certain = all(map(_lacks_pairs, products.values()))  # whatever the kernel reads
+    for operand, other, what in ((a, b, "rows of A"), (b, a, "parts of the product" if certain else "columns of B")):
         message = (
             f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
             " warps get the same place in the tile."
         )
-        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, known[0][1 - n]))
-        yield RepeatedWarps(kernel, "" if certain else array, finding)
+        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
+        array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
+        yield RepeatedWarps(kernel, array, finding)
+
+
+def _count_products(
+    pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]],
+) -> Mapping[object, Counter[tuple[Rows, Rows]]]:
+    """Count how often rows of A and columns of B are multiplied, by their K and arrays; {} if some are open."""
+    products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
+    for a, b in pairs:
+        for left, right in zip(a.warps or (), b.warps or (), strict=True):
+            rows, columns = split_origin(left), split_origin(right)
+            if rows is None or columns is None or rows[1] != columns[1]:
+                return {}
+            products[rows[1], left.array, right.array][rows[0], columns[0]] += 1
+    return products
 
 
 def list_unread_arrays(runner: KernelRunner) -> set[str]:

@@ -14,7 +14,7 @@ from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
 from lanescope.workbench.function_texts import list_launches
-from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread
@@ -47,10 +47,8 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 
 
 def find_equal_rows(text: KernelText) -> list[Pitfall]:
-    """Find products of several warpgroups that all read the same part of a tile, of which nobody reads the rest."""
-    if "__global__" not in text.code.text or not text.maps:
-        return []
-    return text.check_runs(partial(_check_run, text))
+    """Find products whose warpgroups all read the same part of a tile, while none reads the rest."""
+    return text.check_copies(partial(_check_run, text))
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
@@ -61,15 +59,12 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         return
     running = [group for group, state in groups.list_states(run.name, products[0]).items() if state]
     reads = list(list_placed_reads(text, products, block))
-    operands = {event.order: {read.operand for read in reads if read.event is event} for event in products}
-    moved = any(depends_on_thread(read.address.terms) for read in reads)
-    moved |= any("threadIdx" in str(value) for event in products for _, value in event.loops)
-    if len(running) < 2 or moved or len(set(map(frozenset, operands.values()))) != 1:
+    if len(running) < 2 or _differ_between_groups(products, reads):
         return
     copied = collect_copied_bytes(text, run)
-    for name in sorted(operands[products[0].order]):
+    for name in sorted({read.operand for read in reads}) if not copied.open else ():
         of_operand = [read for read in reads if read.operand == name]
-        unread = 0 if copied.open else _count_unread(of_operand, copied.fills)
+        unread = _count_unread(of_operand, copied.fills)
         if unread:
             yield Pitfall(
                 "warpgroups_overlap",
@@ -78,6 +73,13 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
                 " depend on the warpgroup.",
                 text.narrow_event(of_operand[0].event, of_operand[0].place[1], ""),
             )
+
+
+def _differ_between_groups(products: Sequence[KernelEvent], reads: Sequence[PlacedRead]) -> bool:
+    """Return whether warpgroups may read different bytes, or some products have reads that are not known."""
+    operands = {frozenset(read.operand for read in reads if read.event is event) for event in products}
+    moved = any("threadIdx" in str(value) for event in products for _, value in event.loops)
+    return moved or len(operands) != 1 or any(depends_on_thread(read.address.terms) for read in reads)
 
 
 def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> int:
@@ -97,7 +99,7 @@ def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> 
 
 
 def _find_product(text: KernelText) -> Span | None:
-    """Find the first wgmma of a kernel that a warpgroup's number moves."""
+    """Find the first wgmma of a kernel whose start depends on the number of the warpgroup."""
     for event in (event for run in text.runs for event in run.events if event.kind == "wgmma"):
         run = event.run
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
