@@ -24,11 +24,9 @@ def is_same_type(left: ResolvedType, right: ResolvedType) -> bool | None:
     """Return whether two types are the same, including const and reference; None if unknown."""
     if _get_declarators(left) != _get_declarators(right):
         return False if _is_known_type(left) and _is_known_type(right) else None
-    for left_size, right_size in zip(left.dims, right.dims, strict=True):
-        if left_size.known is None or right_size.known is None:
-            return None
-        if left_size.known != right_size.known:
-            return False
+    same_sizes = _join_answers(list(map(_is_same_size, left.dims, right.dims)))
+    if not same_sizes:
+        return same_sizes
     if left.integer is not None and right.integer is not None:
         return left.integer == right.integer
     if left.record is not None and right.record is not None:
@@ -46,6 +44,15 @@ def _is_class_and_builtin(left: ResolvedType, right: ResolvedType) -> bool:
     return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
 
+def _is_same_size(left: SymbolicInt, right: SymbolicInt) -> bool | None:
+    return None if left.known is None or right.known is None else left.known == right.known
+
+
+def _join_answers(answers: Sequence[bool | None]) -> bool | None:
+    """Return whether all answers are True; None if that is unknown."""
+    return False if False in answers else None if None in answers else True
+
+
 def _get_declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
     return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
@@ -54,8 +61,7 @@ def _is_same_arguments(left: Sequence[Any], right: Sequence[Any]) -> bool | None
     left_items, right_items = flatten_packs(left), flatten_packs(right)
     if len(left_items) != len(right_items):
         return False
-    answers = [is_same_argument(a, b) for a, b in zip(left_items, right_items, strict=True)]
-    return False if False in answers else None if None in answers else True
+    return _join_answers(list(map(is_same_argument, left_items, right_items)))
 
 
 def _is_known_type(kind: ResolvedType) -> bool:
