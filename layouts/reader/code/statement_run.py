@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 
 from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.call_frames import CallFrame
 from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.entries import is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.expressions import BudgetError, CallFrame
+from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.launches import note_instantiations
