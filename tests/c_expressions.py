@@ -16,8 +16,8 @@ from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.errors import LayoutError
 from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.call_frames import CallFrame
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.expressions import CallFrame
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.preprocessor import prepare_source
 from lanescope.reader.code.scopes import NameScope

@@ -23,8 +23,6 @@ from lanescope.ptx.role import TENSOR, SourceReference
 from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 from lanescope.ptx.table.tmem import INFERRED
 
-NAMES = {"m": "M", "n": "N"}
-
 
 @dataclass(frozen=True, slots=True)
 class OperandEvidence:

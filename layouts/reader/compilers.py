@@ -20,7 +20,8 @@ _MOST = 64  # names per text
 _NEAR = 1200  # characters per operation
 _INTRINSIC = re.compile(r"llvm[._]nvvm[._](?P<name>(?:ldmatrix|stmatrix|mma|wmma)[.\w:]{4,120})")
 _OPERATION = re.compile(
-    r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync|nvvm\.ldmatrix"
+    r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync"
+    r"|nvvm\.ldmatrix"
     r"|nvvm\.stmatrix|nvgpu\.ldmatrix|nvgpu\.warpgroup\.mma)\"?(?=[\s(])(?P<rest>[^#]{0,40})"
 )
 _CALL = re.compile(

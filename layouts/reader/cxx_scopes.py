@@ -24,16 +24,19 @@ _MEMBER = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>]*>)?\s*::\s*\Z")
 _LAMBDA = re.compile(r"\]\s*(?P<taken>\()?")
 _BEHIND_LAMBDA = re.compile(r"\s*(?:mutable\b|noexcept\b|constexpr\b|__\w+__\s*|->[^{}()]*)*\s*\Z")
 _ATTRIBUTE = re.compile(
-    r"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|alignas|requires|decltype|explicit|noexcept)\s*\Z"
+    r"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__attribute__|alignas|requires|decltype|explicit"
+    r"|noexcept)\s*\Z"
 )
 _QUALIFIERS = r"(?:(?:static|constexpr|const|typename|mutable|extern|inline|__shared__|__device__|volatile)\s+)*"
 _ASSIGNED = re.compile(
-    r"\s*(?P<head>(?:[\w:<>,\s*&\[\]()]|\{\s*\})*?)(?<![\w.>])(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)"
+    r"\s*(?P<head>(?:[\w:<>,\s*&\[\]()]|\{\s*\})*?)(?<![\w.>])"
+    r"(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\[\]]*\]\s*)*(?<![=!<>+*/%&|^-])=(?!=)"
 )
 _USING = re.compile(r"\s*using\s+(?P<name>[A-Za-z_]\w*)\s*=")
 _TYPEDEF = re.compile(r"\s*typedef\s+(?P<type>.+?)\s+(?P<name>[A-Za-z_]\w*)\s*\Z", re.S)
 _DECLARED = re.compile(
-    rf"\s*{_QUALIFIERS}(?P<type>(?:::)?[A-Za-z_][\w:]*(?:\s*<.*>)?(?:::\w+)*)\s+(?P<name>[A-Za-z_]\w*)\s*(?:\{{.*\}})?\s*\Z",
+    rf"\s*{_QUALIFIERS}(?P<type>(?:::)?[A-Za-z_][\w:]*(?:\s*<.*>)?(?:::\w+)*)"
+    rf"\s+(?P<name>[A-Za-z_]\w*)\s*(?:\{{.*\}})?\s*\Z",
     re.S,
 )
 _BUILT_IN = frozenset(

@@ -29,7 +29,8 @@ _NEXT_CASE = re.compile(  # … for ci where i < 2, groupID + 8 for …
 )
 _CASE = re.compile(
     r"^(?:\s*(?P<name>\w+)\s*=(?!=))?\s*(?P<value>.+?)"
-    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?(?:\s*,?\s+(?:where|when|if|for(?=\s+\w+\s*=))\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
+    r"(?:\s+for\s+(?:each\s+)?(?P<letter>[a-d])\w*)?"
+    r"(?:\s*,?\s+(?:where|when|if|for(?=\s+\w+\s*=))\s+(?P<where>.+?)|\s+(?P<rest>otherwise|else))?\s*$",
     re.I,
 )
 _SET = re.compile(r"(\w+)\s*=\s*\{\s*(\d+)\s*,[\s.…,]*?(\d+)\s*\}")

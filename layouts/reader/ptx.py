@@ -19,8 +19,8 @@ _ESCAPED = re.compile(r"\\(?:t|09)")  # of C and Python, of LLVM
 _LINE_END = re.compile(r"\\(?:n|0[aAdD])")
 _COMMENT = re.compile(r"(?<![:\w])//")  # begins a comment, except in a URL
 _DIRECTIVE = re.compile(  # PTX directives after a word that is not an opcode, such as `mma` in a comment
-    r"\s\.(?:reg|pred|visible|entry|func|extern|weak|version|target|address_size|pragma|loc|file|section|align|branchtargets"
-    r"|calltargets|callprototype|maxn?tid|reqntid|minnctapersm|maxnctapersm|maxnreg|noreturn|alias|common"
+    r"\s\.(?:reg|pred|visible|entry|func|extern|weak|version|target|address_size|pragma|loc|file|section|align"
+    r"|branchtargets|calltargets|callprototype|maxn?tid|reqntid|minnctapersm|maxnctapersm|maxnreg|noreturn|alias|common"
     r"|(?:const|global|local|param|shared)(?=\s+\.(?:align|[bsuf]\d+)\b))(?!\w)",
     re.I,
 )

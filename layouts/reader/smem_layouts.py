@@ -29,7 +29,8 @@ from lanescope.shared.swizzle import Mode
 
 _TILE_TO_SHAPE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
-    rf"(?<![\w.])(?:\w+::){{0,6}}{NAMED}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
+    rf"(?<![\w.])(?:\w+::){{0,6}}{NAMED}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())"
+    r"|(?<![\w.])(?:\w+\.){0,6}make_smem_layout_atom\s*\("
     r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
     r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
 )

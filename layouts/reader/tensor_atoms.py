@@ -24,7 +24,8 @@ COPIED = re.compile(
     r"\bSM1[01]\d_UTCCP_(?P<dp>4x32|2x64|128|4)dp(?P<bits>128|256)bit(?:lw(?P<pair>0213|0123))?_(?P<ctas>[12])cta\b"
 )
 FROM_SHARED = re.compile(
-    r"\bCp(?P<dp>4x32|2x64|128|4)x(?P<bits>128|256)b(?P<pair>0213|0123)?Op\s*\((?P<arguments>(?:[^()]|\([^()]*\)){0,200})\)"
+    r"\bCp(?P<dp>4x32|2x64|128|4)x(?P<bits>128|256)b(?P<pair>0213|0123)?Op"
+    r"\s*\((?P<arguments>(?:[^()]|\([^()]*\)){0,200})\)"
 )
 _REPEATED = re.compile(r"Repetition\s*(?:\.\s*x|\(\s*)(\d{1,3})")
 _OPEN_REPETITION = re.compile(r"Repetition\s*\(\s*[A-Za-z_]|repeat\s*=\s*[a-z_]\w*\s*(?:,|$)")

@@ -34,7 +34,8 @@ _OF_MMA = re.compile(r"partition_(?:fragment_|shape_)?([ABC])")
 _OF_COPY = re.compile(r"(partition|retile)_([SD])")
 _SLICES = frozenset(("get_slice", "get_thread_slice", "get_thr_slice"))
 _CUT = re.compile(
-    r"(?<![\w.:])(?:\w+(?:::|\.)){0,6}(?:partition_fragment_[ABC]|partition_[ABCSD]|retile_[SD]|local_tile|local_partition)\s*\("
+    r"(?<![\w.:])(?:\w+(?:::|\.)){0,6}(?:partition_fragment_[ABC]|partition_[ABCSD]|retile_[SD]|local_tile"
+    r"|local_partition)\s*\("
 )
 _ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\s*=\s*\Z")
 _MOST_DEEP = 24

@@ -21,7 +21,6 @@ from lanescope.triton.gluon import TritonLayout
 from lanescope.triton.linear import LinearLayout
 
 Longs = NDArray[np.int64]
-PLAIN = Swizzle(0, 4, 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,12 @@ from dataclasses import replace
 from itertools import islice
 
 from lanescope import inputs
-from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.doubts import UNSEEN
-from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.excerpt import extract_code
 from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
 from lanescope.workbench.addresses import list_start_names
@@ -32,6 +30,7 @@ from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operand
 from lanescope.workbench.loads import FilledTile, TextLoads
 from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.open_names import add_open_names
+from lanescope.workbench.operand_fills import find_filled_tiles, is_overwritten
 from lanescope.workbench.operands import OperandCase
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
 from lanescope.workbench.slice_order import SlicePlace, find_places
@@ -270,11 +269,13 @@ class _BenchBuilder(TextContents):
         crossed: Mapping[str, exchanged_buffers.FollowedBuffer],
     ) -> list[OperandCase]:
         """Return the operands of an instruction, each with the store that holds it."""
-        filled = self._find_filled(turns)
+        filled = find_filled_tiles(self.loads, turns)
         clues = [self._collect_clues(name, group, crossed.get(name), filled[name]) for name in turns]
         chosen = pair_stores(self.stores, clues, self.used)
         for name, of_operand in turns.items():
-            if chosen[name][0] is not None and self._is_overwritten(make_view(instruction, name, "K"), of_operand):
+            if chosen[name][0] is not None and is_overwritten(
+                self.loads, make_view(instruction, name, "K"), of_operand
+            ):
                 chosen[name] = (None, OVERWRITTEN)
             lines = (turn.argument.address for turn in of_operand)
             if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
@@ -288,17 +289,6 @@ class _BenchBuilder(TextContents):
             OperandCase(self, instruction, name, of_operand, *named[name], filled[name], self.why, inner.get(name))
             for name, of_operand in turns.items()
         ]
-
-    def _is_overwritten(self, view: View, turns: list[verification.OperandTurn]) -> bool:
-        """Return whether threads store into a tile that TMA has filled, before it is read."""
-        rows, depth = verification.get_extents(turns, view)
-        firsts: dict[int, LinearExpression] = {}
-        for turn in turns:
-            line = turn.argument.address
-            base = firsts.setdefault(turn.place.stage, line) if line is not None else None
-            if base is not None and self.loads.is_overwritten(base, rows * depth * view.bits // 8, turn.use.order):
-                return True
-        return False
 
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]
@@ -332,22 +322,6 @@ class _BenchBuilder(TextContents):
             function=group[0].function,
             loaded=frozenset() if filled is None else filled.maps,
         )
-
-    def _find_filled(self, turns: Mapping[str, list[verification.OperandTurn]]) -> dict[str, FilledTile | None]:
-        """Map each operand to the part of its first tile that TMA loads fill."""
-        begins: dict[str, dict[tuple[int, int], LinearExpression]] = {}
-        for name, of_operand in turns.items():
-            for turn in of_operand:
-                line = turn.argument.address
-                if line is not None:
-                    begins.setdefault(name, {}).setdefault((turn.place.stage, turn.tile), line)
-        starts = [line for lines in begins.values() for line in lines.values()]
-        firsts = {name: next(iter(begins.get(name, {}).values()), None) for name in turns}
-        same_stage = {  # the tiles of M or N in the first stage
-            name: [line for (stage, _), line in lines.items() if stage == next(iter(lines))[0]]
-            for name, lines in begins.items()
-        }
-        return {name: self.loads.find_filled(first, starts, same_stage.get(name, ())) for name, first in firsts.items()}
 
     def _make_exchanged_operand(
         self, operand: VerifiedOperand, other: exchanged_buffers.FollowedBuffer, turns: list[verification.OperandTurn]

@@ -29,7 +29,8 @@ _ELEMENT = re.compile(
 )
 # and types and pointers that no operand's tile holds: structs, handles, barriers
 _OTHER = re.compile(
-    r"storage|smem|shared|param|arg|map|tma|desc|bar(?:rier)?s?(?:_t|ier)?$|barrier|stream|event|handle|layout|pipe|state"
+    r"storage|smem|shared|param|arg|map|tma|desc|bar(?:rier)?s?(?:_t|ier)?$|barrier|stream|event|handle|layout|pipe"
+    r"|state"
     r"|struct|config|trait|workspace|context|scheduler|token|mutex|semaphore|tuple|vec(?:tor)?(?:_t|Type)?$|array|ptr"
     r"|accum?(?:_t|Type|ulator)?$",
     re.I,

@@ -7,7 +7,7 @@ Source of the fields: layouts/ptx/table/descriptors.py. A word is in tcgen05's f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lanescope.bits import BitField, format_word
@@ -15,13 +15,14 @@ from lanescope.descriptor.format import DescriptorFormat
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
+from lanescope.reader.code.builder_starts import find_field_start, find_start, format_free_amount
 from lanescope.reader.code.descriptor_bases import drop_bases
 from lanescope.reader.code.doubts import find_doubts
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
 from lanescope.reader.code.half_words import get_low_half, join_half_words
-from lanescope.reader.code.start_shift import find_unshifted_start, find_wrong_shift
-from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt, make_symbol
+from lanescope.reader.code.start_shift import find_wrong_shift
+from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
 MOST_BUILDERS = 24
 _OPERAND = re.compile(
@@ -190,7 +191,7 @@ def _make_builder(
     if version := find_origins(first.value, VERSION.low, VERSION.high):
         origins["version"] = version
     address = form.get_field("start_address")
-    start = _find_start(group, address.low, address.high, pitfalls, origins[address.name])
+    start = find_start(group, address.low, address.high, pitfalls, origins[address.name])
     pitfalls += find_wrong_shift(text, first.value, address.low, origins[address.name])
     amounts, free = _get_amounts(group, form)
     swizzle = _find_mode(form, amounts.get(form.coded), pitfalls, origins.get(form.coded, ()), first.span)
@@ -243,7 +244,7 @@ def _get_amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[
         amounts[f.name] = known * f.unit if known is not None else None
         if known is None:
             _, source, shift = values[0]
-            free[f.amount] = _format_free_amount(source, shift, f.unit) if source is not None else "several values"
+            free[f.amount] = format_free_amount(source, shift, f.unit) if source is not None else "several values"
     return amounts, free
 
 
@@ -261,101 +262,6 @@ def _find_mode(
     except LayoutError as error:
         pitfalls.append(Pitfall(error.code, error.message, spans[0] if spans else span))
         return None
-
-
-def _format_free_amount(source: LinearExpression, shift: int, unit: int) -> str:
-    """Format the amount of an unknown field: bits `shift` and up of an expression, in units of `unit` bytes."""
-    if unit == 1 << shift:
-        return str(source)
-    if not shift:
-        return str(source.scale(unit))
-    return f"{unit}·(({source}) >> {shift})" if unit > 1 else f"({source}) >> {shift}"
-
-
-def _find_start(
-    group: list[FoundDescriptor], low: int, high: int, pitfalls: list[Pitfall], spans: tuple[Span, ...]
-) -> int | str:
-    lines = [_find_field_start(descriptor.value, low, high) for descriptor in group]
-    first = lines[0]
-    if isinstance(first, str):
-        return first
-    pitfalls += find_unshifted_start(group[0].value, low, spans[0] if spans else group[0].span)
-    fitted = _fit_affine_start(
-        [
-            (descriptor.loops, line)
-            for descriptor, line in zip(group, lines, strict=True)
-            if isinstance(line, LinearExpression)
-        ]
-    )
-    line = fitted or first
-    return str(line) if line.terms else line.const
-
-
-def _find_field_start(value: SymbolicInt, low: int, high: int) -> LinearExpression | str:
-    known, source, shift = get_field(value, low, high)
-    if known is not None:
-        return LinearExpression(known * 16)
-    if source is None:
-        inside = [p for p in value.pieces if low <= p.low <= high]
-        names = " | ".join(dict.fromkeys(str(p.source) for p in inside))
-        return f"({names})" if names else "?"
-    if shift == 4:
-        return source
-    return source.scale(16) if not shift else _format_free_amount(source, shift, 16)
-
-
-def _fit_affine_start(
-    steps: list[tuple[tuple[tuple[str, SymbolicInt], ...], LinearExpression]],
-) -> LinearExpression | None:
-    """Fit the starts of a loop's iterations with one affine expression of its variables, or return None."""
-    if len(steps) < 2 or not steps[0][0]:
-        return None
-    names = [name for name, _ in steps[0][0]]
-    turns: list[tuple[tuple[int, ...], LinearExpression]] = []
-    for loops, line in steps:
-        values = tuple(v.known for _, v in loops if v.known is not None)
-        if len(loops) != len(names) or len(values) < len(loops):
-            return None
-        turns.append((values, line))
-    first_values, base = turns[0]
-    result = base
-    slopes: dict[int, LinearExpression] = {}
-    for n, name in enumerate(names):
-        other = _find_differing_iteration(turns, n)
-        if other is None:
-            continue
-        slope = (other[1] + base.scale(-1)).divide_exactly(other[0][n] - first_values[n])
-        if slope is None:
-            return None
-        slopes[n] = slope
-        result = result + _multiply_variable(name, slope) + slope.scale(-first_values[n])
-    return result if all(_predict_start(base, slopes, first_values, values) == line for values, line in turns) else None
-
-
-def _find_differing_iteration(
-    turns: list[tuple[tuple[int, ...], LinearExpression]], n: int
-) -> tuple[tuple[int, ...], LinearExpression] | None:
-    """Return an iteration that differs from the first one only in variable n, or None."""
-    at = turns[0][0]
-    return next((t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None)
-
-
-def _predict_start(
-    base: LinearExpression, slopes: Mapping[int, LinearExpression], at: Sequence[int], values: Sequence[int]
-) -> LinearExpression:
-    """Return the start of an iteration if each variable moves it by its slope."""
-    result = base
-    for n, slope in slopes.items():
-        result += slope.scale(values[n] - at[n])
-    return result
-
-
-def _multiply_variable(name: str, slope: LinearExpression) -> LinearExpression:
-    """Multiply a loop variable by its slope: 32·k, 16·k·sizeof(*sA)."""
-    result = make_symbol(name).scale(slope.const)
-    for term, factor in slope.terms:
-        result += make_symbol(f"{name}·{term}").scale(factor)
-    return result
 
 
 def _check_reserved_bits(
@@ -401,7 +307,7 @@ def _find_number_of_bits(text: str, value: SymbolicInt, bits: int) -> Span | Non
 
 def _make_iteration(descriptor: FoundDescriptor, form: DescriptorFormat) -> BuilderIteration:
     start = form.get_field("start_address")
-    line = _find_field_start(descriptor.value, start.low, start.high)
+    line = find_field_start(descriptor.value, start.low, start.high)
     begins: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
     known = descriptor.value.known
     loops = {name: v.known for name, v in descriptor.loops if v.known is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import IntegerType
@@ -51,17 +52,42 @@ def _load_bytes(ev: Evaluator, value: Any, kind: ResolvedType, expression: tree.
     """Return the target of a pointer as an integer place of type `kind`."""
     if isinstance(value, ArrayValue) and value.typed is None:
         value = ev.decay_array(value)
-    if isinstance(value, ObjectPart) and value.field.count:
-        inside = kind.bits is not None and kind.bits <= value.field.width
-        field = RecordField(value.field.low, kind.bits or 0, kind.integer)
-        return ObjectPart(value.of, field) if inside else BlurredPlace(value)
-    at = value.at.known if isinstance(value, Address | Pointer) and value.at is not None else None
-    if isinstance(value, Address) and at is not None and (at == 0 or value.element is not None):
-        return _view_item(ev, value.place, kind, at, _get_type_size(ev, value.element) if at else 0)
-    if isinstance(value, Pointer) and value.array is not None and at is not None:
-        size = _get_type_size(ev, value.element or value.array.element)
-        return _view_item(ev, Cell(value.array), kind, at, size or None)
-    return ev.evaluate_dereference(value, expression)
+    view = _VIEWS.get(type(value))
+    place = view(ev, value, kind) if view is not None else None
+    return ev.evaluate_dereference(value, expression) if place is None else place
+
+
+def _view_part(ev: Evaluator, part: ObjectPart, kind: ResolvedType) -> Any:
+    """View the first items of an array member that is kept as bits; None for another member."""
+    if not part.field.count:
+        return None
+    if kind.bits is None or kind.bits > part.field.width:
+        return BlurredPlace(part)
+    return ObjectPart(part.of, RecordField(part.field.low, kind.bits, kind.integer))
+
+
+def _view_target(ev: Evaluator, address: Address, kind: ResolvedType) -> Any:
+    """View the variable at an address, or an item behind it; None if its distance or its size is unknown."""
+    at = address.at.known
+    if at is None or (at and address.element is None):
+        return None
+    return _view_item(ev, address.place, kind, at, _get_type_size(address.element) if at else 0)
+
+
+def _view_array_item(ev: Evaluator, pointer: Pointer, kind: ResolvedType) -> Any:
+    """View the item that a pointer into an array points to; None if the array or the index is unknown."""
+    at = pointer.at.known if pointer.at is not None else None
+    if at is None or pointer.array is None:
+        return None
+    size = _get_type_size(pointer.element or pointer.array.element)
+    return _view_item(ev, Cell(pointer.array), kind, at, size or None)
+
+
+_VIEWS: dict[type, Callable[[Evaluator, Any, ResolvedType], Any]] = {
+    ObjectPart: _view_part,
+    Address: _view_target,
+    Pointer: _view_array_item,
+}
 
 
 def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int | None) -> Any:
@@ -69,7 +95,7 @@ def _view_item(ev: Evaluator, place: Any, kind: ResolvedType, at: int, size: int
     return ev.view_bits(place, kind, at * size * 8) if size is not None else BlurredPlace(place)
 
 
-def _get_type_size(ev: Evaluator, kind: ResolvedType | None) -> int | None:
+def _get_type_size(kind: ResolvedType | None) -> int | None:
     """Return the size of a type in bytes; None if unknown."""
     return make_size(kind).known if kind is not None else None
 

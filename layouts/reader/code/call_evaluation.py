@@ -43,25 +43,21 @@ from lanescope.reader.code.virtual_calls import resolve_virtual_call
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator
 
-UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
+_UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evaluated
 
 
 def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     """Evaluate a call; the result is a ReferredPlace if the function returns a reference."""
     function = node.function
-    if isinstance(function, tree.Name) and function.last in UNEVALUATED and not ev.python:
+    if not ev.python and _is_unevaluated(function):
         return make_free(ev.format_expression(node), BOOL)
     call = _resolve_call(ev, node, scope)
-    target = call.target
-    if isinstance(target, PLACES):
-        target = ev.load_place(target, function)
-        if (
-            isinstance(target, FunctionSet) and not ev.python and _is_overload_set(target)
-        ):  # the variable's type chose one of the overloads
-            ev.forget_call(ev.evaluate_typed_arguments(node, scope), target)
-            return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
+    target = ev.load_place(call.target, function) if isinstance(call.target, PLACES) else call.target
     if ev.python:
         return call_python(ev, replace(call, target=target))
+    if target is not call.target and _is_overload_set(target):  # the variable's type chose one of the overloads
+        ev.forget_call(ev.evaluate_typed_arguments(node, scope), target)
+        return OpaqueValue(ev.make_fresh_name(ev.format_expression(node)), span=node.span)
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
     launches = len(node.launch) > 1 and isinstance(target, FunctionSet)
@@ -71,6 +67,10 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     if launches and is_launched_again(ev, target, arguments):
         return None
     return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
+
+
+def _is_unevaluated(function: tree.Expression) -> bool:
+    return isinstance(function, tree.Name) and function.last in _UNEVALUATED
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:
@@ -337,9 +337,9 @@ def _find_method(ev: Evaluator, function: tree.Member, scope: NameScope) -> Any:
     return place
 
 
-def _is_overload_set(closure: FunctionSet) -> bool:
+def _is_overload_set(closure: Any) -> bool:
     """Return whether a variable's value is a set of overloads or a template, not a lambda."""
-    if closure.captured is not None or closure.this is not None:
+    if not isinstance(closure, FunctionSet) or closure.captured is not None or closure.this is not None:
         return False
     return len(closure.functions) > 1 or bool(closure.functions[0].templates and closure.templates is None)
 

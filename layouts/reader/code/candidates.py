@@ -19,10 +19,10 @@ from lanescope.reader.code.overloads import (
     rank_conversion,
 )
 from lanescope.reader.code.scopes import NameScope
+from lanescope.reader.code.specializations import format_placeless
 from lanescope.reader.code.templates import (
     Evaluate,
     TemplateMatch,
-    format_placeless,
     has_names,
     is_same_argument,
     is_same_type,

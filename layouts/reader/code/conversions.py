@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -191,25 +191,26 @@ def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
     if kind.pointers == 1 and kind.name == "void":
         element = VOID
-    keeps_type = kind.name in ("auto", "")
-    if isinstance(value, ObjectPart) and value.field.count and not ev.python:
-        return _decay_part(ev, value, element)
-    if isinstance(value, Address):
-        return _recast_address(ev, value, element) if not ev.python else value
-    if isinstance(value, Pointer):
-        return _recast_pointer(value, value.element if keeps_type else element, keeps_type)
-    if isinstance(value, SymbolicInt):
-        return ev.make_name_pointer(value, element) or Pointer(value.make_linear(), element)
-    if isinstance(value, OpaqueValue):
-        return _make_pointer(ev, value, element)
-    if isinstance(value, ArrayValue) and (value.name or value.typed is None):
-        pointer = ev.decay_array(value)
-        return pointer if keeps_type else replace(pointer, element=element)
-    return value
+    convert = _POINTERS.get(type(value))
+    return value if convert is None else convert(ev, value, element)
+
+
+def _convert_integer_to_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType) -> Any:
+    return ev.make_name_pointer(value, element) or Pointer(value.make_linear(), element)
+
+
+def _decay_array(ev: Evaluator, value: ArrayValue, element: ResolvedType) -> Any:
+    """Return a pointer to the first item of an array, as a pointer to `element` unless that is auto."""
+    if not value.name and value.typed is not None:
+        return value
+    pointer = ev.decay_array(value)
+    return pointer if element.name in ("auto", "") else replace(pointer, element=element)
 
 
 def _decay_part(ev: Evaluator, value: ObjectPart, element: ResolvedType) -> Any:
     """Return a pointer to the first item of an array member that is kept as bits; unknown for another item type."""
+    if ev.python or not value.field.count:
+        return value
     same = value.field.integer is not None and element.integer == value.field.integer and not element.pointers
     if same or element.open:
         return Address(ev.list_part_items(value)[0])
@@ -223,15 +224,17 @@ def _make_pointer(ev: Evaluator, value: OpaqueValue, element: ResolvedType) -> P
     return Pointer(make_symbol(value.text), make_unsized_type(value.text) if unsure else element)
 
 
-def _recast_pointer(value: Pointer, element: ResolvedType | None, keeps_type: bool) -> Pointer:
-    """Convert a pointer to another element type. keeps_type: keep its own type, known or not."""
-    at = value.at if keeps_type or element == value.element else _recount_elements(value.at, value.element, element)
-    return Pointer(value.base, element, value.dims if keeps_type else (), value.shared, value.array, at)
+def _recast_pointer(ev: Evaluator, value: Pointer, element: ResolvedType) -> Pointer:
+    """Convert a pointer to another element type; auto keeps its own, known or not."""
+    if element.name in ("auto", ""):
+        return value
+    at = value.at if element == value.element else _recount_elements(value.at, value.element, element)
+    return Pointer(value.base, element, (), value.shared, value.array, at)
 
 
 def _recast_address(ev: Evaluator, value: Address, element: ResolvedType) -> Any:
     """Convert &variable to a pointer to another type."""
-    if element.name in ("void", "auto", "") and not element.pointers:
+    if ev.python or (element.name in ("void", "auto", "") and not element.pointers):
         return value
     inner = ev.load_place(value.place, tree.OpaqueExpression(""))
     if isinstance(inner, ObjectValue) and element.record is not None:
@@ -261,6 +264,16 @@ def _recast_object(
     if complete is None or not complete.record.is_derived_from(record):
         return None
     return Address(Cell(complete if complete.record is record else ev.upcast_object(complete, record), element))
+
+
+_POINTERS: dict[type, Callable[[Evaluator, Any, ResolvedType], Any]] = {
+    ObjectPart: _decay_part,
+    Address: _recast_address,
+    Pointer: _recast_pointer,
+    SymbolicInt: _convert_integer_to_pointer,
+    OpaqueValue: _make_pointer,
+    ArrayValue: _decay_array,
+}
 
 
 def convert_object_to_integer(ev: Evaluator, value: ObjectValue, kind: ResolvedType) -> Any:

@@ -7,7 +7,7 @@ CUTLASS 4.7: cute/arch/mma_sm90_gmma.hpp, mma_sm100_umma.hpp (names and template
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -33,7 +33,6 @@ from lanescope.shared.swizzle import BY_WIDTH
 _SELECTED_BITS = (8, 16, 32)
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
-_SLICED = frozenset(("get_slice", "get_thread_slice"))
 _MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
 
 
@@ -109,24 +108,36 @@ def find_tiled_mma(value: Any, evaluate: Any, depth: int = 0) -> CuteMma:
 
     OpenCuteValueError if it is unknown.
     """
-    kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
     if depth > 8:
         raise OpenCuteValueError(shorten_name(value))
-    if isinstance(kind, OpaqueValue) and kind.head in _SLICED:
-        return find_tiled_mma(dict(kind.named).get("self"), evaluate, depth + 1)
-    if isinstance(kind, OpaqueValue) and kind.head in _TRIVIAL:
-        return CuteMma(_make_trivial_atom(kind, evaluate))
-    if isinstance(kind, OpaqueValue) and kind.head == "make_tiled_mma" and kind.arguments:
-        return _make_mma(kind.arguments, evaluate)
+    kind = value.typed if isinstance(value, ArrayValue) and not value.cells else value
     if isinstance(kind, OpaqueValue) and not kind.head and kind.kind is not None:
         kind = kind.kind
-    if isinstance(kind, ResolvedType) and kind.arguments:
-        name = kind.name.split("::")[-1]
-        if name == "TiledMMA":
-            return _make_mma(kind.arguments, evaluate)
-        if name in ("decltype", "ThrMMA"):
-            return find_tiled_mma(kind.arguments[0], evaluate, depth + 1)
-    raise OpenCuteValueError(_name_value(value))
+    find: _FindMma | None = None
+    if isinstance(kind, OpaqueValue):
+        find = _CALLED_MMAS.get(kind.head)
+    elif isinstance(kind, ResolvedType) and kind.arguments:
+        find = _TYPED_MMAS.get(kind.name.split("::")[-1])
+    if find is None:
+        raise OpenCuteValueError(_name_value(value))
+    return find(kind, evaluate, depth + 1)
+
+
+_FindMma = Callable[[Any, Any, int], CuteMma]  # of an unevaluated call or a type, `evaluate`, and the depth
+_CALLED_MMAS: dict[str, _FindMma] = {
+    "make_tiled_mma": lambda call, evaluate, depth: _make_mma(call.arguments, evaluate),
+    **dict.fromkeys(
+        ("get_slice", "get_thread_slice"),
+        lambda call, evaluate, depth: find_tiled_mma(dict(call.named).get("self"), evaluate, depth),
+    ),
+    **dict.fromkeys(_TRIVIAL, lambda call, evaluate, depth: CuteMma(_make_trivial_atom(call, evaluate))),
+}
+_TYPED_MMAS: dict[str, _FindMma] = {
+    "TiledMMA": lambda kind, evaluate, depth: _make_mma(kind.arguments, evaluate),
+    **dict.fromkeys(
+        ("decltype", "ThrMMA"), lambda kind, evaluate, depth: find_tiled_mma(kind.arguments[0], evaluate, depth)
+    ),
+}
 
 
 def _name_value(value: Any) -> str:
@@ -137,6 +148,8 @@ def _name_value(value: Any) -> str:
 
 
 def _make_mma(arguments: Sequence[Any], evaluate: Any) -> CuteMma:
+    if not arguments:
+        raise OpenCuteValueError("make_tiled_mma")
     atom = find_atom(arguments[0], evaluate)
     atom_layout = evaluate(arguments[1]) if len(arguments) > 1 else (1, 1, 1)
     tiler = evaluate(arguments[2]) if len(arguments) > 2 else ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
@@ -40,21 +41,17 @@ def _divide_shape(a: Value, b: Value) -> Value:
     return None
 
 
-def _divide_up(a: Value, b: Value) -> Value:
-    """Return ceil_div(a, b); modes of a that b lacks stay."""
-    if isinstance(a, int) and isinstance(b, int):
-        return -(-a // b) if min(a, b) > 0 else None
-    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
-        return _map_pairs(_divide_up, a, (*b, *(1,) * (len(a) - len(b))))
-    return None
+def _extend_divisor(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
+    """Make a function of two shapes of one of two positive integers; modes of the first that the second lacks stay."""
 
+    def apply(a: Value, b: Value) -> Value:
+        if isinstance(a, int) and isinstance(b, int):
+            return function(a, b) if min(a, b) > 0 else None
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
+            return _map_pairs(apply, a, (*b, *(1,) * (len(a) - len(b))))
+        return None
 
-def _round_up(a: Value, b: Value) -> Value:
-    if isinstance(a, int) and isinstance(b, int):
-        return -(-a // b) * b if min(a, b) > 0 else None
-    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
-        return _map_pairs(_round_up, a, (*b, *(1,) * (len(a) - len(b))))
-    return None
+    return apply
 
 
 def _map_pairs(function: Callable[[Value, Value], Value], a: Sequence[Value], b: Sequence[Value]) -> Value:
@@ -83,13 +80,16 @@ def _extend(values: Sequence[Value], places: Sequence[int], before: bool) -> Val
         x = algebra.make_layout(1, 0)
     if isinstance(a, CuteLayout) != isinstance(x, CuteLayout) or len(values) > 2 or len(places) > 1:
         return None
-    modes = a.modes if isinstance(a, CuteLayout) else a if isinstance(a, tuple) else (a,)
-    count = places[0] - len(modes) if places else 1
-    if isinstance(a, CuteLayout) and (a.swizzle or a.offset):
+    if not isinstance(a, CuteLayout):
+        return _add_modes(a if isinstance(a, tuple) else (a,), x, places, before)
+    if a.swizzle or a.offset:
         return None
-    added = (x,) * max(count, 0)
-    every = (*added, *modes) if before else (*modes, *added)
-    return algebra.concatenate(*every) if isinstance(a, CuteLayout) else every
+    return algebra.concatenate(*_add_modes(a.modes, x, places, before))
+
+
+def _add_modes(modes: tuple[Any, ...], added: Any, places: Sequence[int], before: bool) -> tuple[Any, ...]:
+    count = places[0] - len(modes) if places else 1
+    return (added,) * count + modes if before else modes + (added,) * count
 
 
 def _take(values: Sequence[Value], places: Sequence[int]) -> Value:
@@ -113,8 +113,8 @@ def _wrap_unary(function: Callable[[Value], Value]) -> Callable[[Sequence[Value]
 
 TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
     "shape_div": _wrap_binary(_divide_shape),
-    "ceil_div": _wrap_binary(_divide_up),
-    "round_up": _wrap_binary(_round_up),
+    "ceil_div": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b))),
+    "round_up": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b) * b)),
     "product": _wrap_unary(_multiply),
     "product_each": _wrap_unary(_multiply_modes),
     "append": lambda values, places: _extend(values, places, before=False),

@@ -41,15 +41,12 @@ def declare(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> N
         return
     body = declaration.type.body if declaration.type else None
     if not declaration.name:
-        if isinstance(body, tree.StructDefinition):
-            _declare_anonymous(ev, declaration, body, scope)
+        _declare_anonymous(ev, declaration, body, scope)
         return
     if isinstance(body, tree.StructDefinition) and body.name:
         ev.define(body, scope)
-    if declaration.lasting:
-        scope.consts.add(f"static {declaration.name}")
-        if not declaration.const and not ev.python and _declare_static_variable(ev, declaration, scope):
-            return
+    if declaration.lasting and _declare_static_variable(ev, declaration, scope):
+        return
     kind = ev.resolve_type(declaration.type, scope) if declaration.type else None
     if kind is not None and kind.record is None and may_refer(kind):
         forget_initializer(ev, declaration, scope)
@@ -65,9 +62,11 @@ def _is_defined(declaration: tree.Declaration) -> bool:
 
 
 def _declare_anonymous(
-    ev: Evaluator, declaration: tree.Declaration, body: tree.StructDefinition, scope: NameScope
+    ev: Evaluator, declaration: tree.Declaration, body: tree.Statement | None, scope: NameScope
 ) -> None:
-    """Declare the members of an anonymous union as variables."""
+    """Declare the members of an anonymous union as variables; any other declaration without a name declares nothing."""
+    if not isinstance(body, tree.StructDefinition):
+        return
     instance = ev.make_instance(lay_out_record(ev, RecordType("", body, scope)), declaration.name)
     for name in (*instance.members, *(instance.record.fields or {})):
         scope.names[name] = ev.find_member(instance, name, declaration.span)
@@ -201,8 +200,12 @@ def _construct_declared(
 
 
 def _declare_static_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> bool:
-    """Declare a static variable of a function, initialized in an earlier call; return False at namespace scope."""
-    if scope.owner == "namespace":
+    """Declare a static variable of a function, initialized in an earlier call.
+
+    Return False for a constant or at namespace scope: it is declared like any other variable.
+    """
+    scope.consts.add(f"static {declaration.name}")
+    if declaration.const or ev.python or scope.owner == "namespace":
         return False
     frame = ev.frames[-1]
     key = (id(declaration), frame.instance)
@@ -231,7 +234,10 @@ def _declare_reference(ev: Evaluator, declaration: tree.Declaration, kind: Resol
     place = _find_referred_place(ev, declaration.value, scope)
     if isinstance(place, PLACES):
         value = ev.load_place(place, declaration.value)
-        if _bind_place(ev, declaration, kind, scope, (place, value)):
+        bound = _find_bound_place(ev, declaration, kind, place, value)
+        if bound is not None:
+            scope.names[declaration.name] = bound
+            _mark_const(ev, declaration, kind, scope)
             return
         place = value
     elif isinstance(declaration.value, tree.ItemList):
@@ -255,30 +261,23 @@ def _find_referred_place(ev: Evaluator, expression: tree.Expression, scope: Name
     return place.place if isinstance(place, ReferredPlace) else place
 
 
-def _bind_place(
-    ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope, bound: tuple[Any, Any]
-) -> bool:
-    """Bind a reference to (place, value); return False if it binds to a conversion of the value."""
-    place, value = bound
+def _find_bound_place(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, place: Any, value: Any) -> Any:
+    """Return the place that a reference is bound to, given its initializer's; None if it is a converted value."""
     name = declaration.name
-    declared_type = ev.find_declared_type(place, value)
+    if isinstance(value, ObjectValue):
+        if converts_to(value, kind):
+            return find_converted_place(ev, value, kind, declaration.span)
+        if kind.record is not None and value.record is not kind.record:
+            return Cell(ev.upcast_object(value, kind.record), kind, name, declaration.span)
     if isinstance(place, PointedPlace) and isinstance(value, OpaqueValue) and value.kind is not None:
-        scope.names[name] = Cell(OpaqueValue(name, value.kind), None, name, declaration.span)
-    elif isinstance(value, ObjectValue) and converts_to(value, kind):
-        scope.names[name] = find_converted_place(ev, value, kind, declaration.span)
-    elif isinstance(value, ObjectValue) and kind.record is not None and value.record is not kind.record:
-        scope.names[name] = Cell(ev.upcast_object(value, kind.record), kind, name, declaration.span)
-        if kind.const:
-            scope.consts.add(name)
-    elif declared_type is None or kind.name == "auto" or binds_without_conversion(declared_type, kind):
-        scope.names[name] = place
-        _mark_const(ev, declaration, kind, scope)
-    elif isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
+        return Cell(OpaqueValue(name, value.kind), None, name, declaration.span)
+    declared_type = ev.find_declared_type(place, value)
+    if declared_type is None or kind.name == "auto" or binds_without_conversion(declared_type, kind):
+        return place
+    if isinstance(value, ObjectValue) and kind.reference == "&" and not kind.const:  # its conversion refers to it
         ev.forget_place(place)
-        scope.names[name] = Cell(OpaqueValue(ev.make_fresh_name(name)), None, name, declaration.span)
-    else:
-        return False
-    return True
+        return Cell(OpaqueValue(ev.make_fresh_name(name)), None, name, declaration.span)
+    return None
 
 
 def _mark_const(ev: Evaluator, declaration: tree.Declaration, kind: ResolvedType, scope: NameScope) -> None:

@@ -75,6 +75,14 @@ def _evaluate_assembly(text: str, ptx: bool, macros: tuple[tuple[str, str], ...]
     return replace(evaluation, asm_runs=module.asm_runs)
 
 
+def _evaluate_python(
+    text: str, code: str, patience: int, standard: tuple[tuple[str, str], ...], cut: tuple[UnreadPart, ...]
+) -> Evaluation | None:
+    ev, scope = make_evaluator(text, BUDGET * patience, True)
+    evaluation = _evaluate_statements(ev, scope, python.parse_python(code), standard)
+    return evaluation and replace(evaluation, unread=cut)
+
+
 @lru_cache(maxsize=8)
 @number_places()
 def evaluate_text(
@@ -106,13 +114,10 @@ def evaluate_text(
         return None
     code = blank_printed(text)
     if is_python(text):
-        ev, scope = make_evaluator(text, BUDGET * patience, True)
-        evaluation = _evaluate_statements(ev, scope, python.parse_python(code), standard)
-        return evaluation and replace(evaluation, unread=cut)
+        return _evaluate_python(text, code, patience, standard, cut)
     supplied: dict[str, int | str] = {**select_values(code, macros), **select_names(code, macros)}
-    variants = make_variants(
-        Preprocessor(code, patience, {n: v for n, v in macros if n not in supplied and n.isidentifier()})
-    )
+    defined = {name: value for name, value in macros if name.isidentifier() and name not in supplied}
+    variants = make_variants(Preprocessor(code, patience, defined))
     leaves = tuple(list_leaves(variants))
     budget = BUDGET * patience * (1 if len(leaves) == 1 else MOST_TIMES) // len(leaves)
     targeted = any(name == ARCHITECTURE for name, _ in macros)

@@ -12,6 +12,7 @@ from lanescope.reader.code import (
     branches,
     call_arguments,
     call_evaluation,
+    call_frames,
     candidates,
     construction,
     conversions,
@@ -46,7 +47,7 @@ from lanescope.reader.code import (
     type_resolution,
     views,
 )
-from lanescope.reader.code.expressions import CallFrame
+from lanescope.reader.code.call_frames import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.memory import OutsideMemory
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
@@ -287,14 +288,14 @@ class Evaluator:
     make_symbolic_value = storing.make_symbolic_value
     # expressions
     evaluate_for_effect = expressions.evaluate_for_effect
-    enter_function = expressions.enter_function
-    record_call = expressions.record_call
+    enter_function = call_frames.enter_function
+    record_call = call_frames.record_call
     make_key = expressions.make_key
-    leave_function = expressions.leave_function
+    leave_function = call_frames.leave_function
     evaluate_name = expressions.evaluate_name
     spend_step = expressions.spend_step
     evaluate_expression = expressions.evaluate_expression
-    find_origin = expressions.find_origin
+    find_origin = call_frames.find_origin
     # allocating
     has_own_allocation = allocating.has_own_allocation
     # lifetimes

@@ -19,9 +19,9 @@ from lanescope.reader.code.exceptions import execute_throw, execute_try
 from lanescope.reader.code.forgetting import forget_function, skip_unread
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.lookup import find_name, open_namespace
-from lanescope.reader.code.loops import execute_each
 from lanescope.reader.code.overloads import OverloadCandidate
 from lanescope.reader.code.paths import EarlyExit, ThrownError
+from lanescope.reader.code.range_loops import execute_each
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.tree_statements import (
     Assembly,

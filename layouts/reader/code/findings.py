@@ -233,7 +233,7 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
         return False
     if integer.marks in ev.descriptor_marks and integer.type.bits != 32:
         return True
-    lows = {low for low, past in REGIONS for m in integer.marks if low <= m.bit < past}
+    lows = _find_regions(integer)
     wide = integer.type.bits != 32
     form = ev.bit_fields.get(kind)
     if form or _is_descriptor_name(text) or _is_descriptor_object(value):
@@ -241,6 +241,11 @@ def is_descriptor(ev: Evaluator, value: Any, name: str, kind: str = "") -> bool:
     if form == NO_FORMAT:
         ev.foreign_fields.add(integer.marks)
     return wide and integer.marks not in ev.foreign_fields and _looks_like_descriptor(integer, lows)
+
+
+def _find_regions(integer: SymbolicInt) -> set[int]:
+    """Return the first bits of the regions of a descriptor that a value has marks in."""
+    return {low for low, past in REGIONS for mark in integer.marks if low <= mark.bit < past}
 
 
 def _is_sentinel(value: SymbolicInt) -> bool:

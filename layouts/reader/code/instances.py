@@ -9,8 +9,9 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.records import lay_out_record
 from lanescope.reader.code.scopes import Cell, NameScope, get_content
+from lanescope.reader.code.specializations import choose_special
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free
-from lanescope.reader.code.templates import choose_special, flatten_packs, make_match, match_arguments
+from lanescope.reader.code.templates import flatten_packs, make_match, match_arguments
 from lanescope.reader.code.values import (
     EnumerationType,
     FunctionSet,

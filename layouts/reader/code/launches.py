@@ -9,7 +9,7 @@ C++20, 13.9.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from lanescope.reader.code.values import (
     EitherFunction,
     FunctionSet,
     OpaqueValue,
+    ParameterPack,
     Pointer,
     ResolvedType,
 )
@@ -45,7 +46,6 @@ MOST_LAUNCHES = 200
 _CASTS = frozenset("static_cast reinterpret_cast const_cast".split())
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERS = count()
-_PLAIN = (SymbolicInt, str, int, type(None))
 MOST_DEPTH = 12  # nesting of values in the key of a launch
 MOST_INSTANCES = 16  # instances of one function that the text names without launching
 
@@ -128,21 +128,29 @@ def _make_launch_key(kernel: FunctionSet, arguments: Iterable[CallArgument]) -> 
 
 def _format_value(value: Any, depth: int = 0) -> str:
     """Format a value with its parts."""
-    inner: tuple[Any, ...] = ()
-    if isinstance(value, ArrayValue):
-        inner = (value.typed, *(cell.value for cell in value.cells))
-    elif isinstance(value, OpaqueValue):
-        inner = (*value.arguments, *(item for _, item in value.named), value.kind)
-    elif isinstance(value, ResolvedType | tuple):
-        inner = value if isinstance(value, tuple) else value.arguments
-    elif isinstance(value, FunctionSet) and value.this is None and value.captured is None:
-        inner = (*map(id, value.functions), *(value.templates or ()))
-        return f"function({','.join(_format_value(item, depth + 1) for item in inner)})"
-    elif not isinstance(value, _PLAIN) and (not isinstance(value, Pointer) or value.array is not None):
+    list_parts = _PARTS.get(type(value))
+    parts = list_parts(value) if list_parts is not None else None
+    if parts is None or depth > MOST_DEPTH:
         return f"#{next(_NUMBERS)}"  # its contents may differ
-    if depth > MOST_DEPTH:
-        return f"#{next(_NUMBERS)}"
-    return f"{value}({','.join(_format_value(item, depth + 1) for item in inner)})"
+    words = "function" if isinstance(value, FunctionSet) else value
+    return f"{words}({','.join(_format_value(part, depth + 1) for part in parts)})"
+
+
+def _list_function_parts(value: FunctionSet) -> tuple[Any, ...] | None:
+    if value.this is not None or value.captured is not None:
+        return None
+    return (*map(id, value.functions), *(value.templates or ()))
+
+
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...] | None]] = {
+    **dict.fromkeys((SymbolicInt, str, int, bool, type(None)), lambda value: ()),
+    **dict.fromkeys((tuple, ParameterPack), tuple),
+    ArrayValue: lambda value: (value.typed, *(cell.value for cell in value.cells)),
+    OpaqueValue: lambda value: (*value.arguments, *(item for _, item in value.named), value.kind),
+    ResolvedType: lambda value: value.arguments,
+    Pointer: lambda value: () if value.array is None else None,
+    FunctionSet: _list_function_parts,
+}  # of the values whose parts are known; None: its contents may differ
 
 
 def note_unread_call(ev: Evaluator, name: str, arguments: Iterable[Any]) -> None:

@@ -20,7 +20,8 @@ _NAME = r"[A-Za-z_$][\w$]*"
 _OPERATOR = r"\.\.\.|<<=|>>=|->\*|<=>|##|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|->|::|\.\*|\+=|-=|\*=|/=|%=|&=|\|=|\^="
 _TOKEN = re.compile(
     rf"(?P<space>(?://[^\n]*|{_BLOCK}|\s)+)|(?P<raw>(?:u8|[uUL])?R\"[^ ()\\\t\v\f\n\"]{{0,16}}\()"
-    rf"|(?P<text>(?:u8|[uUL])?(?:{_STRING}|{_CHARACTER}))|(?P<name>{_NAME})|(?P<number>{_NUMBER})|(?P<op>{_OPERATOR}|.)",
+    rf"|(?P<text>(?:u8|[uUL])?(?:{_STRING}|{_CHARACTER}))|(?P<name>{_NAME})"
+    rf"|(?P<number>{_NUMBER})|(?P<op>{_OPERATOR}|.)",
     re.S,
 )
 # Pieces that are read as one unit, so that their contents are not taken for code or directives.

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lanescope.cxx.integers import BOOL
 from lanescope.reader.code import tree
-from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.integer_values import get_integer_or_symbol
 from lanescope.reader.code.lookup import find_name
 from lanescope.reader.code.loop_steps import LEAST_TURNS, MOST_SPENT
 from lanescope.reader.code.paths import EarlyExit, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
-from lanescope.reader.code.side_effects import list_reachable_places
 from lanescope.reader.code.silent_loops import find_loop_variable, skip_silent_loop
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.reader.code.tree_statements import Loop, RangeLoop
-from lanescope.reader.code.values import PLACES, ArrayValue, ObjectPart, ObjectValue, OpaqueValue, ResolvedType
+from lanescope.reader.code.tree_statements import Loop
+from lanescope.reader.code.values import PLACES, ArrayValue, OpaqueValue
 from lanescope.reader.code.write_summaries import get_root_name, walk_nodes
 
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ _MATTERS = re.compile(r"tma|bulk|tensor|load|copy|fetch|issue|mma|gemm|desc|map|
 FREE_ITERATIONS = (3, 3, 2)  # of a loop with an unknown bound, by nesting depth: enough to see what changes
 
 
-def _get_iteration_limit(ev: Evaluator) -> int:
+def get_iteration_limit(ev: Evaluator) -> int:
     """Return how many iterations to run of a loop that builds descriptors."""
     return MOST_ITERATIONS[min(len(ev.loops), len(MOST_ITERATIONS) - 1)]
 
@@ -99,10 +96,10 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     if loop.start is not None:
         ev.execute_statement(loop.start, scope)
     if skip_silent_loop(ev, loop, scope, _get_step_limit(ev)):
-        _note_possible_return(ev, loop)
+        note_possible_return(ev, loop)
         ev.leave_block(scope, None)
         return None
-    limit = _get_iteration_limit(ev)
+    limit = get_iteration_limit(ev)
     variable = find_loop_variable(loop, scope)
     most = limit if ev.python else MOST_QUIET
     run = LoopRun(variable, limit, most, _count_findings(ev), len(ev.bodiless_calls), _get_step_limit(ev))
@@ -123,8 +120,8 @@ def execute_loop(ev: Evaluator, loop: Loop, scope: NameScope) -> EarlyExit | Non
     early_exit = ev.join_breaks(target.breaks, early_exit)
     if not run.complete:
         ev.cut_variables.add(run.variable.name if run.variable is not None else "")
-        _forget_open_loop(ev, loop, journal, scope, run.bounded)
-        _note_possible_return(ev, loop)
+        forget_open_loop(ev, loop, journal, scope, run.bounded)
+        note_possible_return(ev, loop)
     ev.leave_block(scope, early_exit)
     return early_exit
 
@@ -137,7 +134,7 @@ def _run_turns(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun, target
             return None
         if run.variable is not None:
             ev.loops[-1] = (run.variable.name, get_integer_or_symbol(run.variable.value, BOOL))
-        early_exit = _run_body(ev, loop.body, inner, target)
+        early_exit = run_body(ev, loop.body, inner, target)
         if early_exit is not None:
             run.complete = run.bounded
             return early_exit
@@ -170,7 +167,7 @@ def _begin_turn(ev: Evaluator, loop: Loop, scope: NameScope, run: LoopRun) -> Na
     return None if run.is_over(ev) else inner
 
 
-def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
+def run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: JumpTarget) -> EarlyExit | None:
     """Run one iteration of a loop; return an early exit, None if another iteration may follow."""
     early_exit = ev.execute_statement(body, scope)
     ev.rejoin_paths(target.continues)
@@ -180,7 +177,7 @@ def _run_body(ev: Evaluator, body: tree.Statement, scope: NameScope, target: Jum
     return early_exit
 
 
-def _note_possible_return(ev: Evaluator, statement: tree.Statement) -> None:
+def note_possible_return(ev: Evaluator, statement: tree.Statement) -> None:
     """Note that an iteration that was not run may return or jump."""
     if ev.python:
         return
@@ -193,7 +190,7 @@ def _note_possible_return(ev: Evaluator, statement: tree.Statement) -> None:
         ev.forget_after_goto({})
 
 
-def _forget_open_loop(
+def forget_open_loop(
     ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
 ) -> None:
     """Make unknown what a loop writes that has, or may have, more iterations than were run.
@@ -252,125 +249,6 @@ def _forget_assigned(ev: Evaluator, statement: tree.Statement, scope: NameScope)
             ev.forget_place(entity, integers=not isinstance(inner, ArrayValue))
     if summary.calls:
         ev.forget_globals()
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """The values that a loop iterates over. items: their places, () if unknown. complete: whether these are all."""
-
-    source: Any
-    values: Sequence[Any]
-    items: Sequence[Any]
-    complete: bool
-
-
-def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit | None:
-    """Run a loop over the known items of an array, a range or an object."""
-    if loop.start is not None:
-        scope = NameScope(scope)
-        ev.execute_statement(loop.start, scope)
-    over = _evaluate_range(ev, loop, scope)
-    complete = over.complete
-    refers = loop.type is not None and bool(loop.type.reference) and bool(over.items)
-    first = len(ev.write_log)
-    target = JumpTarget(True, len(ev.branches))
-    early_exit: EarlyExit | None = None
-    ev.jump_targets.append(target)
-    ev.loops.append(("", SymbolicInt(0)))
-    try:
-        for n, item in enumerate(over.values):
-            inner = scope if ev.python else NameScope(scope)
-            _bind_item(ev, loop, item, over.items[n] if refers else None, inner)
-            early_exit = _run_body(ev, loop.body, inner, target)
-            if early_exit is not None:
-                complete = True
-                break
-    finally:
-        ev.loops.pop()
-        ev.jump_targets.pop()
-    journal = {} if complete else ev.list_writes_since(first)  # before paths rejoin
-    early_exit = ev.join_breaks(target.breaks, early_exit)
-    if not complete:
-        _forget_open_loop(ev, loop, journal, scope, False)
-        _note_possible_return(ev, loop)
-        if isinstance(over.source, ObjectValue) and not ev.python:
-            _forget_range(ev, loop, over.source, scope)
-    return early_exit
-
-
-def _evaluate_range(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> _Range:
-    """Evaluate the range of a loop; make unknown what unknown items may refer to."""
-    source = ev.evaluate_expression(loop.values, scope)
-    turns = _get_iteration_limit(ev) if ev.python else MOST_QUIET
-    values, complete = ev.list_items(source, turns, loop.names[0] if loop.names else "")
-    items: Sequence[Any] = source.cells if isinstance(source, ArrayValue) else ()
-    if isinstance(source, ObjectPart) and source.field.count and not ev.python:
-        items = ev.list_part_items(source)
-        values, complete = [ev.load_place(item, loop.values) for item in items], True
-    if not ev.python and not items:
-        complete = complete and isinstance(source, ArrayValue)
-        if isinstance(source, ObjectValue) or (loop.type is not None and loop.type.reference):
-            _forget_range(ev, loop, source, scope)
-    return _Range(source, values, tuple(items), complete)
-
-
-def _forget_range(ev: Evaluator, loop: RangeLoop, source: Any, scope: NameScope) -> None:
-    """Make unknown what the unknown items of a range may refer to."""
-    ev.forget_names(ev.text[slice(*loop.values.span)], scope)
-    if isinstance(source, ObjectValue):  # its begin() and end() may write, too
-        ev.forget_place(Cell(source))
-        for place in list_reachable_places(source):
-            ev.forget_place(place)
-        ev.forget_globals()
-
-
-def _bind_item(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
-    """Bind a loop's variables to the next item; references to the item itself."""
-    if len(loop.names) == 1:
-        _bind_variable(ev, loop, value, cell, scope)
-        return
-    for index, name in enumerate(loop.names):
-        where = ev.get_item_place(value, index) if cell is not None else None
-        item = ev.get_item(value, index, loop.span)
-        if index == 0 and isinstance(item, SymbolicInt):
-            ev.loops[-1] = (name, item)
-        if isinstance(where, PLACES):
-            scope.names[name] = where
-        elif ev.python:
-            ev.assign_name(name, item, scope, loop.span)
-        else:
-            scope.names[name] = Cell(item, None, name, loop.span, len(ev.frames))
-
-
-def _bind_variable(ev: Evaluator, loop: RangeLoop, value: Any, cell: Any, scope: NameScope) -> None:
-    """Bind a loop's only variable to the next item. cell: the item's place, if the variable is a reference."""
-    name = loop.names[0]
-    if isinstance(value, SymbolicInt):
-        ev.loops[-1] = (name, value)
-    if cell is not None:
-        scope.names[name] = cell
-        const = (loop.type is not None and loop.type.const) or find_constness(ev, loop.values, scope)
-        if const is not False:
-            scope.consts.add(name if const else f"?{name}")
-    elif ev.python:
-        ev.assign_name(name, value, scope, loop.span)
-    else:
-        _copy_item(ev, loop, value, scope)
-
-
-def _copy_item(ev: Evaluator, loop: RangeLoop, value: Any, scope: NameScope) -> None:
-    """Bind a loop's variable to a copy of an item."""
-    name = loop.names[0]
-    kind: ResolvedType | None = None
-    if loop.type is not None and loop.type.name != "auto":
-        kind = replace(ev.resolve_type(loop.type, scope), reference="")
-    if isinstance(value, ObjectValue) and value.record.copies:
-        value = ev.copy_construct(value, ev.make_copy_argument(loop.values, scope, value))
-    assigned = ev.copy_assigned(ev.convert_to_kind(value, kind, loop.span, name) if kind is not None else value)
-    cell = scope.names[name] = Cell(assigned, kind, name, loop.span, len(ev.frames))
-    if isinstance(assigned, ObjectValue) and assigned.record.ends:
-        scope.names["(destroyed)"] = (cell,)
-    ev.note_variable(cell, loop.span)
 
 
 def _list_arrays(scope: NameScope) -> list[tuple[str, ArrayValue]]:

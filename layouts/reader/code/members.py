@@ -58,10 +58,9 @@ def evaluate_item(ev: Evaluator, owner: Any, index: Any, at: tree.Index, const: 
     )
     if isinstance(value, SymbolicInt) and isinstance(index, ArrayValue | Pointer) and not ev.python:
         value, index = index, value  # 1[array]
-    if isinstance(value, ObjectValue) and not ev.python:
-        result = ev.evaluate_operator("[]", value, index, at, constant=const)
-        if result is not None:
-            return result.place if isinstance(result, ReferredPlace) else result
+    result = _call_subscript(ev, value, index, at, const)
+    if result is not None:
+        return result
     if isinstance(index, ObjectValue):
         index = ev.convert_to_kind(index, ResolvedType("long", LONG, 64), at.span)
     if isinstance(value, dict):
@@ -69,6 +68,14 @@ def evaluate_item(ev: Evaluator, owner: Any, index: Any, at: tree.Index, const: 
     rule = _ITEMS.get(type(value))
     result = rule(ev, value, index, at) if rule is not None else None
     return result if result is not None else OpaqueValue(ev.format_expression(at), span=at.span)
+
+
+def _call_subscript(ev: Evaluator, value: Any, index: Any, at: tree.Index, const: bool | None) -> Any:
+    """Call operator[] of an object; None if there is none."""
+    if not isinstance(value, ObjectValue) or ev.python:
+        return None
+    result = ev.evaluate_operator("[]", value, index, at, constant=const)
+    return result.place if isinstance(result, ReferredPlace) else result
 
 
 def _get_array_item(ev: Evaluator, value: ArrayValue, index: Any, at: tree.Index) -> Any:

@@ -207,7 +207,8 @@ def _list_names(pattern: Any) -> set[str]:
             names |= _list_names(template_arguments or ())
         return names | (_list_names(pattern.dims) if isinstance(pattern, tree.Type) else set())
     if isinstance(pattern, tree.SyntaxNode):
-        return set().union(*(_list_names(getattr(pattern, slot)) for slot in list_slots(type(pattern))))  # type: ignore[arg-type]
+        parts = (getattr(pattern, slot) for slot in list_slots(type(pattern)))  # type: ignore[arg-type]  # slots
+        return set().union(*map(_list_names, parts))
     if isinstance(pattern, tuple):
         return set().union(*map(_list_names, pattern))
     return set()

@@ -49,17 +49,9 @@ def apply_operator(
 ) -> Any:
     """Apply any operator other than && and ||; warn of C pitfalls at the operator."""
     if not (_is_plain_integer(left) and _is_plain_integer(right)):
-        left, right = _decay_operands(ev, op, left, right)
-        for rule in _RULES:
-            result = rule(ev, op, left, right, at)
-            if result is not None:
-                return result
-        if not ev.python:
-            converted = ev.convert_object_to_number(left), ev.convert_object_to_number(right)
-            others = [new for new, old in zip(converted, (left, right), strict=True) if new is not old]
-            left, right = converted
-            if any(isinstance(value, Address | Pointer) for value in others):
-                return _operate_pointers(ev, op, left, right, at)
+        left, right, result = _apply_to_objects(ev, op, left, right, at)
+        if result is not None:
+            return result
     left_int, right_int = get_integer(left), get_integer(right)
     if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
@@ -69,21 +61,38 @@ def apply_operator(
         left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
     ev.check_operation(op, left_int, right_int, at)
     result = ev.apply_integer_operator(op, left_int, right_int)
-    if (
-        result.pieces
-        and op in c_integers.COMPARED
-        and (isinstance(left, OpaqueValue) or isinstance(right, OpaqueValue))
-    ):
-        return symbolic_integers.make_opaque(
-            ev.format_expression(at), BOOL, left_int, right_int
-        )  # the grammar reads f<2>::value as two comparisons
+    if result.pieces and op in c_integers.COMPARED and OpaqueValue in (type(left), type(right)):
+        # the grammar reads f<2>::value as two comparisons
+        return symbolic_integers.make_opaque(ev.format_expression(at), BOOL, left_int, right_int)
     return _name_thread_parts(op, result)
 
 
-def _operate_pointers(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
-    """Apply an operator to what conversion functions have made of its operands."""
-    results = (rule(ev, op, left, right, at) for rule in _RULES)
-    return next((result for result in results if result is not None), OpaqueValue(ev.format_expression(at)))
+def _apply_to_objects(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> tuple[Any, Any, Any]:
+    """Return (left, right, result): None if no rule of `_RULES` applies, and the operands as numbers if possible."""
+    left, right = _decay_operands(ev, op, left, right)
+    result = _apply_rules(ev, op, left, right, at)
+    if result is not None or ev.python:
+        return left, right, result
+    operands = left, right
+    left, right = map(ev.convert_object_to_number, operands)
+    if _is_new_pointer(left, operands[0]) or _is_new_pointer(right, operands[1]):
+        result = _apply_rules(ev, op, left, right, at)
+        return left, right, OpaqueValue(ev.format_expression(at)) if result is None else result
+    return left, right, None
+
+
+def _apply_rules(ev: Evaluator, op: str, left: Any, right: Any, at: tree.Expression) -> Any:
+    """Apply the first rule that fits the operands; None if none does."""
+    for rule in _RULES:
+        result = rule(ev, op, left, right, at)
+        if result is not None:
+            return result
+    return None
+
+
+def _is_new_pointer(value: Any, operand: Any) -> bool:
+    """Return whether a conversion function has made a pointer of an operand."""
+    return value is not operand and isinstance(value, Address | Pointer)
 
 
 def _is_plain_integer(value: Any) -> bool:
@@ -100,10 +109,16 @@ def _decay_operands(ev: Evaluator, op: str, left: Any, right: Any) -> tuple[Any,
     for value in (left, right):
         if isinstance(value, ObjectPart) and value.field.count:
             forget_escaped(ev, value)  # a pointer into an array member that is kept as bits
-    moved = op in _SIGNS and not ev.python and f"operator{op}" not in ev.operators
-    if moved and isinstance(left, Address | Pointer | ArrayValue):
+    if op in _SIGNS and not ev.python and f"operator{op}" not in ev.operators:
+        return _convert_distances(ev, left, right)
+    return left, right
+
+
+def _convert_distances(ev: Evaluator, left: Any, right: Any) -> tuple[Any, Any]:
+    """Return (left, right), with an object that a pointer is moved by as a number."""
+    if isinstance(left, Address | Pointer | ArrayValue):
         right = ev.convert_object_to_number(right)
-    if moved and isinstance(right, Address | Pointer | ArrayValue):
+    if isinstance(right, Address | Pointer | ArrayValue):
         left = ev.convert_object_to_number(left)
     return left, right
 

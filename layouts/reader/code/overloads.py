@@ -12,7 +12,8 @@ from typing import Any
 
 from lanescope.cxx.integers import INT, IntegerType, promote
 from lanescope.reader.code import tree
-from lanescope.reader.code.templates import fits_pattern, is_same_type
+from lanescope.reader.code.specializations import fits_pattern
+from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import RecordType, ResolvedType
 from lanescope.value_class import value_class
 

@@ -176,19 +176,36 @@ def _bind_argument(ev: Evaluator, passed: Any, kind: ResolvedType | None, parame
     place = _bind_reference(ev, argument, value, kind, parameter) if argument is not None else None
     if place is not None:
         return place
-    if isinstance(value, ObjectValue) and kind is not None and kind.reference and converts_to(value, kind):
-        return find_converted_place(ev, value, kind, parameter.span)
     if isinstance(value, ObjectValue):
-        converted = kind is not None and kind.name != "auto" and (kind.record is None or kind.pointers > 0)
-        if argument is not None and argument.where is not None and not ev.python and not converted:
-            value = ev.copy_construct(ev.slice_to_base(value, kind), argument)
+        if kind is not None and kind.reference and converts_to(value, kind):
+            return find_converted_place(ev, value, kind, parameter.span)
+        if argument is not None:
+            value = _copy_object(ev, value, argument, kind)
         temporary = _bind_temporary(ev, value, kind, parameter)
         if temporary is not None:
             return temporary
-    record = kind.record if kind is not None and not kind.pointers and not kind.dims else None
-    if argument is not None and record is not None and not isinstance(value, ObjectValue) and takes_variable(record):
-        value = ev.construct_object(ev.make_instance(record, parameter.name), [argument])
+    if argument is not None and not isinstance(value, ObjectValue):
+        value = _construct_parameter(ev, argument, value, kind, parameter)
     return _bind_value(ev, value, kind, parameter)
+
+
+def _copy_object(ev: Evaluator, value: ObjectValue, argument: CallArgument, kind: ResolvedType | None) -> Any:
+    """Return the copy that a parameter gets of a variable; a temporary or an object to convert as it is."""
+    if argument.where is None or ev.python:
+        return value
+    if kind is not None and kind.name != "auto" and (kind.record is None or kind.pointers > 0):
+        return value
+    return ev.copy_construct(ev.slice_to_base(value, kind), argument)
+
+
+def _construct_parameter(
+    ev: Evaluator, argument: CallArgument, value: Any, kind: ResolvedType | None, parameter: tree.Parameter
+) -> Any:
+    """Construct a parameter with a constructor that takes a variable by reference; return other values as they are."""
+    record = kind.record if kind is not None and not kind.pointers and not kind.dims else None
+    if record is None or not takes_variable(record):
+        return value
+    return ev.construct_object(ev.make_instance(record, parameter.name), [argument])
 
 
 def _bind_reference(

@@ -7,6 +7,7 @@ running a part of it first changes nothing, so it is not run at all.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,30 +127,50 @@ def _find_writes(ev: Evaluator, loop: Loop, scope: NameScope) -> LoopWrites | No
     words = ev.working_names
     if words is None or loop.late or ev.python or not words.isdisjoint(WORDS.findall(ev.text, *loop.span)):
         return None
-    variables, targets, passed, declared = set[str](), set[str](), set[str](), dict[str, bool]()
-    calls = False
+    found = _WriteCollector(scope)
     for node in walk_nodes((loop.condition, loop.step, loop.body)):
-        if not _is_plain(ev, node, scope, 0) or _may_call_operator(ev, node, scope):
+        if not _is_plain(ev, node, scope, 0) or _may_call_operator(ev, node, scope) or not found.add(node):
             return None
-        if isinstance(node, tree.Declaration):
-            declared[node.name] = bool(node.type is not None and node.type.dims)
-        elif isinstance(node, tree.Assignment):
-            if _is_qualified(node.target):
-                return None
-            (variables if isinstance(node.target, tree.Name) else targets).add(get_root_name(node.target))
-        elif isinstance(node, tree.Call):
-            if any(map(_is_qualified, node.arguments)):
-                return None
-            calls = True
-            passed.update(_list_passed_names(node, scope))
-    if any(not declared.get(name, True) for name in targets) or "this" in targets | variables | passed:
-        return None
-    if any(find_name(scope, name)[0] is not None for name in declared):
-        return None  # it hides a variable, which the rest of the body may write
-    local_names = declared.keys() | {""}
-    return LoopWrites(
-        frozenset(variables - local_names), frozenset(targets - local_names), frozenset(passed - local_names), calls
-    )
+    return found.make_writes()
+
+
+class _WriteCollector:
+    """The names that the nodes of a loop write. declared: its own variables, and whether each is an array."""
+
+    def __init__(self, scope: NameScope) -> None:
+        self.scope = scope
+        self.declared: dict[str, bool] = {}
+        self.variables: set[str] = set()
+        self.targets: set[str] = set()
+        self.passed: set[str] = set()
+        self.calls = False
+
+    def add(self, node: tree.SyntaxNode) -> bool:
+        """Add what a node writes; return False if it may write a variable of a namespace or class."""
+        match node:
+            case tree.Declaration():
+                self.declared[node.name] = bool(node.type is not None and node.type.dims)
+            case tree.Assignment():
+                (self.variables if isinstance(node.target, tree.Name) else self.targets).add(get_root_name(node.target))
+                return not _is_qualified(node.target)
+            case tree.Call():
+                self.calls = True
+                self.passed |= _list_passed_names(node, self.scope)
+                return not any(map(_is_qualified, node.arguments))
+        return True
+
+    def make_writes(self) -> LoopWrites | None:
+        """Return what is written outside the loop; None if a name may mean two variables, or a member."""
+        if any(not self.declared.get(name, True) for name in self.targets):
+            return None
+        if "this" in self.targets | self.variables | self.passed:
+            return None
+        if any(find_name(self.scope, name)[0] is not None for name in self.declared):
+            return None  # it hides a variable, which the rest of the body may write
+        own = self.declared.keys() | {""}
+        return LoopWrites(
+            frozenset(self.variables - own), frozenset(self.targets - own), frozenset(self.passed - own), self.calls
+        )
 
 
 def _list_passed_names(call: tree.Call, scope: NameScope) -> set[str]:
@@ -174,26 +195,29 @@ def _is_passed_number(call: tree.Call, argument: tree.SyntaxNode, scope: NameSco
 
 def _is_plain(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:
     """Return whether a node has no effect other than writing variables."""
-    match node:
-        case tree.Declaration():
-            kind = node.type
-            fixed = kind is None or not (kind.reference or kind.pointers or _may_refer(kind, scope))
-            return fixed and not (node.lasting or node.external or node.arguments)
-        case tree.Cast():
-            return not _is_class(node.type, scope)
-        case tree.Assignment():
-            return node.op not in ("<<", ">>", "|") and bool(get_root_name(node.target))
-        case tree.Unary():
-            return node.op not in ("&", "&&", "throw")
-        case tree.Binary():
-            return node.op not in _SHIFTS or _is_stream(node)
-        case tree.Member():
-            return not node.owner
-        case Jump():
-            return node.word != "goto"
-        case tree.Call():
-            return _is_silent_call(ev, node, scope, depth)
-    return isinstance(node, _PLAIN)
+    if isinstance(node, tree.Call):
+        return _is_silent_call(ev, node, scope, depth)
+    is_plain = _PLAIN_IF.get(type(node))
+    return isinstance(node, _PLAIN) if is_plain is None else is_plain(node, scope)
+
+
+def _is_plain_declaration(node: tree.Declaration, scope: NameScope) -> bool:
+    """Return whether a declaration makes a local variable that is not a reference, a pointer or an object."""
+    kind = node.type
+    if kind is not None and (kind.reference or kind.pointers or _may_refer(kind, scope)):
+        return False
+    return not (node.lasting or node.external or node.arguments)
+
+
+_PLAIN_IF: dict[type, Callable[[Any, NameScope], bool]] = {
+    tree.Declaration: _is_plain_declaration,
+    tree.Cast: lambda node, scope: not _is_class(node.type, scope),
+    tree.Assignment: lambda node, scope: node.op not in ("<<", ">>", "|") and bool(get_root_name(node.target)),
+    tree.Unary: lambda node, scope: node.op not in ("&", "&&", "throw"),
+    tree.Binary: lambda node, scope: node.op not in _SHIFTS or _is_stream(node),
+    tree.Member: lambda node, scope: not node.owner,
+    Jump: lambda node, scope: node.word != "goto",
+}
 
 
 def _is_qualified(expression: tree.Expression) -> bool:
@@ -255,15 +279,17 @@ def _is_silent_call(ev: Evaluator, call: tree.Call, scope: NameScope, depth: int
     value = root.value if isinstance(root, Cell) else root
     if isinstance(function, tree.Member):
         return isinstance(root, Cell) and not isinstance(value, ObjectValue | FunctionSet)
-    if isinstance(value, FunctionSet) and (value.this is not None or isinstance(value.scope.owner, RecordType)):
-        return False  # it may write members
-    if not isinstance(value, FunctionSet) or value.captured is not None:
-        return not isinstance(value, ObjectValue | FunctionSet)
-    return depth < MOST_NESTED and all(
-        overload.body is not None
-        and all(_is_plain_inside(ev, node, scope, depth + 1) for node in walk_nodes(overload.body))
-        for overload in value.functions
-    )
+    if isinstance(value, FunctionSet):
+        return depth < MOST_NESTED and _is_silent_function(ev, value, scope, depth + 1)
+    return not isinstance(value, ObjectValue)
+
+
+def _is_silent_function(ev: Evaluator, functions: FunctionSet, scope: NameScope, depth: int) -> bool:
+    """Return whether all overloads have plain bodies. A method or a lambda may write members or captured variables."""
+    if functions.this is not None or isinstance(functions.scope.owner, RecordType) or functions.captured is not None:
+        return False
+    bodies = tuple(overload.body for overload in functions.functions)
+    return None not in bodies and all(_is_plain_inside(ev, node, scope, depth) for node in walk_nodes(bodies))
 
 
 def _is_plain_inside(ev: Evaluator, node: tree.SyntaxNode, scope: NameScope, depth: int) -> bool:

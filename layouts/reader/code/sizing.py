@@ -10,7 +10,7 @@ from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.integer_values import make_size
 from lanescope.reader.code.lookup import find_name
-from lanescope.reader.code.records import measure_record
+from lanescope.reader.code.record_measures import measure_record
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_declared_type
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt, make_free

@@ -55,19 +55,27 @@ def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[P
         return  # the result of a call may be shifted
     if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
         return  # the word is unknown, or made elsewhere
-    cut = all(p.width < 32 for p in value.pieces if p.low == low)  # masked like an address
-    if piece.shift == 0 and (cut or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
+    if piece.shift == 0 and (_is_masked(value, low) or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
         yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
-    has_fields = value.const >> 32 or any(
-        p.low >= 32 for p in value.pieces
-    )  # SBO or a mode: else any word with a bit set
-    if has_fields and value.plain is None and any(p.low == low and p.end > 40 for p in value.pieces):
+    if value.plain is None and _has_wide_start(value, low):
         yield Pitfall(
             "generic_pointer",
             "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
             " spoil LBO and SBO.",
             span,
         )
+
+
+def _is_masked(value: SymbolicInt, low: int) -> bool:
+    """Return whether the start is masked like an address."""
+    return all(piece.width < 32 for piece in value.pieces if piece.low == low)
+
+
+def _has_wide_start(value: SymbolicInt, low: int) -> bool:
+    """Return whether a word has SBO or a mode, and a start that reaches into them."""
+    if not value.const >> 32 and all(piece.low < 32 for piece in value.pieces):
+        return False  # any word with a bit set
+    return any(piece.low == low and piece.end > 40 for piece in value.pieces)
 
 
 def _find_start_piece(value: SymbolicInt, low: int) -> SymbolBits | None:

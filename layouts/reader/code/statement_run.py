@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 
 from lanescope.reader.code import cxx, tree
+from lanescope.reader.code.call_frames import CallFrame
 from lanescope.reader.code.definitions import DEFINITIONS
 from lanescope.reader.code.entries import is_never_instantiated, list_entries, run_function_alone
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.expressions import BudgetError, CallFrame
+from lanescope.reader.code.expressions import BudgetError
 from lanescope.reader.code.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.later_members import LaterMember
 from lanescope.reader.code.launches import note_instantiations
@@ -83,10 +84,7 @@ def run_statements(
             unfinished.append((function.name, _get_name_span(text, function)))
             break
         share = max(budget * MOST_STEPS // BUDGET, ev.steps_left // (len(entries) - n))
-        # a kernel for a JIT compiler is the subject of the text, and main launches its kernels
-        if id(function) in ev.named_instances or (function.name == "main" and not is_py):
-            share = max(share, ev.steps_left * 3 // 4)
-        if not _run_entry(ev, entry, share, earlier):
+        if not _run_entry(ev, entry, _raise_share(ev, function, share), earlier):
             unfinished.append((function.name, _get_name_span(text, function)))
             spent_loops[function.name] = ev.spent_loops
     return tuple(unfinished), spent_loops
@@ -104,6 +102,14 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
     for statement in body:
         if not isinstance(statement, DEFINITIONS):
             ev.execute_statement(statement, scope)
+
+
+def _raise_share(ev: Evaluator, function: tree.Function, share: int) -> int:
+    """Return the steps of a function: most of those left if it is main, which launches the kernels of the text, or a
+    kernel for a JIT compiler, the subject of the text; else `share`.
+    """
+    main = function.name == "main" and not ev.python
+    return max(share, ev.steps_left * 3 // 4) if main or id(function) in ev.named_instances else share
 
 
 def _run_entry(ev: Evaluator, entry: Entry, share: int, earlier: list[tuple[Cell, Any, Any]]) -> bool:

@@ -1,6 +1,6 @@
-"""Compare types, deduce template arguments, and choose specializations.
+"""Compare types, and deduce template arguments.
 
-ISO C++20: [temp.deduct.call], [temp.spec.partial], [temp.type]. Every comparison returns True, False or None (unknown).
+ISO C++20: [temp.deduct.call], [temp.type]. Every comparison returns True, False or None (unknown).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.number_classes import are_other_classes, is_number_class
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.reader.code.values import ArrayValue, OpaqueValue, ParameterPack, Pointer, ResolvedType, TemplateEntity
+from lanescope.reader.code.values import OpaqueValue, ParameterPack, ResolvedType, TemplateEntity
 
-_Segment = tuple[str, tuple[tree.Expression, ...] | None]  # a part of a::b<c>
 _BUILTIN = frozenset("float double void long-double nullptr_t".split())  # types that no name is an alias of
 
 
@@ -24,11 +23,9 @@ def is_same_type(left: ResolvedType, right: ResolvedType) -> bool | None:
     """Return whether two types are the same, including const and reference; None if unknown."""
     if _get_declarators(left) != _get_declarators(right):
         return False if _is_known_type(left) and _is_known_type(right) else None
-    for left_size, right_size in zip(left.dims, right.dims, strict=True):
-        if left_size.known is None or right_size.known is None:
-            return None
-        if left_size.known != right_size.known:
-            return False
+    same_sizes = _join_answers(list(map(_is_same_size, left.dims, right.dims)))
+    if not same_sizes:
+        return same_sizes
     if left.integer is not None and right.integer is not None:
         return left.integer == right.integer
     if left.record is not None and right.record is not None:
@@ -46,6 +43,15 @@ def _is_class_and_builtin(left: ResolvedType, right: ResolvedType) -> bool:
     return any(is_number_class(a.name) and b.record is None and _is_known_type(b) for a, b in pairs)
 
 
+def _is_same_size(left: SymbolicInt, right: SymbolicInt) -> bool | None:
+    return None if left.known is None or right.known is None else left.known == right.known
+
+
+def _join_answers(answers: Sequence[bool | None]) -> bool | None:
+    """Return whether all answers are True; None if that is unknown."""
+    return False if False in answers else None if None in answers else True
+
+
 def _get_declarators(kind: ResolvedType) -> tuple[int, str, bool, int]:
     return kind.pointers, kind.reference, kind.const, len(kind.dims)
 
@@ -54,8 +60,7 @@ def _is_same_arguments(left: Sequence[Any], right: Sequence[Any]) -> bool | None
     left_items, right_items = flatten_packs(left), flatten_packs(right)
     if len(left_items) != len(right_items):
         return False
-    answers = [is_same_argument(a, b) for a, b in zip(left_items, right_items, strict=True)]
-    return False if False in answers else None if None in answers else True
+    return _join_answers(list(map(is_same_argument, left_items, right_items)))
 
 
 def _is_known_type(kind: ResolvedType) -> bool:
@@ -119,8 +124,8 @@ def match_arguments(
     for n, pattern in enumerate(patterns):
         if isinstance(pattern, tree.Unary) and pattern.op == "...":
             inner = pattern.value
-            if _get_single_name(inner) in match.packs:
-                match.bound[_get_single_name(inner)] = ParameterPack(flat[n:])
+            if get_single_name(inner) in match.packs:
+                match.bound[get_single_name(inner)] = ParameterPack(flat[n:])
             else:
                 match.sure = False
             return True
@@ -137,7 +142,7 @@ def flatten_packs(arguments: Sequence[Any]) -> list[Any]:
     return packs
 
 
-def _get_single_name(pattern: tree.Expression) -> str:
+def get_single_name(pattern: tree.Expression) -> str:
     """Return the name if a pattern is a plain name, else ""."""
     if isinstance(pattern, tree.Type) and (pattern.pointers or pattern.reference or pattern.dims or pattern.const):
         return ""
@@ -163,7 +168,7 @@ def has_names(pattern: Any, names: frozenset[str]) -> bool:
 
 def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, evaluate: Evaluate) -> bool:
     """Match a template argument, or the type of a function argument, with its pattern."""
-    name = _get_single_name(pattern)
+    name = get_single_name(pattern)
     if name in match.names:
         return match.bind_parameter(name, value)
     if not has_names(pattern, match.names):
@@ -187,7 +192,7 @@ def match_argument(match: TemplateMatch, pattern: tree.Expression, value: Any, e
                 return False
         value = stripped
         path_type = tree.Type(pattern.path, span=pattern.span)
-        if (name := _get_single_name(path_type)) in match.names:
+        if (name := get_single_name(path_type)) in match.names:
             return match.bind_parameter(name, value)
     return _match_path(match, pattern.path, value, evaluate)
 
@@ -244,187 +249,4 @@ def _match_path(match: TemplateMatch, path: tree.Path, value: ResolvedType, eval
     return True
 
 
-# specializations ------------------------------------------------------------------------------------------------------
-
-
-def choose_special(
-    specials: Sequence[tree.StructDefinition | tree.Declaration], arguments: Sequence[Any], evaluate: Evaluate
-) -> tuple[Any, dict[str, Any]] | None:
-    """Return (specialization chosen by some arguments, bindings of its parameters).
-
-    (None, {}) for the primary template, None if unknown.
-    """
-    fitting: list[tuple[Any, dict[str, Any]]] = []
-    unsure = False
-    for special in specials:
-        match = make_match(special.templates)
-        if not match_arguments(match, special.specialized or (), arguments, evaluate):
-            continue
-        if not match.sure:
-            unsure = True
-        else:
-            fitting.append((special, match.bound))
-    if unsure:
-        return None
-    if len(fitting) < 2:
-        return fitting[0] if fitting else (None, {})
-    best = [
-        candidate
-        for candidate in fitting
-        if all(candidate is other or is_more_special(candidate[0], other[0]) for other in fitting)
-    ]
-    return best[0] if len(best) == 1 else None
-
-
-def is_more_special(
-    first: tree.StructDefinition | tree.Declaration, second: tree.StructDefinition | tree.Declaration
-) -> bool:
-    """Return whether the first specialization is more specialized than the second."""
-    patterns, others = first.specialized or (), second.specialized or ()
-    return fits_pattern(patterns, others, second.templates) and not fits_pattern(others, patterns, first.templates)
-
-
-def fits_pattern(
-    expressions: Sequence[tree.Expression],
-    patterns: Sequence[tree.Expression],
-    parameters: Sequence[tree.Parameter],
-) -> bool:
-    """Return whether patterns, with their parameters as distinct types, match other patterns."""
-    return _PatternFit(frozenset(p.name for p in parameters)).fit_all(expressions, patterns)
-
-
-@dataclass(frozen=True, slots=True)
-class _PatternFit:
-    """The state of matching patterns with patterns. names: parameters; bound: parameter → matched text."""
-
-    names: frozenset[str]
-    bound: dict[str, str] = field(default_factory=dict)
-
-    def fit_all(self, arguments: Sequence[Any], patterns: Sequence[Any]) -> bool:
-        if patterns and _is_pack(patterns[-1]):
-            return len(arguments) >= len(patterns) - 1 and all(map(self.fit, arguments, patterns[:-1]))
-        return len(arguments) == len(patterns) and all(map(self.fit, arguments, patterns))
-
-    def fit(self, argument: Any, pattern: Any) -> bool:
-        if _is_pack(pattern) or _is_pack(argument):
-            return _is_pack(pattern)
-        name = _get_single_name(pattern) if isinstance(pattern, tree.Expression) else ""
-        if name in self.names:
-            return self._bind(name, _format_expression(argument))
-        if isinstance(pattern, tree.Type | tree.Name) and isinstance(argument, tree.Type | tree.Name):
-            return self._fit_type(argument, pattern)
-        return _format_expression(argument) == _format_expression(pattern)
-
-    def _bind(self, name: str, text: str) -> bool:
-        return self.bound.setdefault(name, text) == text
-
-    def _fit_type(self, node: tree.Type | tree.Name, pattern: tree.Type | tree.Name) -> bool:
-        """Match pointers, reference and const, then the parameter or path."""
-        pointers, reference, const = _get_shape(node)
-        least, needed, constant = _get_shape(pattern)
-        if least > pointers or (needed and reference != needed) or (constant and not const):
-            return False
-        rest = (pointers - least, reference if not needed else "", const and not constant)
-        if len(pattern.path) == 1 and pattern.path[0][1] is None and pattern.path[0][0] in self.names:
-            return self._bind(pattern.path[0][0], f"{rest} {_format_path(node.path)}")
-        if rest != (0, "", False) or len(node.path) != len(pattern.path):
-            return False
-        return all(map(self._fit_segment, node.path, pattern.path))
-
-    def _fit_segment(self, segment: _Segment, pattern: _Segment) -> bool:
-        (left, left_given), (right, right_given) = segment, pattern
-        if left != right and right not in self.names:
-            return False
-        if (left_given is None) != (right_given is None):
-            return False
-        return self.fit_all(left_given or (), right_given or ())
-
-
-def _is_pack(node: Any) -> bool:
-    return isinstance(node, tree.Unary) and node.op == "..."
-
-
-def _get_shape(node: tree.Type | tree.Name) -> tuple[int, str, bool]:
-    if isinstance(node, tree.Type):
-        return node.pointers + len(node.dims), node.reference, node.const
-    return 0, "", False
-
-
-def _format_path(path: tree.Path) -> str:
-    return "::".join(
-        name
-        + (
-            ""
-            if template_arguments is None
-            else f"<{', '.join(_format_expression(argument) for argument in template_arguments)}>"
-        )
-        for name, template_arguments in path
-    )
-
-
-def format_placeless(node: Any) -> str:
-    """Format an expression or type as text that does not depend on its place."""
-    return _format_expression(node)
-
-
-def _format_expression(node: Any) -> str:
-    """Format an expression as text without its places."""
-    if isinstance(node, tree.Name | tree.Type):
-        pointers, reference, const = _get_shape(node)
-        dims = node.dims if reference and isinstance(node, tree.Type) else ()  # T (&)[4]; others decay to pointers
-        sizes = "".join(f"[{_format_expression(dim)}]" for dim in dims)
-        return f"{'const ' * const}{_format_path(node.path)}{'*' * pointers}{reference}{sizes}"
-    if isinstance(node, tree.NumberLiteral):
-        return str(node.value)
-    if isinstance(node, tree.SyntaxNode):
-        parts = (getattr(node, slot) for slot in type(node).__slots__ if slot != "span")
-        return f"{type(node).__name__}({', '.join(map(_format_expression, parts))})"
-    if isinstance(node, tuple):
-        return f"({', '.join(map(_format_expression, node))})"
-    return str(node)
-
-
-def make_signature(function: tree.Function) -> str:
-    """Make a key of a function's template parameters and parameter types, equal for its redeclarations."""
-    names = {p.name: f"#{n}" for n, p in enumerate(function.templates) if p.name}
-
-    def renamed(node: Any) -> str:
-        text = _format_expression(node)
-        for name, new in names.items():
-            text = _replace_name(text, name, new)
-        return text
-
-    kinds = [renamed(p.type) + "..." * p.pack for p in function.parameters]
-    heads = [f"{p.is_type}{renamed(p.type)}" for p in function.templates]
-    constraint = renamed(function.constraint) if function.constraint else ""
-    returns = renamed(function.returns) if function.templates else ""
-    return (
-        f"{heads} {kinds} {function.const}{function.qualifier} {constraint} {returns}"
-        f" {_format_expression(function.specialized)}"
-    )
-
-
-def _replace_name(text: str, name: str, new: str) -> str:
-    import re
-
-    return re.sub(rf"\b{re.escape(name)}\b", new, text)
-
-
 # the types of values --------------------------------------------------------------------------------------------------
-
-
-def get_value_type(value: Any) -> ResolvedType | None:
-    """Return the type of a value, None if unknown."""
-    if isinstance(value, SymbolicInt):
-        return ResolvedType(value.type.name, value.type, value.type.bits or None)
-    if isinstance(value, Pointer):
-        e = value.element
-        return None if e is None else replace(e, pointers=e.pointers + 1, reference="", const=False)
-    if isinstance(value, ArrayValue):
-        if isinstance(value.typed, ResolvedType):
-            return value.typed
-        e = value.element
-        return None if e is None else replace(e, dims=(SymbolicInt(len(value.cells)), *e.dims))
-    if isinstance(value, ResolvedType):
-        return value
-    return None

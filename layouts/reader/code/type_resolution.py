@@ -111,32 +111,59 @@ def _evaluate_decltype(ev: Evaluator, inner: tree.Expression, scope: NameScope) 
     """Evaluate decltype(inner): the declared type of a name, else the type of the value; a reference to it if the
     expression is an lvalue: [dcl.type.decltype].
     """
-    named = isinstance(inner, tree.Name | tree.Type | tree.Member)
     if isinstance(inner, tree.Unary) and inner.op == "()":
+        value, referred = _evaluate_unevaluated(ev, inner.value, scope, named=False)
         inner = inner.value
-    elif isinstance(inner, tree.Name | tree.Type):
-        binding = ev.resolve_name(inner.path, scope, inner.span[0])
-        if isinstance(binding, Cell) and binding.kind is not None and binding.kind.name not in ("auto", ""):
-            own = replace(binding.kind, const=binding.const or binding.kind.const)
-            return replace(own, reference="&") if _is_reference(ev, inner, binding, scope) else own
+    else:
+        declared = _find_variable_type(ev, inner, scope) if isinstance(inner, tree.Name | tree.Type) else None
+        if declared is not None:
+            return declared
+        named = isinstance(inner, tree.Name | tree.Type | tree.Member)
+        value, referred = _evaluate_unevaluated(ev, inner, scope, named)
+    static = _find_static_size(ev, inner, value, scope)
+    if static is not None:
+        return static
+    if referred is not None:
+        return replace(referred, reference="&")
+    known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
+    return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
+
+
+def _find_variable_type(ev: Evaluator, name: tree.Name | tree.Type, scope: NameScope) -> ResolvedType | None:
+    """Return the declared type of a variable; None if it is deduced, or the name is not one of a variable."""
+    binding = ev.resolve_name(name.path, scope, name.span[0])
+    if not isinstance(binding, Cell) or binding.kind is None or binding.kind.name in ("auto", ""):
+        return None
+    own = replace(binding.kind, const=binding.const or binding.kind.const)
+    return replace(own, reference="&") if _is_reference(ev, name, binding, scope) else own
+
+
+def _evaluate_unevaluated(
+    ev: Evaluator, operand: tree.Expression, scope: NameScope, named: bool
+) -> tuple[Any, ResolvedType | None]:
+    """Return the value of an operand of decltype and, if it is an lvalue and not `named`, the type referred to.
+
+    The operand has no effect: its writes are undone.
+    """
     start = len(ev.write_log)
     try:
-        place = None if named or ev.python else ev.find_place(inner, scope)
-        refers = isinstance(place, PLACES)
-        value = ev.load_place(place, inner) if refers else ev.evaluate_expression(inner, scope)
-        declared = ev.find_declared_type(place, value) if refers else None
-    finally:  # decltype does not evaluate its operand: undo its writes
+        place = None if named or ev.python else ev.find_place(operand, scope)
+        if not isinstance(place, PLACES):
+            return ev.evaluate_expression(operand, scope), None
+        value = ev.load_place(place, operand)
+        return value, ev.find_declared_type(place, value) or ResolvedType("auto")
+    finally:
         for cell, old in ev.list_writes_since(start).values():
             cell.value = old
         ev.rewrite_log(start, {})
-    if isinstance(inner, tree.Call) and isinstance(inner.function, tree.Name) and is_size_call(ev, inner.function.last):
-        size = value.known if isinstance(value, SymbolicInt) else None
-        if size is not None and (static := ev.find_builtin_type(((f"_{size}", None),), scope)):
-            return static  # CuTe's size<0>(shape) has its value in its type
-    if refers:
-        return replace(declared or ResolvedType("auto"), reference="&")
-    known = ev.get_value_type(value) if not isinstance(value, OpaqueValue) or value.kind is not None else None
-    return known or ResolvedType("decltype", arguments=(freeze_value(value) if is_cute_value(value) else value,))
+
+
+def _find_static_size(ev: Evaluator, operand: tree.Expression, value: Any, scope: NameScope) -> ResolvedType | None:
+    """Return the type of CuTe's size<0>(shape), which has its value in its type; None for another operand."""
+    if not isinstance(operand, tree.Call) or not isinstance(operand.function, tree.Name):
+        return None
+    size = value.known if isinstance(value, SymbolicInt) and is_size_call(ev, operand.function.last) else None
+    return ev.find_builtin_type(((f"_{size}", None),), scope) if size is not None else None
 
 
 def _is_reference(ev: Evaluator, name: tree.Name | tree.Type, cell: Cell, scope: NameScope) -> bool:

@@ -1,7 +1,8 @@
 """Run kernels for all threads of a block at once, to trace stores to shared memory and the elements of fragments.
 
 `numbers.py` has the integers, a value for each thread; `storage.py` what bytes of registers and of shared memory come
-from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` statements,
-`evaluating.py` expressions, `calling.py` declarations and calls, `names.py` names, types and structs, `values.py`
-loads, stores and conversions, `assembly.py` PTX, `records.py` the records of a run. Unknown values are None.
+from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` the state of a run,
+`executing.py` statements, `evaluating.py` expressions, `calling.py` declarations and calls, `names.py` names, types
+and structs, `values.py` loads, stores and conversions, `assembly.py` PTX, `records.py` the records of a run. Unknown
+values are None.
 """

@@ -14,12 +14,11 @@ from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_trace import follow_barrier, is_skipped, require_statements
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
-    INT,
-    UINT,
-    ULONG,
+    Number,
     ThreadNumber,
     apply_operator,
     convert_number,
+    get_number,
 )
 from lanescope.reader.threads.order_events import follow_instruction
 from lanescope.reader.threads.program import Scope, split_operands
@@ -43,7 +42,11 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 2000
 _STORE = re.compile(r"cp\.async\.c[ag]|st\.")
 _MOVE = re.compile(r"cp\.async\.c[ag]|(?:st|ld)\.")
+_TYPE = re.compile(r"\.([usb])(8|16|32|64)\b")
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_COMPARISONS |= {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
+_UNREAD = frozenset(("hi", "sat", "cc"))  # modifiers of arithmetic that is not evaluated
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 
@@ -67,27 +70,34 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
 def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:
     operands = list(instruction.operands)
     opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
-    run, mask = code.run, code.run.mask
+    run = code.run
     if follow_barrier(code, opcode, instruction):
         return
     values = [code.get_value(operand) for operand in operands] if run.order is not None else []
     if follow_instruction(run, opcode, values, code.get_span(operands), bool(instruction.guard)):
         return
-    inner = False
     if instruction.guard:
-        met = _decide_guard(code, instruction.guard)
-        if met is None and _is_padding(code, opcode, operands):
-            return
-        inner = met is None and bool(_MOVE.match(opcode)) and code.assume_guard(instruction.guard)
-        if not inner and (met is None or (not _STORE.match(opcode) and bool((mask & ~met).any()))):
-            _forget_outputs(code, opcode, operands)
-            return
-        run.assumed += inner
-        run.mask = mask if met is None else mask & met
+        _run_guarded(code, opcode, operands, instruction.guard)
+    elif run.mask.any():
+        _execute_instruction(code, opcode, operands)
+
+
+def _run_guarded(code: AsmCode, opcode: str, operands: list[str], guard: tuple[str, bool]) -> None:
+    """Run an instruction under a predicate; an open one is assumed to be met by a move."""
+    run, mask = code.run, code.run.mask
+    met = _decide_guard(code, guard)
+    if met is None and _is_padding(code, opcode, operands):
+        return
+    assumed = met is None and bool(_MOVE.match(opcode)) and code.assume_guard(guard)
+    if not assumed and (met is None or (not _STORE.match(opcode) and bool((mask & ~met).any()))):
+        _forget_outputs(code, opcode, operands)
+        return
+    run.assumed += assumed
+    run.mask = mask if met is None else mask & met
     if run.mask.any():
         _execute_instruction(code, opcode, operands)
     run.mask = mask
-    run.assumed -= inner
+    run.assumed -= assumed
 
 
 def _execute_instruction(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -130,16 +140,12 @@ def _forget_shared_memory(code: AsmCode, opcode: str, operands: list[str]) -> No
 
 
 def _read_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    read_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
+    read_descriptors(code, opcode, operands)
     outputs = split_operands(operands[0].strip("{} ")) if operands else []
     for register, data in zip(
         outputs, make_results(code.run, opcode, code.assembly.span, None, len(outputs)), strict=True
     ):
         code.put_value(register, data)
-
-
-def _read_tensor_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    read_tensor_descriptors(code.run, code.assembly, opcode, operands, code.get_value, code.get_site)
 
 
 def _format_known(code: AsmCode, n: int) -> str:
@@ -149,27 +155,38 @@ def _format_known(code: AsmCode, n: int) -> str:
 
 
 def _run_arithmetic(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    head = opcode.split(".")[0]
-    kind = ULONG if "64" in opcode else UINT
     values = [code.get_value(operand) for operand in operands[1:]]
+    kinds = [(int(bits), letter == "s") for letter, bits in _TYPE.findall(opcode)]
     result: Any = None
-    if head in ("mov", "cvt", "cvta") and len(values) == 1:
-        result = values[0]
-        if isinstance(result, Pointer) and result.space == "shared":
-            result = result.offset
-        if isinstance(result, ThreadNumber):
-            result = convert_number(result, kind if head != "cvt" else ULONG)
-    elif head == "setp" and len(values) == 2:
-        left, right = (value if isinstance(value, ThreadNumber) else None for value in values)
-        signed = INT if ".s" in opcode else kind
-        result = apply_operator(
-            _COMPARISONS.get(opcode.split(".")[1], ""), *(convert_number(n, signed) for n in (left, right))
-        )
-    elif len(values) == 2 and all(isinstance(value, ThreadNumber) for value in values):
-        op = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}.get(head)
-        result = apply_operator(op, convert_number(values[0], kind), convert_number(values[1], kind)) if op else None
+    if len(values) == 1:
+        result = _convert_operand(values[0], kinds)
+    elif len(values) == 2 and kinds:
+        result = _compute(opcode, kinds[-1], *map(get_number, values))
     for operand in operands[:1]:
         code.put_value(operand, result)
+
+
+def _convert_operand(value: Any, kinds: Sequence[tuple[int, bool]]) -> Any:
+    """Return a value as mov, cvta and cvt.to.from leave it: read with the last type, converted to the first."""
+    if isinstance(value, Pointer) and value.space == "shared":
+        value = value.offset
+    for kind in reversed(kinds):
+        value = convert_number(value, kind) if isinstance(value, ThreadNumber) else value
+    return value
+
+
+def _compute(opcode: str, kind: tuple[int, bool], left: Number, right: Number) -> Number:
+    """Return the result of a comparison, or of arithmetic on two integers of a type; None if it is not evaluated."""
+    head, *modifiers = opcode.split(".")
+    left, right = convert_number(left, kind), convert_number(right, kind)
+    if head == "setp":
+        return apply_operator(_COMPARISONS[modifiers[0]], left, right) if modifiers[0] in _COMPARISONS else None
+    if head not in _OPERATORS or not _UNREAD.isdisjoint(modifiers):
+        return None
+    if "wide" in modifiers:
+        kind = (2 * kind[0], kind[1])
+        left, right = convert_number(left, kind), convert_number(right, kind)
+    return convert_number(apply_operator(_OPERATORS[head], left, right), kind)
 
 
 def _convert_to_places(code: AsmCode, address: Any) -> Any:
@@ -368,7 +385,7 @@ _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[st
     (re.compile(r"ldmatrix\."), 0, _load_matrices),
     (re.compile(r"mma\."), 4, _run_mma),
     (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),
-    (re.compile(r"tcgen05\.mma\."), 0, _read_tensor_matrices),
+    (re.compile(r"tcgen05\.mma\."), 0, read_tensor_descriptors),
     (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
     (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),

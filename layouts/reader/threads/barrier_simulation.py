@@ -18,7 +18,6 @@ from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
 SCHEDULES = ("first thread first", "last thread first", "in turns")
 _CODES = 4096  # values of a step, from -1 on
 _ALL = 1 << 30
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,21 +225,27 @@ def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
     call = run.calls[-1] if run.calls else code.assembly.span
-    at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
-    everyone = np.full(run.threads, -1, np.int64)
     if kind in ("block", "pass"):
+        everyone = np.full(run.threads, -1, np.int64)
         places = _read_lanes(code, operands[0]) if operands else everyone * 0
         values = _read_lanes(code, operands[1]) if len(operands) > 1 and ".red" not in opcode else everyone
         return BarrierEvent(kind, run.mask.copy(), places, values, call, call)
+    at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
     if not at or (kind == "wait" and ".parity" not in opcode):
         raise TraceLostError
     places = _read_lanes(code, operands[at[-1]])
     given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and kind in ("init", "wait", "arrive") else ""
     values = _read_lanes(code, given) if given and "expect_tx" not in opcode else np.ones(run.threads, np.int64)
-    site = code.get_site(given) if given else call
-    if parse_immediate(run.text[slice(*site)].strip()) is not None and kind == "wait":
-        site = call  # a variable that begins with this number
+    site = _find_count_site(code, kind, given) if given else call
     return BarrierEvent(kind, run.mask.copy(), places, values, site, call, opcode.startswith("tcgen05.commit"))
+
+
+def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
+    """Return the place of a count or parity; the call of a wait for a variable that begins with a number."""
+    site = code.get_site(token)
+    if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
+        return site
+    return code.run.calls[-1] if code.run.calls else code.assembly.span
 
 
 def _read_lanes(code: AsmCode, token: str) -> Ints:

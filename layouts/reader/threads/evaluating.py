@@ -130,19 +130,26 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
 
 def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, scope: Scope) -> Any:
     condition = get_number(run.evaluate(node.condition, scope))
-    chosen = condition.const if condition is not None else None
     if condition is not None and condition.known is not None:
         return run.evaluate(node.yes if condition.known else node.no, scope)
     yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
-    if chosen is not None:
-        return _choose_values(np.asarray(as_array(chosen)) != 0, yes, no)
+    if condition is not None and condition.const is not None:
+        return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, no)
     if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
         return yes  # in range, or a padding value
-    if condition is not None and isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
-        parts = (condition, yes, no)
-        key = "?".join(part.format_key() for part in parts) if all(part.uniform for part in parts) else ""
-        return make_name(key, find_common_kind(yes.kind, no.kind)) if key else None
-    return yes if yes is no or (isinstance(yes, ThreadNumber) and _are_equal(yes, get_number(no))) else None
+    if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
+        return _name_choice(condition, yes, no)
+    return yes if yes is no else None
+
+
+def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber) -> ThreadNumber | None:
+    """Return a name for a choice between uniform numbers by an open one; without it, the number that both are."""
+    if condition is None:
+        return yes if _are_equal(yes, no) else None
+    parts = (condition, yes, no)
+    if not all(part.uniform for part in parts):
+        return None
+    return make_name("?".join(part.format_key() for part in parts), find_common_kind(yes.kind, no.kind))
 
 
 def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
@@ -156,7 +163,7 @@ def _choose_values(mask: Any, yes: Any, no: Any) -> Any:
     return merge_values(mask, yes, no)
 
 
-def _are_equal(left: ThreadNumber, right: ThreadNumber | None) -> bool:
+def _are_equal(left: ThreadNumber, right: ThreadNumber) -> bool:
     same = apply_operator("==", left, right)
     return same is not None and same.known == 1
 

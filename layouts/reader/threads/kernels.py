@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from lanescope.reader.code import tree
@@ -31,6 +32,7 @@ from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 
 MOST_KERNELS = 24
+WARP = 32
 MOST_ORDERED = 4  # launches of one kernel whose order is followed
 THREADS_OPEN = "the number of threads is open"
 ORDER, BARRIERS = "order", "barriers"
@@ -65,94 +67,118 @@ def run_kernels(
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
     macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
-    evaluation of the text has reached; follow: ORDER of accesses
-    to shared memory, to the first mistake, or BARRIERS, for known sizes.
+    evaluation of the text has reached; follow: ORDER of accesses to shared memory, to the first mistake, or BARRIERS,
+    for known sizes.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
     for body in parse_program(text, values):
-        yield list(_run_program(text, body, values, f"dim3({block})" if block else "", recorded, (follow, size)))
+        scope = Scope()
+        for name, value in {**list_size_macros(text), **values}.items():
+            expression = parse_expression(value)
+            if expression is not None:
+                scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
+        enter_definitions(scope, body)
+        program = _Program(text, scope, body, f"dim3({block})" if block else "", follow, size)
+        yield list(program.run_all(recorded))
 
 
-def _run_program(
-    text: str,
-    body: Sequence[tree.Statement],
-    choices: Mapping[str, str],
-    block: str,
-    recorded: Sequence[KernelLaunchRecord],
-    known: tuple[str, KnownSize],
-) -> Iterator[KernelRun]:
-    scope = Scope()
-    for name, value in {**list_size_macros(text), **choices}.items():
-        expression = parse_expression(value)
-        if expression is not None:
-            scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
-    enter_definitions(scope, body)
-    count = 0
-    for found in list(scope.names.values()):
-        for function in found.functions if isinstance(found, FunctionSet) else ():
-            if is_kernel(text, function) and count >= MOST_KERNELS:
-                why = f"the text has more than {MOST_KERNELS} kernels"
-                yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
-            elif is_kernel(text, function):
-                launches = list(make_launches(recorded, function.name)) or list_launches(text, body, function.name)
-                launches = launches or [KernelLaunch((), "", None)]
-                launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
-                launches = launches[:MOST_ORDERED] if known[0] else launches
-                seen: set[Any] = set()
-                for launch in launches:
-                    result = _run_launch(text, scope, function, launch, seen, (block, known))
-                    if result is not None:
-                        count += 1
-                        yield result
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A text whose kernels are run. block: of those that it does not launch; follow, size: see run_kernels."""
+
+    text: str
+    scope: Scope
+    body: Sequence[tree.Statement]
+    block: str
+    follow: str
+    size: KnownSize
+
+    def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
+        """Run each kernel for each of its launches that differs from the earlier ones."""
+        count = 0
+        for function in self._list_kernels():
+            if count >= MOST_KERNELS:
+                yield KernelRun(function, self._make_host(), False, f"the text has more than {MOST_KERNELS} kernels")
+                continue
+            seen: set[Any] = set()
+            for launch in self._list_launches(function, recorded):
+                result = self._run_launch(function, launch, seen)
+                if result is not None:
+                    count += 1
+                    yield result
+
+    def _list_kernels(self) -> Iterator[tree.Function]:
+        for found in list(self.scope.names.values()):
+            for function in found.functions if isinstance(found, FunctionSet) else ():
+                if is_kernel(self.text, function):
+                    yield function
+
+    def _list_launches(self, function: tree.Function, recorded: Sequence[KernelLaunchRecord]) -> list[KernelLaunch]:
+        """Return the launches of a kernel; one of which nothing is known if the text has none."""
+        launches = list(make_launches(recorded, function.name)) or list_launches(self.text, self.body, function.name)
+        launches = launches or [KernelLaunch((), "", None)]
+        launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
+        return launches[:MOST_ORDERED] if self.follow else launches
+
+    def _make_host(self) -> KernelRunner:
+        return KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
+
+    def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
+        """Run a kernel for a launch; None if one with the same block and template arguments was run."""
+        host = self._make_host()
+        enclosing = Scope(self.scope)
+        for statement in list_local_constants(launch.around, launch.at):
+            enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
+        inner = self._bind_templates(host, function, launch, enclosing)
+        block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, self.block, self.scope)
+        key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
+        if key in seen or (block is None and key[1:] in seen):
+            return None
+        seen |= {key, key[1:]}
+        if block is None:
+            return KernelRun(function, host, False, THREADS_OPEN)
+        open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
+        runner = self._make_runner(block)
+        for parameter in function.parameters:
+            inner.names[parameter.name] = make_argument(runner, parameter, inner)
+        return KernelRun(function, runner, _run_to_end(runner, function, inner), "", open_)
+
+    def _bind_templates(
+        self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope
+    ) -> Scope:
+        """Return a scope with the template parameters: arguments of the launch, defaults, or values of their names."""
+        inner = Scope(self.scope)
+        for n, parameter in enumerate(function.templates):
+            value: Any = None
+            if n < len(launch.templates):
+                value = evaluate_template(host, launch.templates[n], enclosing)
+            elif parameter.default is not None:
+                value = evaluate_template(host, parameter.default, inner)
+            elif parameter.name in self.scope.names:
+                value = resolve_path(host, ((parameter.name, None),), self.scope)
+            inner.names[parameter.name] = value
+        return inner
+
+    def _make_runner(self, block: tuple[int, int, int]) -> KernelRunner:
+        runner = KernelRunner(self.text, prod(block), block, self.scope)
+        runner.size, runner.blocks = self.size
+        if self.follow == ORDER:
+            runner.order = SharedOrder(runner.threads)
+        elif self.follow == BARRIERS:
+            runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
+        return runner
 
 
-def _run_launch(
-    text: str,
-    globals_: Scope,
-    function: tree.Function,
-    launch: KernelLaunch,
-    seen: set[Any],
-    given: tuple[str, tuple[str, KnownSize]],
-) -> KernelRun | None:
-    arguments, (follow, (size, blocks)) = given
-    host = KernelRunner(text, 32, (32, 1, 1), globals_)
-    enclosing = Scope(globals_)
-    for statement in list_local_constants(launch.around, launch.at):
-        enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
-    inner = Scope(globals_)
-    for n, parameter in enumerate(function.templates):
-        value: Any = None
-        if n < len(launch.templates):
-            value = evaluate_template(host, launch.templates[n], enclosing)
-        elif parameter.default is not None:
-            value = evaluate_template(host, parameter.default, inner)
-        elif parameter.name in globals_.names:
-            value = resolve_path(host, ((parameter.name, None),), globals_)
-        inner.names[parameter.name] = value
-    block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, arguments, globals_)
-    key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
-    if key in seen or (block is None and key[1:] in seen):
-        return None
-    seen |= {key, key[1:]}
-    if block is None:
-        return KernelRun(function, host, False, THREADS_OPEN)
-    open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
-    runner = KernelRunner(text, block[0] * block[1] * block[2], block, globals_)
-    runner.size, runner.blocks = size, blocks
-    if follow == ORDER:
-        runner.order = SharedOrder(runner.threads)
-    elif follow == BARRIERS:
-        runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
-    for parameter in function.parameters:
-        inner.names[parameter.name] = make_argument(runner, parameter, inner)
+def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> bool:
+    """Run a kernel; return whether it came to its end, or to a mistake in its order."""
     try:
-        runner.run(function.body, inner, runner.everyone)
+        runner.run(function.body, scope, runner.everyone)
     except OrderMistakeFound:
-        return KernelRun(function, runner, True, "", open_)
+        return True
     except (StepsOverError, TraceLostError, RecursionError):
-        return KernelRun(function, runner, False, "", open_)
-    return KernelRun(function, runner, True, "", open_)
+        return False
+    return True
 
 
 def _make_key(value: Any) -> Any:
@@ -180,7 +206,7 @@ def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
     if sizes is None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]
-    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % 32 else None
+    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % WARP else None
 
 
 def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.Expression, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +11,13 @@ from lanescope.blackwell.described_mma import find_described_mma
 from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.immediates import find_transposes
 from lanescope.reader.threads.numbers import Coefficient, ThreadNumber
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
+    from lanescope.reader.threads.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST = 400
@@ -33,16 +33,9 @@ def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[int]:
             yield int(words[lanes][0]) & _ALL
 
 
-def read_descriptors(
-    run: KernelRunner,
-    assembly: Assembly,
-    opcode: str,
-    operands: Sequence[str],
-    get: Callable[[str], Any],
-    get_site: Callable[[str], tuple[int, int]],
-) -> None:
+def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
     """Record the bytes that each warpgroup's descriptors of A and B read. operands: in PTX's order, from D on."""
-    if len(operands) < 4 or len(run.descriptors) >= MOST:
+    if len(operands) < 4 or len(code.run.descriptors) >= MOST:
         return
     in_registers = operands[1].startswith("{")
     try:
@@ -52,67 +45,58 @@ def read_descriptors(
     transposes = find_transposes(instruction, operands, in_registers)
     for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
-        turn = _get_known(get(transposes[name])) if name in transposes else 0
-        value = get(token)
+        turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
+        value = code.get_value(token)
         if turn is None or not isinstance(value, ThreadNumber) or value.const is None:
             continue
         try:
             seen = view(instruction, name, "MN" if turn else "K")
         except LayoutError:
             continue
-        for word in _list_words(run, value.const):
-            data = read_described_bytes(run, word, seen)
-            run.descriptors.append(
-                DescriptorUse(opcode, name, assembly.span, get_site(token), tuple(run.calls), word, data, seen)
-            )
+        for word in _list_words(code.run, value.const):
+            _record_use(code, opcode, name, token, word, seen)
 
 
-def read_tensor_descriptors(
-    run: KernelRunner,
-    assembly: Assembly,
-    opcode: str,
-    operands: Sequence[str],
-    get: Callable[[str], Any],
-    get_site: Callable[[str], tuple[int, int]],
-) -> None:
+def _record_use(code: AsmCode, opcode: str, name: str, token: str, word: int, seen: View) -> None:
+    run = code.run
+    data = read_described_bytes(run, word, seen)
+    site, calls = code.get_site(token), tuple(run.calls)
+    run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen))
+
+
+def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
     """Record the bytes that the descriptors of a tcgen05.mma read, if its instruction descriptor is known.
 
     One thread issues it. In a pair of CTAs each holds a half; the other CTA is not run.
     """
-    word = _get_known(get(operands[3])) if len(operands) > 3 else None
-    if word is None or len(run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
+    word = _get_known(code.get_value(operands[3])) if len(operands) > 3 else None
+    if word is None or len(code.run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
         return
     instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
     if instruction is None or instruction.pair:
         return
     for name, token in zip("ab", operands[1:3], strict=True):
-        value = get(token)
-        if token.startswith("[") or not isinstance(value, ThreadNumber) or value.const is None:
-            continue
-        words = np.unique(spread_coefficient(value.const, run.threads)[run.mask])
-        if len(words) != 1:
+        word = _find_only_word(code, token)
+        if word is None:
             continue
         try:
             seen = instruction.make_view(name, dict(instruction.majors)[name])
             if seen.bits < 8:
                 continue  # threads store whole bytes: what each half of one is stays open
-            if Descriptor(int(words[0]) & _ALL, seen.form).reserved:
+            if Descriptor(word, seen.form).reserved:
                 continue  # bits that may be of an address on another target
-            data = read_described_bytes(run, int(words[0]) & _ALL, seen)
+            _record_use(code, instruction.ptx, name, token, word, seen)
         except LayoutError:
             continue
-        run.descriptors.append(
-            DescriptorUse(
-                instruction.ptx,
-                name,
-                assembly.span,
-                get_site(token),
-                tuple(run.calls),
-                int(words[0]) & _ALL,
-                data,
-                seen,
-            )
-        )
+
+
+def _find_only_word(code: AsmCode, token: str) -> int | None:
+    """Return the descriptor that all running threads have; None if it is unknown, or A is in tensor memory."""
+    value = code.get_value(token)
+    if token.startswith("[") or not isinstance(value, ThreadNumber) or value.const is None:
+        return None
+    words = np.unique(spread_coefficient(value.const, code.run.threads)[code.run.mask])
+    return int(words[0]) & _ALL if len(words) == 1 else None
 
 
 def _get_known(value: Any) -> int | None:

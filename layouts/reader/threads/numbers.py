@@ -134,7 +134,8 @@ def _add_terms(left: Coefficient, right: Coefficient, sign: int) -> Coefficient:
     if isinstance(left, int) and isinstance(right, int):
         return left + sign * right
     with np.errstate(over="ignore"):
-        return as_array(left) + as_array(right) if sign > 0 else as_array(left) - as_array(right)  # type: ignore[no-any-return]
+        total: Coefficient = as_array(left) + as_array(right) if sign > 0 else as_array(left) - as_array(right)
+    return total
 
 
 def multiply_coefficients(left: Coefficient, right: Coefficient) -> Coefficient:

@@ -1,11 +1,7 @@
-"""Run the statements of one kernel for all threads of a block.
-
-Loops with an open end run a few iterations; open conditions are assumed true, as in the inner tiles of a grid.
-"""
+"""The state of a kernel that is run for all threads of a block, and its accesses to memory."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,14 +11,12 @@ from numpy.typing import NDArray
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
-from lanescope.reader.code import tree_statements as statements
-from lanescope.reader.threads import calling, evaluating, objects
-from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads import calling, evaluating, executing
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
-from lanescope.reader.threads.shared_order import SharedOrder
+from lanescope.reader.threads.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.storage import (
     OPEN,
     SHARED_BYTES,
@@ -32,13 +26,10 @@ from lanescope.reader.threads.storage import (
     Pointer,
     SharedMemory,
     make_open_data,
-    merge_values,
     spread_coefficient,
 )
 
 MOST_STEPS = 20_000
-OPEN_TURNS = 2  # of a loop whose end is not known
-MOST_TURNS = 4096
 Span = tuple[int, int]
 
 
@@ -115,7 +106,7 @@ class KernelRunner:
             self._find_second_store(places, data, step if step is not None and near == site else near)
             if copied:
                 self.order.copy = (*self.calls, site)
-            self.order.store_bytes(places, data.size, self.mask, self._find_order_site(site), self.assumed > 0, copied)
+            self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
 
     def _find_second_store(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
@@ -135,8 +126,11 @@ class KernelRunner:
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
         if self.order is not None:
-            self.order.read_bytes(places, size, mask, self._find_order_site(site), self.assumed > 0)
+            self.order.read_bytes(self._make_access(places, size, mask, site))
         return self.shared.load_bytes(places, size, mask)
+
+    def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:
+        return SharedAccess(places, size, mask, self._find_order_site(site), self.assumed > 0)
 
     def _find_order_site(self, site: Span) -> Span:
         """Return the call that leads to an access from the function with the last barrier, else the access."""
@@ -198,9 +192,9 @@ class KernelRunner:
         if not self.steps % 64:
             check_deadline()
         self.mask = mask
-        handler = _HANDLERS.get(type(statement))
+        handler = executing.HANDLERS.get(type(statement))
         if handler is not None:
-            return handler(self, statement, scope, mask)  # type: ignore[no-any-return]
+            return handler(self, statement, scope, mask)
         self.forget_order()
         return mask
 
@@ -217,32 +211,24 @@ class KernelRunner:
             self.mask = mask
         return frame.result
 
-    def _run_block(self, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
-        inner, entered = Scope(scope) if block.scoped else scope, mask
-        for part in block.body:
-            mask = self.run(part, inner, mask)
-        if block.scoped:
-            objects.end_scope(self, inner, entered)
-        return mask
+    def enter_loop(self, span: Span, left: list[Mask]) -> None:
+        """Enter a loop. left: the threads that break and that continue, as far as it has run."""
+        self.frames[-1].loops.append(left)
+        self.turns.append(0)
+        if self.order is not None:
+            self.order.loops.append((span, 0))
 
-    def _run_deferred(self, body: tree.DeferredBody, scope: Scope, mask: Mask) -> Mask:
-        return self.run(body.make(), scope, mask)
+    def count_turn(self) -> None:
+        """Count a finished turn of the innermost loop."""
+        self.turns[-1] += 1
+        if self.order is not None:
+            self.order.loops[-1] = self.order.loops[-1][0], self.turns[-1]
 
-    def _run_expression(self, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
-        self.evaluate(statement.value, scope)
-        return mask
-
-    def _run_declaration(self, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
-        calling.declare_variable(self, declaration, scope)
-        return mask
-
-    def _run_definition(self, statement: Any, scope: Scope, mask: Mask) -> Mask:
-        calling.define_local(self, statement, scope)
-        return mask
-
-    def _run_assembly(self, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
-        run_assembly(self, statement, scope)
-        return mask
+    def leave_loop(self) -> None:
+        self.turns.pop()
+        self.frames[-1].loops.pop()
+        if self.order is not None:
+            self.order.loops.pop()
 
     def decide_condition(self, condition: tree.Expression | None, scope: Scope, mask: Mask) -> Mask | None:
         """Return the threads whose condition is true, None if unknown."""
@@ -255,37 +241,6 @@ class KernelRunner:
             return None
         met: Mask = spread_coefficient(number.const, self.threads) != 0
         return mask & met
-
-    def _run_if(self, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
-        scope = Scope(scope)
-        if statement.start is not None:
-            self.run(statement.start, scope, mask)
-        met = self.decide_condition(statement.condition, scope, mask)
-        if met is None and self.barriers is not None:
-            met = self.barriers.follow_choice(self, statement.condition, _can_leave(statement.yes))
-        if met is not None:
-            return self._run_arms(statement, scope, met, mask & ~met)
-        if statement.no is None and _can_leave(statement.yes):
-            return mask  # a bound that the inner tiles do not meet
-        self.assumed += 1
-        mask = self.run(statement.yes, scope, mask)
-        if statement.no is not None:
-            self._run_otherwise(statement.no, scope, mask)
-        self.assumed -= 1
-        return mask
-
-    def _run_arms(self, statement: statements.If, scope: Scope, yes: Mask, no: Mask) -> Mask:
-        left = self.run(statement.yes, scope, yes)
-        other = self.run(statement.no, scope, no) if statement.no is not None else no
-        return left | other
-
-    def _run_otherwise(self, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
-        """Handle the branch that is not taken for an unknown condition: padding with zeros is ignored, other stores
-        make the tile unknown.
-        """
-        if _is_padding(self.text[slice(*statement.span)]):
-            return
-        self.run_otherwise(lambda: self.run(statement, scope, mask))
 
     def run_otherwise(self, execute: Callable[[], object]) -> None:
         """Execute what may be executed instead of something else: the bytes that it stores become unknown."""
@@ -300,108 +255,3 @@ class KernelRunner:
         if outer is not None:
             outer += inner
         del self.products[products:]
-
-    def _run_loop(self, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:
-        scope = Scope(scope)
-        if loop.start is not None:
-            self.run(loop.start, scope, mask)
-        flags: list[Mask] = [self.everyone & False, self.everyone & False]
-        frame = self.frames[-1]
-        frame.loops.append(flags)
-        active, after, opened, turns = mask, self.everyone & False, 0, 0
-        late = loop.late
-        self.turns.append(0)
-        if self.order is not None:
-            self.order.loops.append((loop.span, 0))
-        while True:
-            inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
-            if self.barriers is not None:
-                inside = self.barriers.follow_loop(self, inside)
-            elif inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
-                opened += 1
-                if opened > OPEN_TURNS:
-                    after = after | active
-                    self.forget_order()
-                    break
-                inside = active
-            after = after | (active & ~inside)
-            if not inside.any() or turns > MOST_TURNS:
-                break
-            flags[1] = self.everyone & False
-            left = self.run(loop.body, scope, inside)
-            active = left | flags[1]
-            self.mask = active
-            if loop.step is not None and active.any():
-                self.evaluate(loop.step, scope)
-            turns += 1
-            self.turns[-1] = turns
-            if self.order is not None:
-                self.order.loops[-1] = loop.span, turns
-        self.turns.pop()
-        frame.loops.pop()
-        if self.order is not None:
-            self.order.loops.pop()
-        return after | flags[0]
-
-    def _run_switch(self, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
-        self.shared.broken = self.shared.broken or "a switch"
-        self.forget_order()
-        return mask
-
-    def _run_return(self, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
-        frame = self.frames[-1]
-        if statement.value is not None:
-            value = self.evaluate(statement.value, scope)
-            if not frame.has_result:
-                frame.result = value
-            else:
-                frame.result = merge_values(mask, value, frame.result)
-        frame.has_result = True
-        return self.everyone & False
-
-    def _run_jump(self, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
-        loops = self.frames[-1].loops
-        if loops and jump.word in ("break", "continue"):
-            which = 0 if jump.word == "break" else 1
-            loops[-1][which] = loops[-1][which] | mask
-            return self.everyone & False
-        self.shared.broken = self.shared.broken or "a jump"
-        self.forget_order()
-        return mask
-
-
-def _is_forever(condition: tree.Expression) -> bool:
-    return isinstance(condition, tree.NumberLiteral)
-
-
-def _can_leave(statement: tree.Statement | None) -> bool:
-    """Return whether a statement ends in a jump out of its block."""
-    if isinstance(statement, tree.DeferredBody):
-        return _can_leave(statement.make())
-    if isinstance(statement, statements.Block):
-        return bool(statement.body) and _can_leave(statement.body[-1])
-    return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
-
-
-def _is_padding(text: str) -> bool:
-    """Return whether a branch only stores zeros."""
-    values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
-    zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
-    return bool(values) and all(re.fullmatch(zero, value.strip()) for value in values)
-
-
-_HANDLERS: dict[type, Any] = {
-    statements.Block: KernelRunner._run_block,
-    tree.DeferredBody: KernelRunner._run_deferred,
-    statements.ExpressionStatement: KernelRunner._run_expression,
-    tree.Declaration: KernelRunner._run_declaration,
-    tree.Alias: KernelRunner._run_definition,
-    tree.StructDefinition: KernelRunner._run_definition,
-    tree.Function: KernelRunner._run_definition,
-    statements.Assembly: KernelRunner._run_assembly,
-    statements.If: KernelRunner._run_if,
-    statements.Loop: KernelRunner._run_loop,
-    statements.Switch: KernelRunner._run_switch,
-    statements.Return: KernelRunner._run_return,
-    statements.Jump: KernelRunner._run_jump,
-}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.reader.threads.storage import SHARED_BYTES, Ints, Mask
 
@@ -37,6 +36,22 @@ class OrderMistake:
     copy: tuple[Span, ...] = ()
     first: bool = False
     waited: bool = False  # whether the span of barrier_missing is a wait, which comes before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedAccess:
+    """A store or a read of `size` bytes at an address of every thread. unsure: whether it may not be executed."""
+
+    address: Ints
+    size: int
+    mask: Mask
+    site: Span
+    unsure: bool
+
+    def list_places(self, lanes: Ints) -> Ints | None:
+        """Return the bytes that each lane accesses; None if one is outside of shared memory."""
+        places: Ints = self.address[lanes][:, None] + np.arange(self.size)
+        return places if places.size and places.min() >= 0 and places.max() < SHARED_BYTES else None
 
 
 class OrderMistakeFound(Exception):  # noqa: N818  (a signal that ends the run)
@@ -127,10 +142,10 @@ class SharedOrder:
 
     # bytes
 
-    def store_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool, copied: bool) -> None:
-        """Follow a store of each thread. copied: by cp.async; unsure: whether it may not be executed."""
-        lanes = np.flatnonzero(mask)
-        places = _list_places(address, size, lanes)
+    def store_bytes(self, access: SharedAccess, copied: bool) -> None:
+        """Follow a store of each thread. copied: by cp.async."""
+        lanes, site, unsure = np.flatnonzero(access.mask), access.site, access.unsure
+        places = access.list_places(lanes)
         if places is None:
             return
         if not unsure:
@@ -177,10 +192,10 @@ class SharedOrder:
         """End the run at a store over other elements that nothing has read."""
         self._report("stored_twice", site)
 
-    def read_bytes(self, address: Ints, size: int, mask: Mask, site: Span, unsure: bool) -> None:
+    def read_bytes(self, access: SharedAccess) -> None:
         """Follow a read of each thread."""
-        lanes = np.flatnonzero(mask)
-        places = None if unsure else _list_places(address, size, lanes)
+        lanes, site = np.flatnonzero(access.mask), access.site
+        places = None if access.unsure else access.list_places(lanes)
         if places is None:
             return
         writer, group = self.writer[places], self.group[places]
@@ -233,9 +248,3 @@ class SharedOrder:
     def _report_missing_commit(self, site: Span, copy: tuple[Span, ...]) -> None:
         self.mistake = OrderMistake("commit_missing", site, copy=copy, first=not self.committed.any())
         raise OrderMistakeFound
-
-
-def _list_places(address: Ints, size: int, lanes: NDArray[np.int64]) -> Ints | None:
-    """Return the bytes that each lane accesses; None if one is outside of shared memory."""
-    places: Ints = address[lanes][:, None] + np.arange(size)
-    return places if places.size and places.min() >= 0 and places.max() < SHARED_BYTES else None

@@ -1,0 +1,199 @@
+"""Statements of device code, executed for the threads of a block that reach them: each returns those that go on.
+
+Loops with an open end run a few iterations; open conditions are assumed true, as in the inner tiles of a grid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code import tree
+from lanescope.reader.code import tree_statements as statements
+from lanescope.reader.threads import calling, objects
+from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import Mask, merge_values
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+OPEN_TURNS = 2  # of a loop whose end is not known
+MOST_TURNS = 4096
+
+
+def _run_block(run: KernelRunner, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
+    inner, entered = Scope(scope) if block.scoped else scope, mask
+    for part in block.body:
+        mask = run.run(part, inner, mask)
+    if block.scoped:
+        objects.end_scope(run, inner, entered)
+    return mask
+
+
+def _run_deferred(run: KernelRunner, body: tree.DeferredBody, scope: Scope, mask: Mask) -> Mask:
+    return run.run(body.make(), scope, mask)
+
+
+def _run_expression(run: KernelRunner, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
+    run.evaluate(statement.value, scope)
+    return mask
+
+
+def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
+    calling.declare_variable(run, declaration, scope)
+    return mask
+
+
+def _run_definition(run: KernelRunner, statement: Any, scope: Scope, mask: Mask) -> Mask:
+    calling.define_local(run, statement, scope)
+    return mask
+
+
+def _run_assembly(run: KernelRunner, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
+    run_assembly(run, statement, scope)
+    return mask
+
+
+def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
+    scope = Scope(scope)
+    if statement.start is not None:
+        run.run(statement.start, scope, mask)
+    met = run.decide_condition(statement.condition, scope, mask)
+    if met is None and run.barriers is not None:
+        met = run.barriers.follow_choice(run, statement.condition, _can_leave(statement.yes))
+    if met is not None:
+        return _run_arms(run, statement, scope, met, mask & ~met)
+    if statement.no is None and _can_leave(statement.yes):
+        return mask  # a bound that the inner tiles do not meet
+    run.assumed += 1
+    mask = run.run(statement.yes, scope, mask)
+    if statement.no is not None:
+        _run_otherwise(run, statement.no, scope, mask)
+    run.assumed -= 1
+    return mask
+
+
+def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, yes: Mask, no: Mask) -> Mask:
+    left = run.run(statement.yes, scope, yes)
+    other = run.run(statement.no, scope, no) if statement.no is not None else no
+    return left | other
+
+
+def _run_otherwise(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
+    """Handle the branch that is not taken for an unknown condition: padding with zeros is ignored, other stores
+    make the tile unknown.
+    """
+    if _is_padding(run.text[slice(*statement.span)]):
+        return
+    run.run_otherwise(lambda: run.run(statement, scope, mask))
+
+
+def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:
+    scope = Scope(scope)
+    if loop.start is not None:
+        run.run(loop.start, scope, mask)
+    left: list[Mask] = [run.everyone & False, run.everyone & False]
+    run.enter_loop(loop.span, left)
+    after = _run_turns(run, loop, scope, mask)
+    run.leave_loop()
+    return after | left[0]
+
+
+def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
+    """Run the turns of a loop; return the threads that its condition has ended, or that its open end leaves."""
+    after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
+    while True:
+        inside = _decide_turn(run, loop, scope, active)
+        if inside is None:
+            opened += 1
+            if opened > OPEN_TURNS:
+                run.forget_order()
+                return after | active
+            inside = active
+        after = after | (active & ~inside)
+        if not inside.any() or run.turns[-1] > MOST_TURNS:
+            return after
+        left[1] = run.everyone & False
+        active = run.run(loop.body, scope, inside) | left[1]
+        run.mask = active
+        if loop.step is not None and active.any():
+            run.evaluate(loop.step, scope)
+        run.count_turn()
+
+
+def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask | None:
+    """Return the threads that run the next turn of a loop; None if its end is open."""
+    turns = run.turns[-1]
+    inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
+    if run.barriers is not None:
+        return run.barriers.follow_loop(run, inside)
+    endless = loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition))
+    return None if endless else inside
+
+
+def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
+    run.shared.broken = run.shared.broken or "a switch"
+    run.forget_order()
+    return mask
+
+
+def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
+    frame = run.frames[-1]
+    if statement.value is not None:
+        value = run.evaluate(statement.value, scope)
+        if not frame.has_result:
+            frame.result = value
+        else:
+            frame.result = merge_values(mask, value, frame.result)
+    frame.has_result = True
+    return run.everyone & False
+
+
+def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
+    loops = run.frames[-1].loops
+    if loops and jump.word in ("break", "continue"):
+        which = 0 if jump.word == "break" else 1
+        loops[-1][which] = loops[-1][which] | mask
+        return run.everyone & False
+    run.shared.broken = run.shared.broken or "a jump"
+    run.forget_order()
+    return mask
+
+
+def _is_forever(condition: tree.Expression) -> bool:
+    return isinstance(condition, tree.NumberLiteral)
+
+
+def _can_leave(statement: tree.Statement | None) -> bool:
+    """Return whether a statement ends in a jump out of its block."""
+    if isinstance(statement, tree.DeferredBody):
+        return _can_leave(statement.make())
+    if isinstance(statement, statements.Block):
+        return bool(statement.body) and _can_leave(statement.body[-1])
+    return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
+
+
+def _is_padding(text: str) -> bool:
+    """Return whether a branch only stores zeros."""
+    values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
+    zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
+    return bool(values) and all(re.fullmatch(zero, value.strip()) for value in values)
+
+
+HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
+    statements.Block: _run_block,
+    tree.DeferredBody: _run_deferred,
+    statements.ExpressionStatement: _run_expression,
+    tree.Declaration: _run_declaration,
+    tree.Alias: _run_definition,
+    tree.StructDefinition: _run_definition,
+    tree.Function: _run_definition,
+    statements.Assembly: _run_assembly,
+    statements.If: _run_if,
+    statements.Loop: _run_loop,
+    statements.Switch: _run_switch,
+    statements.Return: _run_return,
+    statements.Jump: _run_jump,
+}
