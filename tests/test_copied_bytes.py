@@ -97,6 +97,16 @@ PAIR = write_kernel(TOGETHER, 256)
 GRID = RIGHT.replace("threadIdx.x >> 7", "threadIdx.y").replace("<<<132, THREADS", "<<<132, dim3(128, 3)")
 LIBRARY = RIGHT.replace("if (group == 0) {", "if (is_producer()) {")  # its code is not in the text
 
+BY_POINTER = (  # one warpgroup, by a launch through a pointer to one of two kernels
+    plant(
+        ("__launch_bounds__(128) ", ""),
+        ("  gemm<<<", "  auto* kernel = gemm;\n  kernel<<<"),
+        ("make_smem_desc(sA + ", "make_smem_desc(sA + threadIdx.x / 128 * 16 * STAGES * BM * BK + "),
+        text=TMA,
+    )
+    + "__global__ void other() {}\n"
+)
+
 
 @lru_cache(maxsize=32)
 def check(text: str) -> CheckReport:
@@ -108,7 +118,7 @@ def change(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY])
+@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER])
 def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
     found = check(text)
     assert [finding.code for finding in found.findings] == []

@@ -80,6 +80,52 @@ def test_exchanged_objects_are_exchanged_maps() -> None:
     assert list_boxes(plant(("(x, y, C", "(y, x, C"), text=hold("returned"))) == [(64, 128), (64, 64)]
 
 
+# how the host gets its maps into device memory, and passes pointers to them; the other parameters keep their places
+ON_DEVICE = {
+    "copied": (
+        f"CUtensorMap x = {A}, y = {B}, *first, *second; cudaMalloc(&first, sizeof(CUtensorMap));"
+        " cudaMalloc((void**)&second, sizeof *second); CHECK(cudaMemcpy(first, &x, sizeof x, cudaMemcpyHostToDevice));"
+        " cudaMemcpyAsync(second, &y, sizeof(y), cudaMemcpyHostToDevice, stream);",
+        "first, second",
+    ),
+    "returned": (f"auto first = place({A}), second = place({B});", "first, second"),
+    "cached": (
+        f"if (kept_rows != M) {{ kept_a = place({A}); kept_b = place({B}); kept_rows = M; }}",
+        "kept_a, kept_b",
+    ),
+    "items": (
+        f"CUtensorMap maps[2] = {{{A}, {B}}}, *placed; cudaMalloc(&placed, sizeof maps);"
+        " cudaMemcpy(placed, maps, 2 * sizeof(CUtensorMap), cudaMemcpyHostToDevice);",
+        "placed, placed + 1",
+    ),
+    "managed": (
+        f"CUtensorMap *maps; cudaMallocManaged(&maps, 256); maps[0] = {A}; maps[1] = {B};",
+        "&maps[0], &maps[1]",
+    ),
+}
+PLACE = """CUtensorMap* place(CUtensorMap made) {
+  CUtensorMap* on_device;
+  cudaMalloc(&on_device, sizeof(CUtensorMap));
+  cudaMemcpy(on_device, &made, sizeof(CUtensorMap), cudaMemcpyHostToDevice);
+  return on_device;
+}
+static CUtensorMap *kept_a = nullptr, *kept_b = nullptr;
+static int kept_rows;
+void run("""
+
+
+@for_each(("holder", "exchanged"), [(name, exchanged) for name in ON_DEVICE for exchanged in (False, True)])
+def test_a_pointer_leads_to_the_map_in_device_memory(holder: str, exchanged: bool) -> None:
+    made, passed = ON_DEVICE[holder]
+    if exchanged:
+        passed = ", ".join(reversed(passed.split(", ")))
+    by_value = "const __grid_constant__ CUtensorMap ta,\n    const __grid_constant__ CUtensorMap tb"
+    text = plant((by_value, "const CUtensorMap* ta, const CUtensorMap* tb"), ("&ta", "ta"), ("&tb", "tb"), text=TMA)
+    text = plant((OLD, f"  {made}\n"), ("(map_a, map_b, C", f"({passed}, C"), text=text)
+    boxes = list_boxes(plant(("void run(", RETURNING.replace("void run(", PLACE)), text=text))
+    assert boxes == [(64, 128), (64, 64)] if exchanged else boxes == [(64, 64), (64, 128)]
+
+
 X = f"CUtensorMap x = {A};"
 EITHER = [  # what may leave either map in the object of A
     plant((X, f"{X} if (M > 64) x = {B};"), text=hold("returned")),

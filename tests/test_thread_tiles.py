@@ -443,3 +443,71 @@ def test_a_kernel_with_too_few_warps_is_not_verified(text: str, launched: str) -
     gaps = {kernel.gap for source in (text, few) for kernel in check_thread_tiles(source, {}).kernels}
     assert gaps == {"", UNREAD_PARTS}
     assert not check_thread_tiles(few, {}).findings
+
+
+LOAD_A = "ldm_x4(a, smem_addr(&As[(warp * 16 + lane % 16) * PITCH + kk + lane / 16 * 8]));"
+LOAD_B = "ldm_x2(b, smem_addr(&Bs[(n * 8 + lane % 8) * PITCH + kk + lane / 8 % 2 * 8]));"
+KERNEL = "__global__ void __launch_bounds__(128) gemm"
+
+
+@for_each(
+    "edits",
+    [  # an array of pointers
+        (
+            ("float acc[8][4]", "half* stage[2];\n  for (int s = 0; s < 2; s++) stage[s] = As;\n  float acc[8][4]"),
+            ("&As[(warp", "&stage[kk / 16 % 2][(warp"),
+        ),
+        # an array of another element type, under another name
+        (
+            (
+                "uint32_t a[4];",
+                "half loaded[2][4];\n      uint32_t (&a)[4] = reinterpret_cast<uint32_t(&)[4]>(loaded);",
+            ),
+            (
+                "uint32_t b[2];",
+                "uint32_t held[2];\n        half (&half_)[2][2] = reinterpret_cast<half(&)[2][2]>(held);",
+            ),
+            (LOAD_B, LOAD_B.replace("(b,", "(reinterpret_cast<uint32_t(&)[2]>(half_),")),
+            ("mma16816(acc[n], a, b)", "mma16816(acc[n], a, held)"),
+        ),
+        # overloads of two classes, and of elements of two sizes
+        (
+            ("uint32_t a[4];", "FragmentA a;"),
+            ("uint32_t b[2];", "FragmentB b;"),
+            (LOAD_A, LOAD_A.replace("ldm_x4(a, smem_addr(", "load(a, (").replace("));", "));")),
+            (LOAD_B, LOAD_B.replace("ldm_x2(b, smem_addr(", "load(b, (").replace("));", "));")),
+            ("mma16816(acc[n], a, b)", "mma16816(acc[n], a.r, b.r)"),
+            (
+                KERNEL,
+                "struct FragmentA { uint32_t r[4]; };\nstruct FragmentB { uint32_t r[2]; };\n"
+                "__device__ void load(FragmentA& f, const half* p) { ldm_x4(f.r, smem_addr(p)); }\n"
+                "__device__ void load(FragmentB& f, const half* p) { ldm_x2(f.r, smem_addr(p)); }\n"
+                "__device__ void load(FragmentB& f, const uint8_t* p) { f.r[0] = p[0]; }\n" + KERNEL,
+            ),
+        ),
+        # a function of the kernel's namespace, not that of another
+        (
+            (LOAD_A, LOAD_A.replace("ldm_x4", "load")),
+            (
+                KERNEL,
+                "namespace other { __device__ void load(uint32_t (&r)[4], uint32_t p) { r[0] = p; } }\n"
+                "namespace own {\n__device__ void load(uint32_t (&r)[4], uint32_t p) { ldm_x4(r, p); }\n" + KERNEL,
+            ),
+        ),
+        # a static function of a class that is a template argument
+        (
+            (LOAD_A, LOAD_A.replace("(warp * 16 + lane % 16) * PITCH", "place<Rows<PITCH>>(warp * 16 + lane % 16)")),
+            (
+                KERNEL,
+                "template <int P> struct Rows { static constexpr int SIZE = P;\n"
+                "  __device__ static int find(int row) { return row * SIZE; } };\n"
+                "template <class Layout> __device__ int place(int row) { return Layout::find(row); }\n" + KERNEL,
+            ),
+        ),
+    ],
+)
+def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> None:
+    text = plant(*edits, text=PADDED)
+    assert not (made := check_thread_tiles(text, {})).findings and made.verified == 2
+    wrong = check_thread_tiles(plant(("As[r * PITCH", "As[r * BK"), text=text), {})
+    assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}

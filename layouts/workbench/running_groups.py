@@ -77,6 +77,9 @@ class WarpgroupRuns:
 
     def _find_launched(self, kernel: str) -> BlockShape | None:
         """Return the fewest threads of the launches of a kernel; None if they are open."""
+        reached = [launch.block for launch in self.text.code.launches if launch.name == kernel]
+        if reached and None not in reached:
+            return _find_fewest([BlockShape(*block) for block in reached if block])
         blank = self.text.blank
         alone = sum(function.kernel for function in self.text.functions) == 1
         places = [

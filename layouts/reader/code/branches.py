@@ -11,7 +11,7 @@ from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code import symbolic_integers, tree
 from lanescope.reader.code.integer_values import get_integer, get_integer_or_symbol
 from lanescope.reader.code.lane_choices import note_lane_choice
-from lanescope.reader.code.map_objects import choose_map
+from lanescope.reader.code.map_objects import choose_map, list_pointed_maps
 from lanescope.reader.code.paths import EarlyExit, EscapedPath, Journal, JumpTarget
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.static_types import find_integer_type
@@ -283,9 +283,17 @@ def _merge_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
     return choose_map((yes, no))
 
 
+def _merge_cached_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
+    """Merge a pointer to a map with one of unknown value, as of a map that an earlier call has made: take the first."""
+    made = [one for one in (yes, no) if list_pointed_maps(one)]
+    other = no if made and made[0] is yes else yes
+    return made[0] if len(made) == 1 and isinstance(other, Pointer | OpaqueValue | SymbolicInt) else None
+
+
 # tried in order; each returns None if it does not apply
 _MERGES: tuple[Callable[[Evaluator, str, Any, Any], Any], ...] = (
     _merge_absent,
+    _merge_cached_maps,
     _merge_functions,
     _merge_uninitialised,
     _merge_references,

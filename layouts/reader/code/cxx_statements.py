@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lanescope.cxx.sizes import find_size
 from lanescope.deadline import check_deadline, note_reading_place
 from lanescope.reader.code import tree
 from lanescope.reader.code.cxx_control import ControlLowering
@@ -177,27 +178,37 @@ class CxxLowering(ControlLowering):
         return tree.Declaration(tree.Type((("auto", None),)), name[1], value, span=self.get_span(node))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """Lower int (&r)[3] = t and int (*p)[3] = t, which the grammar reads as an item of int(&r)."""
+        """Lower int (&r)[2][3] = t and int (*p)[3] = t, which the grammar reads as an item of int(&r).
+
+        half(&r)[3] = t may be an item of what a function returns, unless half is a type or t is cast to a reference.
+        """
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
             return None
-        call = left.child_by_field_name("argument")
-        if call is None or call.type != "call_expression":
-            return None
+        sizes, call = self._list_subscripts(left)
         kind, argument_list = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         children = argument_list.named_children if argument_list is not None else []
-        if (
-            kind is None
-            or kind.type != "primitive_type"
-            or [child.type for child in children] != ["pointer_expression"]
-        ):
+        if call.type != "call_expression" or kind is None or [c.type for c in children] != ["pointer_expression"]:
+            return None
+        value = self.lower_expression(right)
+        cast = isinstance(value, tree.Cast) and bool(value.type.reference and value.type.dims)
+        if kind.type != "primitive_type" and not cast and find_size(self.get_text(kind)) is None:
             return None
         sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
-        sizes = self.lower_expression(left)
-        dims = sizes.indices if isinstance(sizes, tree.Index) else ()
         base = self.lower_type(kind)
-        declared = tree.Type(base.path, 0, "&", dims, span=base.span) if sign == "&" else tree.Type((("auto", None),))
-        return tree.Declaration(declared, self.get_text(named), self.lower_expression(right), span=self.get_span(node))
+        declared = tree.Type(base.path, 0, "&", sizes, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        return tree.Declaration(declared, self.get_text(named), value, span=self.get_span(node))
+
+    def _list_subscripts(self, node: tree_sitter.Node) -> tuple[tuple[tree.Expression | None, ...], tree_sitter.Node]:
+        """Return (the indices of nested subscripts in their order, the expression that they are applied to)."""
+        dims: tuple[tree.Expression | None, ...] = ()
+        while node.type == "subscript_expression":
+            item, inner = self.lower_expression(node), node.child_by_field_name("argument")
+            dims = (*(item.indices if isinstance(item, tree.Index) else ()), *dims)
+            if inner is None:
+                break
+            node = inner
+        return dims, node
 
     def _lower_assembly(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         operands, names = [], []

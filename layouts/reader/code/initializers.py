@@ -89,7 +89,7 @@ def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at
     if kind.name.rpartition("::")[2] == "vector" and kind.arguments and is_map_type(kind.arguments[0]):
         count = get_integer(arguments[0]) if len(arguments) == 1 else None
         if count is not None and count.known is not None and 0 < count.known <= MOST_CELLS:
-            return make_map_array(count.known, kind)
+            return make_map_array(count.known, kind.arguments[0], kind)
     return ArrayValue([Cell(value) for value in arguments], None, "", kind)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lanescope.cxx.integers import LONG, ULONG, IntegerType
 from lanescope.cxx.sizes import find_size
+from lanescope.reader.code.map_objects import find_pointed_map
 from lanescope.reader.code.scopes import Cell, take_birth_number
 from lanescope.reader.code.symbolic_integers import (
     SHARED_BITS,
@@ -87,6 +88,9 @@ def get_integer(value: Any) -> SymbolicInt | None:
 
 
 def _convert_pointer(value: Pointer) -> SymbolicInt:
+    pointed = find_pointed_map(value)
+    if pointed is not None:  # as &maps[n]
+        return _convert_address(Address(pointed))
     return int_from_linear(value.base, ULONG, SHARED_BITS if value.shared else 64)
 
 

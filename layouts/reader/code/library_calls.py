@@ -20,7 +20,7 @@ from lanescope.reader.code.cute_values import (
 from lanescope.reader.code.integer_values import get_integer, move_pointer
 from lanescope.reader.code.launches import launch_kernels, note_unread_call
 from lanescope.reader.code.library_types import construct_library_type, is_atom_call
-from lanescope.reader.code.map_objects import fill_map, is_allocated_map, is_map_type, make_allocated_map
+from lanescope.reader.code.map_objects import fill_map, is_allocated_map, is_map_type, make_allocated_map, move_map
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.scopes import Cell, NameScope
 from lanescope.reader.code.side_effects import forget_escaped, forget_unknown, note_possible_throw
@@ -138,6 +138,12 @@ def _allocate_map(ev: Evaluator, call: Invocation) -> Any:
         return pointer if is_allocated_map(pointer) else MISSING
     allocated = make_allocated_map(call.name, tuple(call.templates or ()), call.values)
     return MISSING if allocated is None else allocated
+
+
+@_register_rule
+def _move_map(ev: Evaluator, call: Invocation) -> Any:
+    """Evaluate cudaMalloc and cudaMemcpy of tensor maps."""
+    return name_unknown_call(ev, call) if move_map(ev, call.name, call.values) else MISSING
 
 
 @_register_rule

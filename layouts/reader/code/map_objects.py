@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _TYPES = ("CUtensorMap", "CUtensorMap_st", "TmaDescriptor")
 _ENCODE = re.compile(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$|tensor_?map_?encode_?im2col$", re.I)
+_ALLOCATE = re.compile(r"cudaMalloc(?:Async|Managed|Host)?|cudaHostAlloc|cuMemAlloc")
+_COPY = re.compile(r"cudaMemcpy(?:ToSymbol)?(?:Async)?|cuMemcpyHtoD(?:Async)?")
+_MAP_BYTES, _MOST_MAPS = 128, 64
 _FILLED = re.compile(r"[^\s?]*'map\d+")
 _UNKNOWN = "?'map0"  # the name of an object that may be none of those that known calls filled
 _EMPTY = re.compile(r"[\w.:\[\]]*")  # names of objects that nothing has written: reading them is undefined
@@ -39,9 +42,8 @@ def make_map_value(values: list[Any], kind: ResolvedType, name: str) -> OpaqueVa
     return copied if isinstance(copied, OpaqueValue) and is_map_type(copied.kind) else OpaqueValue(name, kind)
 
 
-def make_map_array(count: int, kind: ResolvedType) -> ArrayValue:
-    """Make a std::vector of empty objects. kind: the vector's type."""
-    element: ResolvedType = kind.arguments[0]
+def make_map_array(count: int, element: ResolvedType, kind: ResolvedType | None = None) -> ArrayValue:
+    """Make an array of empty objects. kind: the type of a std::vector."""
     cells = [Cell(OpaqueValue(f"map[{n}]", element), element, f"map[{n}]") for n in range(count)]
     return ArrayValue(cells, element, "", kind)
 
@@ -82,6 +84,64 @@ def choose_item(value: Any) -> OpaqueValue | None:
     return choose_map([cell.value for cell in value.cells]) if isinstance(value, ArrayValue) else None
 
 
+def move_map(ev: Evaluator, name: str, values: Sequence[Any]) -> bool:
+    """Allocate device memory for maps, or copy maps to it, as functions of CUDA do; return whether a call does so."""
+    if ev.python or len(values) < 2:
+        return False
+    if _ALLOCATE.fullmatch(name):
+        return _allocate_maps(ev, values[0], getattr(values[1], "known", None))
+    if not _COPY.fullmatch(name):
+        return False
+    size = getattr(values[2], "known", None) if len(values) > 2 else None
+    count = size // _MAP_BYTES if size is not None else 1
+    targets, origins = (_list_objects(value, count) for value in values[:2])
+    if not targets or len(targets) != len(origins):
+        return False
+    for target, origin in zip(targets, origins, strict=True):
+        ev.write_cell(target, OpaqueValue(origin.value.text, target.kind))
+    return True
+
+
+def _allocate_maps(ev: Evaluator, pointer: Any, size: int | None) -> bool:
+    """Make a variable, which is a pointer to maps, point to new objects; return whether it is one."""
+    cell = _find_cell(pointer)
+    kind = cell.kind if cell is not None else None
+    if cell is None or not isinstance(kind, ResolvedType) or kind.pointers != 1 or kind.dims:
+        return False
+    target = replace(kind, pointers=0, const=False)
+    if not is_map_type(target) or size is None or not _MAP_BYTES <= size <= _MAP_BYTES * _MOST_MAPS:
+        return False
+    array = make_map_array(size // _MAP_BYTES, target)
+    for item in array.cells:
+        item.outlive_block()
+    ev.write_cell(cell, Address(array.cells[0]) if len(array.cells) == 1 else ev.decay_array(array))
+    return True
+
+
+def _list_objects(value: Any, count: int) -> list[Cell]:
+    """List the objects from the one that a pointer or an array names; none if one is unknown."""
+    array = value if isinstance(value, ArrayValue) else getattr(value, "array", None)
+    if array is not None and is_map_type(array.element):
+        at = value.at.known if isinstance(value, Pointer) and value.at is not None else 0
+        return list(array.cells[at : at + count]) if at is not None and at + count <= len(array.cells) else []
+    cell = _find_object(value)
+    return [cell] if cell is not None and is_map_type(cell.kind) and count == 1 else []
+
+
+def find_pointed_map(value: Any) -> Cell | None:
+    """Return the object in an array of maps that a pointer points to; None for another pointer."""
+    in_maps = isinstance(value, Pointer) and value.array is not None and is_map_type(value.array.element)
+    return _find_cell(value) if in_maps else None
+
+
+def list_pointed_maps(value: Any) -> list[Cell]:
+    """List the objects of maps that a pointer leads to, and the others of their array."""
+    array = getattr(value, "array", None)
+    if isinstance(value, Pointer) and array is not None and is_map_type(array.element):
+        return list(array.cells)
+    return [value.place] if is_allocated_map(value) else []
+
+
 def is_encode_call(term: OpaqueValue, text: str) -> bool:
     """Return whether a call encodes a tensor map as cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col does."""
     if _ENCODE.search(term.head):
@@ -105,6 +165,12 @@ def fill_map(ev: Evaluator, term: OpaqueValue, recorded: bool) -> None:
 
 def _find_object(value: Any) -> Cell | None:
     """Return the variable, member or item that a pointer to a map names; None if it is unknown."""
+    cell = _find_cell(value)
+    return cell if cell is not None and isinstance(cell.value, OpaqueValue) else None
+
+
+def _find_cell(value: Any) -> Cell | None:
+    """Return the variable, member or item that a pointer names; None if it is unknown."""
     place: Any = None
     if isinstance(value, Address) and value.at.known == 0:
         place = value.place
@@ -115,4 +181,4 @@ def _find_object(value: Any) -> Cell | None:
         place = place.place
     while isinstance(place, Cell) and isinstance(place.value, Cell):  # a reference
         place = place.value
-    return place if isinstance(place, Cell) and isinstance(place.value, OpaqueValue) else None
+    return place if isinstance(place, Cell) else None

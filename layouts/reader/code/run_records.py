@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.map_objects import list_pointed_maps
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
 
@@ -126,7 +127,9 @@ def _list_object_symbols(value: Any) -> Iterator[str]:
 def _list_visible_cells(ev: Evaluator) -> Iterator[Cell]:
     for frame in ev.frames:
         for scope in frame.scope.iterate_outward() if frame.scope is not None else ():
-            yield from (cell for cell in scope.names.values() if isinstance(cell, Cell))
+            for cell in scope.names.values():
+                if isinstance(cell, Cell):
+                    yield from (cell, *list_pointed_maps(cell.value))
 
 
 def _list_cell_names(cell: Cell) -> tuple[str, ...]:

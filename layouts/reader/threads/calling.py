@@ -13,6 +13,7 @@ from lanescope.reader.threads import library, objects
 from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
 from lanescope.reader.threads.order_events import follow_call
+from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
@@ -88,7 +89,8 @@ def _allocate_local(
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
     memory = LocalMemory(initializer=(initial, scope))
-    dims, item_type = kind.dims if not kind.pointer else (), replace(kind, dims=()) if not kind.pointer else kind
+    listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
+    dims, item_type = (kind.dims, replace(kind, dims=())) if listed else ((), kind)
     place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
     if item_type.scope is not None and not dims:
@@ -113,7 +115,7 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         arguments = ()
     if arguments is None:
         return False
-    chosen = _choose_overload(functions.functions, len(arguments), 0) if isinstance(functions, FunctionSet) else None
+    chosen = choose_overload(run, functions, arguments, scope) if isinstance(functions, FunctionSet) else None
     home = _make_member_scope(place)
     if chosen is not None and len(run.frames) < MOST_DEEP:
         call = tree.Call(tree.Name(((place.type.name, None),)), tuple(arguments), span=declaration.span)
@@ -237,9 +239,10 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
-    chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
+    at = node.span[0] if len(name.path) == 1 else -1
+    chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
     if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
-        return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
+        return call_function(run, chosen, node, templates, scope, _find_home(run, name.path, found, scope))
     follow_call(run, name.last, node, scope)
     return library.forget_arguments(run, node, scope)
 
@@ -269,8 +272,11 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     return library.forget_arguments(run, node, scope)
 
 
-def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -> Scope:
+def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Scope) -> Scope:
     """Return the scope that a function runs in; a member called by another member shares its object."""
+    name, owner = path[-1][0], resolve_path(run, path[:-1], scope)
+    if isinstance(owner, SizedType) and owner.scope is not None and owner.scope.names.get(name) is found:
+        return owner.scope  # type: ignore[no-any-return]
     inner: Scope = scope
     enclosing = scope.parent
     while enclosing is not None:
@@ -285,7 +291,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
     if isinstance(base, Pointer) and base.type.scope is not None:
         found = base.type.scope.names.get(function.name)
         if isinstance(found, FunctionSet):
-            chosen = _choose_overload(found.functions, len(node.arguments), 0)
+            chosen = choose_overload(run, found, node.arguments, scope)
             if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
                 return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     follow_call(run, function.name, node, scope)
@@ -295,26 +301,11 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
 def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
     """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
     found = objects.find_method(place, name)
-    chosen = _choose_overload(found.functions, len(node.arguments), 0) if found is not None else None
+    chosen = choose_overload(run, found, node.arguments, scope) if found is not None else None
     if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
         return call_function(run, chosen, node, (), scope, _make_member_scope(place))
     run.forget_order()
     return library.forget_arguments(run, node, scope)
-
-
-def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
-    """Return the only function with this number of parameters."""
-    fits = [
-        f
-        for f in functions
-        if sum(p.default is None for p in f.parameters) <= count <= len(f.parameters)
-        and f.specialized is None
-        and templates <= len(f.templates)
-        and not any(p.pack for p in f.parameters)
-    ]
-    if len(fits) > 1 and templates:
-        fits = [f for f in fits if f.templates]
-    return fits[0] if len(fits) == 1 else None
 
 
 def call_function(

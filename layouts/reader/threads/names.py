@@ -44,12 +44,11 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
 def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
     """Return the value of a constant, a member of an enumeration, or an alias."""
     statement = later.statement
-    key = id(later)
-    if key in run.values and not arguments:
-        return run.values[key]
-    if key in run.opening:
+    if later in run.values and not arguments:
+        return run.values[later]
+    if later in run.opening:
         return None
-    run.opening.add(key)
+    run.opening.add(later)
     home = later.home or run.globals
     try:
         if isinstance(statement, tree.Alias):
@@ -65,8 +64,8 @@ def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope:
             if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
                 value = convert_value(run, value, kind)
     finally:
-        run.opening.discard(key)
-    run.values[key] = value
+        run.opening.discard(later)
+    run.values[later] = value
     return value
 
 
@@ -151,6 +150,21 @@ def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.E
     definition = next((d for d in found.definitions if d.specialized is None), None)
     if definition is None or (len(found.definitions) > 1 and arguments):
         return None
+    if found in run.structs and not arguments:
+        return run.structs[found]
+    result = _lay_out_struct(run, found, definition, arguments, scope)
+    if not arguments:
+        run.structs[found] = result
+    return result
+
+
+def _lay_out_struct(
+    run: KernelRunner,
+    found: StructSet,
+    definition: tree.StructDefinition,
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+) -> SizedType:
     inner = _bind_templates(run, definition, arguments, scope)
     if definition.bases:
         inner.names[BASES] = definition.bases

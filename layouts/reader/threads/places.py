@@ -55,7 +55,9 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
         case tree.Cast() if node.type.reference:
             place = find_place(run, node.value, scope)
             kind = find_type(run, node.type, scope)
-            return replace(place, type=kind, dims=()) if isinstance(place, Pointer) and kind is not None else None
+            if not isinstance(place, Pointer) or kind is None:
+                return None
+            return replace(place, type=replace(kind, dims=()), dims=kind.dims)
         case tree.Call():
             value = run.evaluate(node, scope)
             return value if isinstance(value, Pointer) else None

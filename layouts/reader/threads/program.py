@@ -17,6 +17,8 @@ from lanescope.reader.code.tree_statements import Block, If, Loop
 from lanescope.reader.code.variants import list_leaves, make_variants
 
 MOST_LAUNCHES = 4
+Span = tuple[int, int]
+EVERYWHERE: Span = (-1, 1 << 40)  # outside namespaces
 BASES = "~bases"  # is among the names of a class with base classes, whose functions are not followed
 
 
@@ -39,10 +41,13 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionSet:
-    """The functions of one name."""
+    """The functions of one name. homes: the span of the namespace around each, the whole text for none; () for those
+    of a class.
+    """
 
     name: str
     functions: tuple[tree.Function, ...]
+    homes: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +87,12 @@ def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statemen
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter the definitions outside functions, including those in namespaces."""
-    for statement in _flatten_declarations(body):
+    for statement, home in _flatten_declarations(body):
         match statement:
             case tree.Function(body=inner, name=name) if inner is not None:
                 known = scope.names.get(name)
-                before = known.functions if isinstance(known, FunctionSet) else ()
-                scope.names[name] = FunctionSet(name, (*before, statement))
+                before = known if isinstance(known, FunctionSet) else FunctionSet(name, ())
+                scope.names[name] = FunctionSet(name, (*before.functions, statement), (*before.homes, home))
             case tree.StructDefinition(name=name) if statement.complete:
                 known = scope.names.get(name)
                 earlier = known.definitions if isinstance(known, StructSet) else ()
@@ -100,12 +105,18 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
                 scope.names.update({member: LaterValue(statement, member) for member, _, _ in statement.members})
 
 
-def _flatten_declarations(body: Sequence[tree.Statement]) -> Iterator[tree.Statement]:
+def _flatten_declarations(
+    body: Sequence[tree.Statement], home: Span = EVERYWHERE
+) -> Iterator[tuple[tree.Statement, Span]]:
+    """Yield the statements outside functions, each with the span of the namespace around it."""
     for statement in body:
-        if isinstance(statement, tree.Namespace) or (isinstance(statement, Block) and not statement.scoped):
-            yield from _flatten_declarations(statement.body)
+        if isinstance(statement, tree.Namespace):
+            named = statement.names and not statement.inline
+            yield from _flatten_declarations(statement.body, statement.span if named else home)
+        elif isinstance(statement, Block) and not statement.scoped:
+            yield from _flatten_declarations(statement.body, home)
         else:
-            yield statement
+            yield statement, home
 
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
@@ -156,7 +167,7 @@ def find_launch_bounds(text: str, function: tree.Function) -> str:
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
     """List the launches of a kernel, and the instances whose address is taken."""
     found: list[KernelLaunch] = []
-    functions = [f for f in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
+    functions = [f for f, _ in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
         enclosing = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
         if enclosing is not None and enclosing.name == kernel:

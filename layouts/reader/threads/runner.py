@@ -14,7 +14,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads import calling, evaluating, executing
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
-from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
 from lanescope.reader.threads.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.storage import (
@@ -28,6 +28,7 @@ from lanescope.reader.threads.storage import (
     make_open_data,
     spread_coefficient,
 )
+from lanescope.reader.threads.types import SizedType
 
 MOST_STEPS = 20_000
 Span = tuple[int, int]
@@ -71,8 +72,9 @@ class KernelRunner:
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
-        self.values: dict[int, Any] = {}  # constants that were evaluated
-        self.opening: set[int] = set()
+        self.values: dict[LaterValue, Any] = {}  # constants that were evaluated
+        self.opening: set[LaterValue] = set()
+        self.structs: dict[StructSet, SizedType] = {}  # without template arguments
         self.dynamic: dict[str, Pointer] = {}
         self.turns: list[int] = []  # of the loops that are being run
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
