@@ -150,26 +150,34 @@ def _multiply_as(name: str) -> str:
 
 
 def _parse_third(third: re.Match[str], name: str) -> KernelName | None:
-    """Parse a name of CUTLASS 3.x: for sm_120, or for sm_90, whose builder makes N as large as the tile allows."""
+    """Parse a name of CUTLASS 3.x for mma.sync of sm_120 or wgmma of sm_90; None for other targets."""
+    if third["target"] == "90":
+        return _parse_wgmma(third, name)
+    return _parse_scaled(third) if third["target"] in ("120", "121") else None
+
+
+def _parse_scaled(third: re.Match[str]) -> KernelName:
+    """Parse a name for sm_120, whose kinds of mma.sync follow from types and scale factors."""
+    kinds = tuple(f".kind::{kind}." for kind in _list_kinds(third) if kind.startswith(("mx", "f8")))
+    opcodes = ("mma.sp::ordered_metadata",) if third["kind"] in ("sp", "bssp") else ("mma",)
+    pair = (_TYPES[third["a"]], _TYPES[third["b"]])
+    shapes = tuple((16, 8, k) for k in (32, 64, 128))
+    return KernelName(opcodes, shapes, _TYPES[third["sum"]], (pair,), kinds, third["factor"] or "")
+
+
+def _parse_wgmma(third: re.Match[str], name: str) -> KernelName:
+    """Parse a name for sm_90, whose builder makes N as large as the tile allows."""
     a, b = (_multiply_as(_TYPES[third[each]]) for each in ("a", "b"))
-    total = _TYPES[third["sum"]]
-    if third["target"] in ("120", "121"):
-        words = tuple(f".kind::{kind}." for kind in _list_kinds(third) if kind.startswith(("mx", "f8")))
-        opcodes = ("mma.sp::ordered_metadata",) if third["kind"] in ("sp", "bssp") else ("mma",)
-        return KernelName(
-            opcodes, ((16, 8, 32), (16, 8, 64), (16, 8, 128)), total, ((a, b),), words, third["factor"] or ""
-        )
-    if third["target"] != "90":
-        return None
     bits = max(DTYPES[a].bits, DTYPES[b].bits)
     if DTYPES[a].bits != DTYPES[b].bits:  # the narrower operand is converted first
         a = b = a if DTYPES[a].bits == bits else b
     sparse = third["kind"] == "sp"
     opcodes = ("wgmma.mma_async.sp",) if sparse else ("wgmma.mma_async",)
+    total = _TYPES[third["sum"]]
     if third["shape"]:
         return KernelName(opcodes, _split_shape(third["shape"], opcodes), total, ((a, b),))
     tile = _find_tile(name)
-    wide = tile[1:2] if _TYPES[third["a"]] == _TYPES[third["b"]] else tile[:2]  # mixed operands may be exchanged
+    wide = tile[1:2] if third["a"] == third["b"] else tile[:2]  # operands of two types may be exchanged
     sizes = dict.fromkeys(next(n for n in SELECTED_N if size % n == 0) for size in wide if size % 8 == 0)
     k = _WGMMA_BITS * (2 if sparse else 1) // bits
     return KernelName(opcodes, tuple((64, n, k) for n in sizes), total, ((a, b),))
