@@ -11,6 +11,7 @@ _VALUE_END = re.compile(r"\}\s*[)>:.]")  # of T{}, where a value continues
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
+_BRACKETS = {opening: re.compile(rf"[{re.escape(opening + closing)}]") for opening, closing in CLOSING.items()}
 
 
 KERNEL_WORDS = frozenset(("__global__", "CUTLASS_GLOBAL"))  # CUTLASS's macro, cutlass/detail/helper_macros.hpp
@@ -130,9 +131,9 @@ def find_closing(text: str, at: int) -> int:
     >>> find_closing("f(a, g[0], (b)) + c", 1)
     14
     """
-    opening, closing = text[at], CLOSING[text[at]]
+    opening = text[at]
     depth = 0
-    for match in re.compile(rf"[{re.escape(opening + closing)}]").finditer(text, at):
+    for match in _BRACKETS[opening].finditer(text, at):
         depth += 1 if match[0] == opening else -1
         if not depth:
             return match.start()

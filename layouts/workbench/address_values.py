@@ -70,5 +70,5 @@ def _find_value(
 ) -> Span | None:
     """Return the last value before a place that a variable gets, or the argument for a parameter."""
     function = find_function_at(functions, at[0])
-    values = list_local_values(blank, function, name, at) if function is not None else []
+    values = list_local_values(blank, function, name, at) if function is not None else ()
     return values[-1] if values else find_given_value(blank, functions, name, at, list(calls))

@@ -138,14 +138,16 @@ def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -
     return trim_span(blank, outside[0].span(1)) if len(outside) == 1 else None
 
 
-def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> list[Span]:
+@lru_cache(maxsize=1024)
+def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> tuple[Span, ...]:
     """List the values that declarations and assignments of a function give a variable before a place."""
     first, past = function.body[0], at[0]
     form = re.compile(rf"[\w>\]*&,]\s+{name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)")
-    found = [trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past)]
+    found = tuple(trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past))
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
     starts = {at[0] for at in found}
-    return found + [match.span() for match in later if match.end() + _count_blanks(blank, match.end()) not in starts]
+    others = (match for match in later if match.end() + _count_blanks(blank, match.end()) not in starts)
+    return (*found, *(match.span() for match in others))
 
 
 def _count_blanks(blank: str, at: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from lanescope.cxx.source_text import find_closing, trim_span
 from lanescope.workbench.blamed_numbers import find_argument_span, list_local_values
@@ -51,7 +52,7 @@ def _find_helper_term(
     terms: set[Span] = set()
     for word in list_source_words(blank, functions, argument) & set(function.parameters):
         given = find_argument_span(blank, calls[0], function.parameters.index(word))
-        words = list_source_words(blank, functions, given) if given is not None else set()
+        words = list_source_words(blank, functions, given) if given is not None else frozenset()
         if not any(re.compile(variable).fullmatch(name) for name in words):
             continue
         inside = "[" in blank[slice(*argument)]
@@ -128,7 +129,8 @@ def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: 
     return find_argument_span(blank, (named.start(), call[1]), numbers[0]) if len(numbers) == 1 else None
 
 
-def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> set[str]:
+@lru_cache(maxsize=256)
+def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> frozenset[str]:
     """Return the names in an expression and, for local variables among them, in the expressions that set them."""
     words: set[str] = set()
     expressions = [at]
@@ -141,7 +143,7 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
             variables = sorted(more - set(function.parameters))
             values = (list_local_values(blank, function, name, span) for name in variables)
             expressions += [of_name[0] for of_name in values if len(of_name) == 1]
-    return words
+    return frozenset(words)
 
 
 def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:

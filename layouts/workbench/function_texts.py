@@ -27,7 +27,7 @@ _LAUNCH = re.compile(r"(?:\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?)?<<<([^;{}]*?
 _AFTER = re.compile(r"\s*(?:const|noexcept|override|final|\s)*\{")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionText:
     """A function's text. parameters: their names; body: between its braces; kernel: whether it is __global__;
     templates: the names of its template parameters.
@@ -58,14 +58,15 @@ def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionTe
     return max(inside, key=lambda function: function.body[0], default=None)
 
 
-def list_launches(blank: str) -> Iterator[tuple[str, list[Span]]]:
-    """Yield each launch of a blanked text: the kernel's name, "" if it is not certain, and the spans of <<<…>>>.
+@lru_cache(maxsize=8)
+def list_launches(blank: str) -> tuple[tuple[str, list[Span]], ...]:
+    """List the launches of a blanked text: the kernel's name, "" if it is not certain, and the spans of <<<…>>>.
 
-    >>> list(list_launches("f<2><<<n, 256>>>(a);"))
-    [('f', [(7, 8), (10, 13)])]
+    >>> list_launches("f<2><<<n, 256>>>(a);")
+    (('f', [(7, 8), (10, 13)]),)
     """
-    for match in _LAUNCH.finditer(blank):
-        yield match[1] or "", list_argument_spans(blank, *match.span(2))
+    found = _LAUNCH.finditer(blank) if "<<<" in blank else ()
+    return tuple((match[1] or "", list_argument_spans(blank, *match.span(2))) for match in found)
 
 
 def list_loop_conditions(blank: str, variable: str, past: int | None = None) -> list[Span]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from lanescope.cxx.source_text import strip_comments
@@ -259,16 +259,24 @@ def _list_events(
     elif isinstance(record, MemoryStore):
         yield make("store")
     elif isinstance(record, AsmRun):
-        if re.search(r"[A-Za-z_]\w*", strip_comments(_STRING.sub("", record.text))):
-            yield make("unknown")  # a macro among its strings
-        code = join_strings(record.text)
-        for step in _STEPS.finditer(code):
-            kind = _KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store")
-            yield make(kind, _find_wait_count(record, code[step.end() :]) if kind == "wait" else None)
+        for kind, rest in _list_steps(record.text):
+            yield make(kind, _find_wait_count(record, rest) if kind == "wait" else None)
     else:
         kind = _classify_call(record, text)
         if kind:
             yield make(kind, _find_template_count(record) if kind == "wait" else None)
+
+
+@lru_cache(maxsize=256)
+def _list_steps(text: str) -> tuple[tuple[str, str], ...]:
+    """List the kind of each event of an asm statement, with the PTX after its opcode."""
+    code = join_strings(text)
+    steps = [
+        (_KINDS.get(step[0]) or next((k for k, word in _PARTS.items() if word in step[0]), "store"), code[step.end() :])
+        for step in _STEPS.finditer(code)
+    ]
+    unknown = re.search(r"[A-Za-z_]\w*", strip_comments(_STRING.sub("", text)))  # a macro among its strings
+    return (("unknown", ""), *steps) if unknown else tuple(steps)
 
 
 def _find_wait_count(run: AsmRun, rest: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from lanescope.cxx.source_text import find_closing
 from lanescope.workbench.blamed_numbers import list_local_values
@@ -14,6 +15,7 @@ from lanescope.workbench.tensor_steps import TensorStep
 
 _MOST_FOLLOWED = 4  # variables
 _CONDITION = re.compile(r"\bif\s*(?:constexpr\s*)?(?=\()")
+_ATTRIBUTE = re.compile(r"\s*(?:\[\[\w+\]\]\s*)?")
 
 
 def narrow_operand(text: KernelText, step: TensorStep, source: Span, variable: str = "") -> Span:
@@ -38,7 +40,7 @@ def follow_local_value(text: KernelText, place: Span) -> Span:
     function = find_function_at(text.functions, place[0])
     for _ in range(_MOST_FOLLOWED):
         name = text.blank[slice(*place)].strip()
-        values = list_local_values(text.blank, function, name, place) if function and name.isidentifier() else []
+        values = list_local_values(text.blank, function, name, place) if function and name.isidentifier() else ()
         if not values or any(re.match(rf"{name}\b", text.blank[slice(*value)]) for value in values):
             break
         place = values[-1]
@@ -47,13 +49,19 @@ def follow_local_value(text: KernelText, place: Span) -> Span:
 
 def find_enclosing_condition(text: KernelText, at: Span) -> Span:
     """Return the condition of the innermost `if` around a place of a function; the place itself if there is none."""
-    blank, function = text.blank, find_function_at(text.functions, at[0])
-    found = at
-    for match in _CONDITION.finditer(blank, function.body[0], at[0]) if function is not None else ():
+    function = find_function_at(text.functions, at[0])
+    branches = _list_branches(text.blank, *function.body) if function is not None else ()
+    return next((condition for condition, (start, past) in reversed(branches) if start <= at[0] <= past), at)
+
+
+@lru_cache(maxsize=64)
+def _list_branches(blank: str, first: int, past: int) -> tuple[tuple[Span, Span], ...]:
+    """List (condition, branch) of each `if` in a part of a blanked text."""
+    found = []
+    for match in _CONDITION.finditer(blank, first, past):
         closing = find_closing(blank, match.end())
-        opening = re.compile(r"\s*(?:\[\[\w+\]\]\s*)?").match(blank, closing + 1)
+        opening = _ATTRIBUTE.match(blank, closing + 1)
         start = opening.end() if opening is not None else closing + 1
-        past = find_closing(blank, start) if blank[start : start + 1] == "{" else blank.find(";", start)
-        if start <= at[0] <= past:
-            found = (match.end() + 1, closing)
-    return found
+        end = find_closing(blank, start) if blank[start : start + 1] == "{" else blank.find(";", start)
+        found.append(((match.end() + 1, closing), (start, end)))
+    return tuple(found)

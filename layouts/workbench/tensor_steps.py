@@ -31,6 +31,7 @@ _INSTRUCTION = re.compile(
 _SYNC_CALL = re.compile(r"__syncthreads\w*|\w*(?:sync|wait|arrive|barrier)\w*", re.I)
 _ADDRESS = re.compile(r"\[\s*(%\w+|%\[\w+\])\s*\]")
 MULTICAST = ".multicast::cluster"
+_Tests = tuple[tuple[str, ...], tuple[str, ...]]  # what a thread has to pass, and conditions under which it has left
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,24 @@ class TensorKernel:
 
     def find_state(self, step: TensorStep, thread: int) -> bool | None:
         """Return whether a thread runs a step; None if that is open."""
-        answers = [_is_true(condition, thread, self.block) for condition in self.list_conditions(step)]
-        left = [_is_true(condition, thread, self.block) for condition in self._list_left(step)]
-        if False in answers or True in left:
-            return False
-        return None if None in (*answers, *left) else True
+        tests = self._tests.get(id(step.run))
+        if tests is None:
+            tests = self._tests[id(step.run)] = tuple(self.list_conditions(step)), tuple(self._list_left(step))
+        if (tests, thread) not in self._states:
+            answers, left = ([_is_true(condition, thread, self.block) for condition in part] for part in tests)
+            open_ = None if None in (*answers, *left) else True
+            self._states[tests, thread] = False if False in answers or True in left else open_
+        return self._states[tests, thread]
+
+    @cached_property
+    def _tests(self) -> dict[int, _Tests]:
+        """The conditions on the path to each record, by its id."""
+        return {}
+
+    @cached_property
+    def _states(self) -> dict[tuple[_Tests, int], bool | None]:
+        """Whether a thread passes some conditions."""
+        return {}
 
     def list_warps(self, step: TensorStep, all_lanes: bool = True) -> list[int]:
         """List the warps of which all threads certainly run a step, or some do."""

@@ -174,7 +174,7 @@ def _find_counter(blank: str, functions: tuple[FunctionText, ...], at: Span, dep
     function = find_function_at(functions, at[0])
     names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", blank[slice(*at)])) if function is not None else {}
     for name in names:
-        values = list_local_values(blank, function, name, at) if function is not None else []
+        values = list_local_values(blank, function, name, at) if function is not None else ()
         found = _find_counter(blank, functions, values[0], depth - 1) if len(values) == 1 else at
         if _COUNTER.search(blank[slice(*found)]):
             return found

@@ -24,7 +24,8 @@ _SPELLED = (
     r"|(?<![\w.>=+*/%&|^!~?<(,-])(?<![\w.>=+*/%&|^!~?<(,-][ ])\b[A-Z][A-Z0-9_]{2,}"
     r"(?=\s+(?:static|inline|constexpr|void|auto|bool|int|unsigned|u?int\d+_t|uint\d\d|size_t)\b(?!\s*[({]))"
 )
-_ATTRIBUTE = re.compile(rf"(?P<kept>{_KEPT})|(?P<own>{_OWN})|(?P<spelled>{_SPELLED})", re.S)
+_FIRST = r"(?=[/'\"_anA-Z\[])"  # characters that one of them begins with: others are passed over at once
+_ATTRIBUTE = re.compile(rf"{_FIRST}(?:(?P<kept>{_KEPT})|(?P<own>{_OWN})|(?P<spelled>{_SPELLED}))", re.S)
 _NAMED = re.compile(
     r"\b(?:struct|class|union|enum|typename|using)\s+([A-Z][A-Z0-9_]*)\b|\b([A-Z][A-Z0-9_]*)\s*(?:;|=(?!=))"
 )

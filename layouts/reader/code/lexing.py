@@ -26,10 +26,11 @@ _TOKEN = re.compile(
 )
 # Pieces that are read as one unit, so that their contents are not taken for code or directives.
 _WHOLE = re.compile(
+    r"(?=[/\"'uULR#%]|^[ \t])(?:"  # what one begins with: other characters are passed over at once
     rf"(?P<comment>//[^\n]*|{_BLOCK})|(?P<raw>(?:u8|[uUL])?\bR\"[^ ()\\\t\v\f\n\"]{{0,16}}\()"
     rf"|(?P<text>(?:\b(?:u8|[uUL]))?(?:{_STRING}|(?<![0-9a-fA-F]){_CHARACTER}))"
     r"|(?P<directive>^[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?(?:#|%:)"
-    rf"(?:{_BLOCK}|//[^\n]*|{_STRING}|[^\n])*)",
+    rf"(?:{_BLOCK}|//[^\n]*|{_STRING}|[^\n])*))",
     re.S | re.M,
 )
 _CONTINUED = re.compile(  # the same before lines are joined; raw strings keep their line breaks
