@@ -91,8 +91,8 @@ def name_type(schema: Json) -> str:
 
 
 def outline_document(document: Json) -> list[str]:
-    """Return a line for every operation, with its parameters and answer, and for every schema, with its fields; what may
-    be left out has a question mark.
+    """Return a line for every operation, with its parameters and answer, and for every schema, with its fields; what
+    may be left out has a question mark.
     """
     lines = []
     for path, method, operation in walk_operations(document):
