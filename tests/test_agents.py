@@ -78,7 +78,7 @@ def test_a_place_is_read_in_one_way_and_at_once() -> None:
         assert refused.value.field == "place"
 
 
-@pytest.mark.parametrize(("show", "first", "field"), [("c", 0, "show"), ("a.7", 0, "show"), ("a", 3, "from")])
+@for_each(("show", "first", "field"), [("c", 0, "show"), ("a.7", 0, "show"), ("a", 3, "from")])
 def test_a_part_that_is_not_there_is_refused(show: str, first: int, field: str) -> None:
     with pytest.raises(LayoutError) as refused:
         excerpt_part({"a": [1, 2, 3]}, show, first, {})
@@ -130,7 +130,7 @@ def test_llms_lists_every_page_with_a_line(client: Client) -> None:
     assert f"]({'/below'}/guide/swizzle.md)" in render_llms("/below")
 
 
-@pytest.mark.parametrize("slug", ["nope", "lbo-sbo", "..%2Fdesign"])
+@for_each("slug", ["nope", "lbo-sbo", "..%2Fdesign"])
 def test_an_unknown_page_is_refused(client: Client, slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 404

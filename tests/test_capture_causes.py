@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from lanescope import capture
 from lanescope.app.capture.forms import build_answer
 from lanescope.app.cli import build_cli
@@ -110,7 +108,7 @@ def test_lines_of_their_own_are_causes_of_their_own() -> None:
     assert [(one.first.record.line, one.count) for one in find_causes(apart.steps)] == [(21, 1), (23, 1)]
 
 
-@pytest.mark.parametrize("step", [8, 32, 48])
+@for_each("step", [8, 32, 48])
 def test_one_increment_that_is_wrong_in_every_call_is_one_cause(step: int) -> None:
     """desc += the wrong amount, written out: every call has a line of its own."""
     made = build_loop(3, k=128, a=lambda s: step * s)

@@ -15,6 +15,7 @@ import pytest
 from lanescope import capture, find
 from lanescope.capture import file_format
 from lanescope.render.capture_header import render_header
+from tests.cases import for_each
 
 STEPS, CLUSTERS = 16, 4
 KERNEL = r"""
@@ -95,7 +96,7 @@ def test_the_kernel_is_whole() -> None:
     assert not re.search(r"@\w+@", KERNEL) and KERNEL.count("{") == KERNEL.count("}")
 
 
-@pytest.mark.parametrize(("asked", "blocks"), [((0, 0), {0, 1}), ((5, 5), {4, 5}), ((1, 2), {0, 1, 2, 3})])
+@for_each(("asked", "blocks"), [((0, 0), {0, 1}), ((5, 5), {4, 5}), ((1, 2), {0, 1, 2, 3})])
 def test_one_cluster_of_several_is_recorded_whole(asked: tuple[int, int], blocks: set[int]) -> None:
     raw = run_kernel(open_device(), *asked)
     read = file_format.read_capture(raw)

@@ -110,7 +110,7 @@ def test_a_block_reads_its_own_window() -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_100a"])
+@for_each("target", ["sm_75", "sm_80", "sm_100a"])
 def test_the_header_compiles_for_other_targets(target: str) -> None:
     text = next(one for one in EXAMPLES if one.threads == 32).render_source()
     text = text.replace(".m16n8k16.", ".m16n8k8.").replace("%4, %5, %6, %7}, {%8, %9}", "%4, %5}, {%8}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from lanescope import capture, find
 from lanescope.app.capture import forms
@@ -142,7 +141,7 @@ def test_fills_of_the_first_headers_are_known() -> None:
     assert made.verdict == "mismatch"
 
 
-@pytest.mark.parametrize("rounded", [False, True])
+@for_each("rounded", [False, True])
 def test_tf32_matrices_may_have_been_rounded(rounded: bool) -> None:
     rng = np.random.default_rng(8)
     given = [rng.standard_normal((64, 32)).astype(np.float32) for _ in "ab"]

@@ -165,7 +165,7 @@ def test_what_other_warps_record_after_the_next_step_is_of_the_last_one() -> Non
     assert list_verdicts(made) == ["mismatch"]
 
 
-@pytest.mark.parametrize("rest", [ONLY_B, [*ONLY_B, *STEPS]])
+@for_each("rest", [ONLY_B, [*ONLY_B, *STEPS]])
 def test_d_of_steps_whose_a_nobody_recorded_is_not_judged(rest: list[Record]) -> None:
     """O = P · V of attention: P is in registers; D of S = Q · K, of the same shape, is judged all the same."""
     made = verify_records([*STEPS, *make_d(AB), *rest, *make_d(C)], **GIVEN)
@@ -268,13 +268,13 @@ def build_mma_loop(text: str, element: str, shift: int = 0, **fill: Any) -> list
     return out
 
 
-@pytest.mark.parametrize("earlier", [False, True])
+@for_each("earlier", [False, True])
 def test_the_fill_is_known_from_registers_alone(earlier: bool) -> None:
     assert verify_records(build_mma_loop(MMA, "f16", earlier=earlier)).ok
     assert verify_records(build_mma_loop(MMA, "f16", shift=16, earlier=earlier)).verdict == "mismatch"
 
 
-@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+@for_each("order", [(1, 2), (2, 1)])
 def test_the_passes_are_known_from_registers_alone(order: tuple[int, int]) -> None:
     text = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
     for shift, says in ((0, "match"), (32, "mismatch")):
@@ -305,7 +305,7 @@ def test_both_operands_are_of_one_fill() -> None:
 # a pipe ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tail", [b"", bytes(1 << 20)])
+@for_each("tail", [b"", bytes(1 << 20)])
 def test_a_capture_comes_through_a_pipe(tail: bytes) -> None:
     from lanescope.app.cli import build_cli
     from tests.command import CliRunner

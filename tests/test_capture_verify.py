@@ -84,7 +84,7 @@ def test_a_right_loop_is_right() -> None:
     assert [one.stored["swizzle"] for one in made.steps[0].operands] == ["128B", "128B"]
 
 
-@pytest.mark.parametrize("which", ["a", "b", "ab"])
+@for_each("which", ["a", "b", "ab"])
 def test_a_k_step_that_is_missing_is_found_without_being_stated(which: str) -> None:
     made = build_loop(4, **{name: lambda step: 0 for name in which})
     assert not made.ok and capture_verdicts.list_causes(made) == ["k_step_missing"]
@@ -145,7 +145,7 @@ def build_ring(stages: int, turns: int) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize(("stages", "turns"), [(1, 5), (5, 6)])
+@for_each(("stages", "turns"), [(1, 5), (5, 6)])
 def test_stages_of_a_ring_hold_codes_twice(stages: int, turns: int) -> None:
     records = build_ring(stages, turns)
     assert verify_records(records).ok
@@ -155,7 +155,7 @@ def test_stages_of_a_ring_hold_codes_twice(stages: int, turns: int) -> None:
     assert [step.index for step in made.wrong] == [17] and capture_verdicts.list_causes(made) == ["swizzle_mode"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bug", "code", "count"), [("", "", 0), ("a", "matrices_exchanged", 8), ("plain", "address_not_swizzled", 32)]
 )
 def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
@@ -194,7 +194,7 @@ class FakeTensor:
         return self.held
 
 
-@pytest.mark.parametrize("kind", [FakeArray, FakeTensor, lambda held: held])
+@for_each("kind", [FakeArray, FakeTensor, lambda held: held])
 def test_a_test_asks_once(kind: Any) -> None:
     right, wrong = (
         np.frombuffer(h200_captures.list_fills("ldmatrix_padded", mistake)[0], np.uint8) for mistake in (0, 1)

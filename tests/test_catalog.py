@@ -67,7 +67,7 @@ def test_finds_every_instruction_by_its_text(i: object, short: bool) -> None:
     assert catalog.find(text) is i
 
 
-@pytest.mark.parametrize(("what", "says"), [(None, "missing"), (5, "5"), (["mma"], "a list")])
+@for_each(("what", "says"), [(None, "missing"), (5, "5"), (["mma"], "a list")])
 def test_what_is_no_text_is_refused(what: Any, says: str) -> None:
     with pytest.raises(LayoutError, match=f"^ptx is {says}. Give text.$") as caught:
         catalog.find(what)
@@ -163,7 +163,7 @@ def test_a_legal_state_space_is_no_fault_of_a_wrong_load(text: str, why: str, ne
     assert all(space in ptx.split(".") and catalog.find(ptx).ptx == ptx for ptx in caught.value.nearest)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "allowed"),
     [
         (

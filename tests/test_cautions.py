@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from html import unescape
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +52,7 @@ def post_verify(word: int, **more: object) -> Verified:
     return build_verified(body)
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@for_each("form", FORMATS, ids=lambda form: form.name)
 def test_every_reserved_bit_has_its_own_advice(form: DescriptorFormat) -> None:
     """Each bit that no field covers is named with what a program does to keep it 0; no field's bit ever is."""
     good = form.codes[form.get_mode_by_name("128B")] << form.get_field("swizzle").low | sum(
@@ -133,7 +132,7 @@ def test_the_page_of_a_reserved_bit_is_not_green() -> None:
     assert 'class="verdict ok"' in clear
 
 
-@pytest.mark.parametrize("word", ["0x4000004000010040", "0x8000002000010080", "0x40000040000100c2"])
+@for_each("word", ["0x4000004000010040", "0x8000002000010080", "0x40000040000100c2"])
 def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
     """The swizzle and the first byte of a preset are the word's own: the match is said to rest on them until a person
     says that the program stores it so.

@@ -168,7 +168,7 @@ def list_wanted_units(op: Operand, where: Storage) -> NDArray[np.int64]:
     return out
 
 
-@pytest.mark.parametrize("operand", ["a", "b"])
+@for_each("operand", ["a", "b"])
 def test_eight_bit_data_cannot_be_transposed_by_sixteen_bit_loads(operand: str) -> None:
     op = find(S8).operand(operand)
     assert chain.list_best_chains(op, "MN") == []

@@ -90,7 +90,7 @@ def test_byte_pairs_stored_along_n_go_through_trans(client: Client) -> None:
     assert wrong["verdict"] == "mismatch" and wrong["instead"] == [TRANS] and not wrong["notes"]
 
 
-@pytest.mark.parametrize("by", ["address", "tile"])
+@for_each("by", ["address", "tile"])
 def test_code_swizzles_what_the_storage_swizzles(client: Client, by: str) -> None:
     storage = {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": by, "base": "0x1080"}
     told = client.post(

@@ -17,6 +17,7 @@ from lanescope.workbench.consequences import FOLLOWS
 from lanescope.workbench.source_objects import find_source_objects
 from tests import test_reader_code as builders
 from tests import workbench_cases
+from tests.cases import for_each
 from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
 from tests.guilty_kernels import plant
 from tests.sample import FULL, choose_count
@@ -37,7 +38,7 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 check = lru_cache(maxsize=256)(checked)
 
 
-@pytest.mark.parametrize("case", builders.CASES, ids=str)
+@for_each("case", builders.CASES, ids=str)
 def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
     """62 texts after public code: what is found is what their heads say is wrong with them."""
     told = {one.code for one in check(case.code).findings}
@@ -57,7 +58,7 @@ def sample_kernels() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("case", sample_kernels(), ids=str)
+@for_each("case", sample_kernels(), ids=str)
 def test_kernels_right_and_wrong(case: Any) -> None:
     """A right kernel is clean; of a wrong one the cause is found, or it is open and says what it rests on."""
     made = check(case.text)
@@ -85,7 +86,7 @@ def plant_mistake(old: str, new: str, text: str = RIGHT) -> str:
     return text.replace(old, new, 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "enc(512) << 32"),
@@ -236,7 +237,7 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytes
     assert left.needs == ("K",) and left.message.endswith("Give K by -D to end its loops earlier.")
 
 
-@pytest.mark.parametrize("sbo", [1024, 512])
+@for_each("sbo", [1024, 512])
 def test_reads_of_an_assumed_storage_are_not_verified_whether_they_fit_or_not(sbo: int) -> None:
     """One tensor map for two operands: nothing says which is stored by it. With SBO 512 B does not fit it."""
     text = next(case.text for case in workbench_cases.CASES if "gmma_desc_b.set(smem_k + ki * 32" in case.text)

@@ -4,9 +4,8 @@ templates and methods.
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import FULL
 
 HEAD = """__device__ uint64_t make_desc(uint32_t a) {
@@ -80,7 +79,7 @@ def build_kernel(body: str) -> str:
     return add_helpers(HOST + KERNEL + body + "}\n")
 
 
-@pytest.mark.parametrize("name", BODIES)
+@for_each("name", BODIES)
 def test_every_wrong_call_is_told_at_its_line(name: str) -> None:
     text = build_kernel(BODIES[name])
     wanted = {n for n, line in enumerate(text.split("\n"), 1) if "// wrong" in line}
@@ -91,7 +90,7 @@ def test_every_wrong_call_is_told_at_its_line(name: str) -> None:
     assert not any("wrong place" in one.message for one in made.open)
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@for_each("name", RIGHT)
 def test_right_calls_are_verified_and_clean(name: str) -> None:
     made = check_text(build_kernel(RIGHT[name]))
     assert not made.findings and not made.open and made.steps >= 4
@@ -143,7 +142,7 @@ ELEMENTS = {  # type → its map's, elements in 128 bytes, the instruction, its 
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("type_", "call", "operand", "repeats"),
     [
         (type_, *place)

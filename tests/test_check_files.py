@@ -11,6 +11,7 @@ import pytest
 
 from lanescope.app.check import checking, facts, sarif
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.test_check import RIGHT, plant_mistake
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(facts.find_sources([str(make_folder(tmp_path))]))
 
 
-@pytest.mark.parametrize("name", ["", "  "])
+@for_each("name", ["", "  "])
 def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
     with pytest.raises(LayoutError, match="name is empty"):
         list(facts.find_sources([name]))

@@ -11,6 +11,7 @@ from lanescope.app.check import fixing
 from lanescope.app.check.facts import CheckFinding, SourceEdit, SourceSpan
 from lanescope.errors import LayoutError
 from tests import planted_mistakes
+from tests.cases import for_each
 from tests.command import run_lanescope
 from tests.guilty_kernels import CODE, MAP, RIGHT, plant
 
@@ -107,14 +108,14 @@ PLACED = [m for m in planted_mistakes.MISTAKES if "address" in m.what and m.kern
 ]
 
 
-@pytest.mark.parametrize("mistake", PLACED, ids=lambda mistake: mistake.what)
+@for_each("mistake", PLACED, ids=lambda mistake: mistake.what)
 def test_a_number_in_a_helper_is_one_finding_at_the_helper(mistake: planted_mistakes.PlantedMistake) -> None:
     made = planted_mistakes.plant_mistake(mistake)
     assert made.named and len(set(made.codes)) == 1
     assert made.fixed or mistake.what.startswith("version")
 
 
-@pytest.mark.parametrize("source", ["(addr / 8) >> 3", "(offset & 0x3FFFF) >> 3"])
+@for_each("source", ["(addr / 8) >> 3", "(offset & 0x3FFFF) >> 3"])
 def test_what_is_not_an_array_may_be_shifted_by_any_number(source: str) -> None:
     """An amount of another unit: 16-byte units of an offset in halves are offset >> 3."""
     assert "not_shifted" not in planted_mistakes.find_codes(RIGHT.replace("(a & 0x3FFFF) >> 4", source))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.test_check_tcgen05 import RIGHT
 
 ALLOC = r"""  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;"
@@ -28,12 +27,12 @@ def list_findings(text: str) -> list[tuple[str, str]]:
     return [(one.code, lines[text.count("\n", 0, one.span[0])]) for one in check_text(text).findings]
 
 
-@pytest.mark.parametrize("text", [RIGHT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED])
+@for_each("text", [RIGHT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED])
 def test_right_code_has_no_finding(text: str) -> None:
     assert list_findings(text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "old", "new", "code", "line"),
     [
         (RIGHT, "(64u >> 3) << 17", "(64u >> 3) << 16", "idesc_shift", "<< 16"),  # N one bit low
@@ -64,7 +63,7 @@ def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, c
     assert any(one == code and line in at for one, at in found), found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("(64u >> 3) << 17", "(n >> 3) << 17"),  # a size that only the launch says

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.check.defines import list_unused
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.supplied_values import select_names
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.loaded_maps import parse_swizzle
 from lanescope.workbench.open_kernels import find_open_parameters
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import FULL
 
 # The atom is chosen by if constexpr and comes through a template parameter; its code is CUTLASS's.
@@ -89,7 +88,7 @@ def test_reads_are_verified_with_the_box_and_the_swizzle_that_are_given() -> Non
     assert report.steps == 3 * 4 * 2 and not report.findings and list_gaps(report) == {""}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("right", "wrong", "code"),
     [("1024 >> 4", "512 >> 4", "sbo_other_width"), ("1ull << 62", "1ull << 63", "swizzle_mode")]
     + [("k * 2", "k * 4", "element_size")] * FULL,
@@ -125,7 +124,7 @@ def test_values_of_a_map_are_used_where_the_map_is() -> None:
     assert list(list_unused(["map_a.box_0", "map_c.box_0"], [HOPPER])) == ["map_c.box_0"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "mode"),
     [("CU_TENSOR_MAP_SWIZZLE_32B", "32B"), ("64", "64B"), ("128B", "128B"), ("0", "none"), ("3", "128B"), ("x", None)],
 )
@@ -179,7 +178,7 @@ def test_a_fold_runs_a_lambda_for_each_number_of_its_sequence() -> None:
     assert [[(name, value.known) for name, value in call.loops] for call in calls] == [[("I", n)] for n in range(3)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second", "same"),
     [
         ("cutlass::bfloat16_t", "half_t", "0"),
@@ -195,7 +194,7 @@ def test_number_classes_of_one_library_differ(first: str, second: str, same: str
     assert (None if known is None else str(int(known))) == same
 
 
-@pytest.mark.parametrize("name", ["__CLION_IDE__", "__INTELLISENSE__"])
+@for_each("name", ["__CLION_IDE__", "__INTELLISENSE__"])
 def test_what_an_editor_defines_is_not_defined(name: str) -> None:
     evaluation = evaluate_text(
         f"__global__ void f() {{\n#ifdef {name}\n use_desc(1);\n#else\n use_desc(2);\n#endif\n}}"

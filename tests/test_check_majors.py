@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
+from tests.cases import for_each
+from tests.checked import check_text
 
 KERNELS = Path(__file__).parent / "kernels"
 RIGHT = (
@@ -36,7 +35,6 @@ ARGUMENTS = "uint64_t m, uint64_t n, uint64_t k) {"
 NAMED = (ARGUMENTS, ARGUMENTS)
 BY_SIZE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 256}, dims_b[2] = {384, 512}")
 BY_COORDINATE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 512}, dims_b[2] = {512, 512}")
-KNOWN_BY = (NAMED, BY_SIZE, BY_COORDINATE)
 
 
 def check(*edits: tuple[str, str]) -> CheckReport:
@@ -47,7 +45,7 @@ def check(*edits: tuple[str, str]) -> CheckReport:
     return check_text(text)
 
 
-@pytest.mark.parametrize("known_by", KNOWN_BY)
+@for_each("known_by", [BY_SIZE, BY_COORDINATE])
 def test_a_wrong_k_step_is_not_a_wrong_transpose(known_by: tuple[str, str]) -> None:
     right, report = check(known_by), check(known_by, STEP)
     assert (right.findings, right.steps) == ((), 8)
@@ -55,7 +53,7 @@ def test_a_wrong_k_step_is_not_a_wrong_transpose(known_by: tuple[str, str]) -> N
     assert all(edit.text != "0" for one in report.findings for edit in one.edits)
 
 
-@pytest.mark.parametrize("known_by", [NAMED, BY_SIZE])
+@for_each("known_by", [NAMED, BY_SIZE])
 def test_a_read_in_the_other_major_of_its_map_is_wrong(known_by: tuple[str, str]) -> None:
     report = check(known_by, STEP, TRANSPOSE)
     assert [one.code for one in report.findings] == ["wrong_transpose"]

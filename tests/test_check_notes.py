@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.check.checking import check_sources
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import describe_gap
 from lanescope.workbench.asm_operands import join_strings
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.gaps import _join_names
+from tests.cases import for_each
+from tests.checked import check_text
 
 # Two maps fill one buffer in turn; V is read MN-major, a tile of 64 columns from each of its three buffers.
 KERNEL = r"""
@@ -79,7 +78,7 @@ def test_a_wrong_step_in_such_a_tile_is_found() -> None:
     assert check_text(wrong, given).findings
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("term", "names"),
     [
         ("((threadIdx.x/128 - 1) == 1 ? 4 : thre…82b855a1)", "threadIdx.x"),

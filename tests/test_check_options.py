@@ -13,11 +13,12 @@ from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.errors import LayoutError
 from lanescope.workbench import gaps
+from tests.cases import for_each
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT
 
 
-@pytest.mark.parametrize("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
+@for_each("word", ["=3", "1X=3", "a b=1", "BK+1=2", ""])
 def test_a_value_without_a_name_is_refused(word: str) -> None:
     with pytest.raises(LayoutError, match="is not NAME=VALUE"):
         parse_defines([word])
@@ -27,7 +28,7 @@ def test_a_name_alone_is_1_as_for_a_compiler() -> None:
     assert parse_defines(["BK=64", "WIDE", "Config::BN = 0x40"]) == {"BK": "64", "WIDE": "1", "Config::BN": "0x40"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "unused"),
     [
         ("template <int BK> void f() {}", []),
@@ -48,7 +49,7 @@ def test_a_value_is_unused_where_no_file_asks_for_it(text: str, unused: list[str
     assert list(list_unused(["BK"], [text, "void f(int BK) {}"])) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text"),
     [
         ("c_0x210", "/*0000*/ ULDC UR8, c[0x0][0x210] ;"),

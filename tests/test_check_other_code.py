@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
 from lanescope.workbench.gaps import find_multiplier
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.test_check import RIGHT, plant_mistake
 
 
@@ -33,7 +32,7 @@ def test_masks_of_a_source_file_are_no_descriptors() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         "return (uint64_t)arch << 48 | (uint64_t)m << 32 | (uint64_t)n << 16 | (uint64_t)k;",
@@ -67,7 +66,7 @@ def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
     assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("block", "codes"),
     [
         ("dummy_block", set()),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.test_check import plant_mistake
 
 PIPED = """void maps(void* A, void* B, uint64_t M, uint64_t N, uint64_t K) {
@@ -49,7 +48,7 @@ def test_the_right_pipeline_is_verified() -> None:
     assert (report.findings, report.open, report.steps) == ((), (), 24)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         (

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text, list_findings
 from tests.planted_mistakes import read_kernel
 from tests.recall_kernels import KERNELS, MISTAKES
 from tests.sample import FULL
 from tests.transfer_kernels import plant
-
-
-def list_findings(text: str) -> list[tuple[str, str]]:
-    """List (code, the line it stands at) of a text."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
-
 
 # extern "C" -----------------------------------------------------------------------------------------------------------
 
@@ -36,7 +28,7 @@ OVERLAPS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "line"), OVERLAPS, ids=["stages of B", "B inside A"])
+@for_each(("old", "new", "line"), OVERLAPS, ids=["stages of B", "B inside A"])
 def test_copies_that_fill_the_same_bytes(old: str, new: str, line: str) -> None:
     found = list_findings(plant((old, new)))
     assert [code for code, _ in found] == ["copies_overlap"]
@@ -65,7 +57,7 @@ def test_a_stage_may_not_begin_in_the_other_operand_s_stage_before() -> None:
 # flags of template arguments ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("said", ["0", "false", "TRANSPOSED"] if FULL else ["false", "TRANSPOSED"])
+@for_each("said", ["0", "false", "TRANSPOSED"] if FULL else ["false", "TRANSPOSED"])
 def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str) -> None:
     """tests/test_kernels.py verifies the right kernel, and has the 0."""
     text = read_kernel("mn_major_b").replace("wgmma<1>(d", f"wgmma<{said}>(d")
@@ -81,7 +73,7 @@ def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str
 # styles ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@for_each("name", KERNELS)
 def test_a_right_kernel_is_verified_and_clean(name: str) -> None:
     found = check_text(KERNELS[name])
     assert found.steps and not found.findings and not found.unverified
@@ -92,7 +84,7 @@ def sample_mistakes() -> list[tuple[str, str, str]]:
     return MISTAKES if FULL else list({row[0]: row for row in reversed(MISTAKES)}.values())
 
 
-@pytest.mark.parametrize(("name", "old", "new"), sample_mistakes())
+@for_each(("name", "old", "new"), sample_mistakes())
 def test_a_wrong_number_stands_at_its_line(name: str, old: str, new: str) -> None:
     right = KERNELS[name]
     at = right.index(old)

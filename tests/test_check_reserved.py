@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 
 KERNEL = """
 template <int HIGH> __device__ uint64_t make_desc(uint32_t address, uint64_t more) {
@@ -44,7 +43,7 @@ def test_a_number_of_the_helper_is_one_finding_that_all_calls_follow_from() -> N
     assert list_reserved("3") == [("3", 5, [13, 14])]
 
 
-@pytest.mark.parametrize(("term", "number"), [("more", "1"), ("HIGH", "2")])
+@for_each(("term", "number"), [("more", "1"), ("HIGH", "2")])
 def test_a_number_that_calls_give_is_a_finding_at_each_of_them(term: str, number: str) -> None:
     assert list_reserved(term) == [(number, 13, []), (number, 14, [])]
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import pytest
-
-from lanescope.workbench import check
+from tests.cases import for_each
+from tests.checked import check_text, list_findings
 from tests.transfer_kernels import EPILOGUE, TMA, plant
-
-check_text = lru_cache(maxsize=64)(check.check_text)
 
 # C[M][N] = A[M][K] * B[K][N] by 4 warps of 32 × 32, stages in dynamic shared memory
 MMA = r"""#include <cuda_fp16.h>
@@ -102,20 +97,14 @@ void run(const half* A, const half* B, float* C, int M, int N, int K) {
 """
 
 
-def list_findings(text: str) -> list[tuple[str, str]]:
-    """List (code, the line it stands at) of a text."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
-
-
-@pytest.mark.parametrize("text", [MMA, WMMA], ids=["mma", "wmma"])
+@for_each("text", [MMA, WMMA], ids=["mma", "wmma"])
 def test_right_kernels_are_verified(text: str) -> None:
     report = check_text(text)
     assert not report.findings
     assert [kernel.gap for kernel in report.kernels] == [""]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         # what lanes and registers hold
@@ -145,7 +134,7 @@ def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line
     assert at.startswith(line)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         ("wc + i * 16], LDB);", "wc + i * 16], LDA);", "fragment_mismatch", "wmma::load_matrix_sync(fb"),

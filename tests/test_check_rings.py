@@ -6,10 +6,9 @@ kept in place by empty asm statements.
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.unknown_instructions import find_unknown_instructions
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text, list_codes
 from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
@@ -91,7 +90,6 @@ def test_a_consumer_that_begins_in_the_middle_of_the_ring_is_verified() -> None:
 
 
 MISTAKES = [
-    ("wgmma_wait_short", "warpgroup_wait<0>();", "warpgroup_wait<1>();", "warpgroup_wait<1>();"),
     ("wgmma_commit_missing", "        warpgroup_commit();", "        ;", "warpgroup_wait<1>();"),
     (
         "proxy_fence_missing",
@@ -99,19 +97,11 @@ MISTAKES = [
         ";",
         'asm volatile("bar.sync',
     ),
-    ("expect_tx_bytes", "(BM * BK + BN * BK) * sizeof", "(BM * BK) * sizeof", "expect_bytes(&full"),
     ("copies_overlap", "tma_load(&s.B[stage * BN * BK]", "tma_load(&s.B[stage * 64 * BK]", "tma_load(&s.B"),
-    ("tma_tile_part", "make_map(&map_b, B, N, K, BN, BK)", "make_map(&map_b, B, N, K, BM, BK)", "make_map(&map_b"),
-    (
-        "k_step_missing",
-        "make_smem_desc(&s.B[stage * BN * BK + k])",
-        "make_smem_desc(&s.B[stage * BN * BK])",
-        "multiply",
-    ),
 ]
 
 
-@pytest.mark.parametrize(("code", "old", "new", "line"), MISTAKES, ids=[one[0] for one in MISTAKES])
+@for_each(("code", "old", "new", "line"), MISTAKES, ids=[one[0] for one in MISTAKES])
 def test_a_mistake_in_the_ring_stands_at_its_line(code: str, old: str, new: str, line: str) -> None:
     assert RING.count(old) == 1
     text = RING.replace(old, new)
@@ -120,15 +110,15 @@ def test_a_mistake_in_the_ring_stands_at_its_line(code: str, old: str, new: str,
     assert line in places.get(code, f"none of it: {places}")
 
 
-@pytest.mark.parametrize(("rows", "found"), [(64, []), (32, ["warpgroups_overlap"])])
+@for_each(("rows", "found"), [(64, []), (32, ["warpgroups_overlap"])])
 def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
     """Two consumers of one tile of 128 rows: with a distance of 32 the rows in the middle are multiplied twice."""
     shared = RING.replace("BM = 64,", "BM = 128,").replace("if (consumer == 1) stage = steps % STAGES;", "")
     text = shared.replace("&s.A[stage * BM * BK + k]", f"&s.A[stage * BM * BK + consumer * {rows} * BK + k]")
-    assert [one.code for one in check_text(text).findings] == found
+    assert list_codes(text) == found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("template", "nearest"),
     [
         ('"mma.snyc.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0}, {%1}, {%2}, {%3};"', "mma.sync.aligned.m16n8k16"),
@@ -146,7 +136,7 @@ def test_an_opcode_that_does_not_exist_is_named_with_the_nearest_one(template: s
     assert all("Nearest: " in message and nearest in message.split("Nearest: ")[1] for message in messages)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("opcode", "exists"),
     [
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", True),

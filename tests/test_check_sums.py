@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import pytest
-
-from lanescope.workbench import check
+from tests.cases import for_each
+from tests.checked import list_findings
 from tests.transfer_kernels import TMA, plant
 
-check_text = lru_cache(maxsize=64)(check.check_text)
 _LOOP = TMA[TMA.index("  for (int t = 0; t < K / BK; ++t) {") : TMA.index("  int lane = threadIdx.x % 32")]
 _HEAD = "__global__ void __launch_bounds__(128) gemm"
 # the loop over K in a function of its own, whose products get scale-d at run time
@@ -33,26 +29,16 @@ HELPER = plant(
 )
 
 
-def list_findings(text: str) -> list[tuple[str, str]]:
-    """List (code, the line it stands at) of a text."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
-
-
 def test_right_sums_are_clean() -> None:
     assert not list_findings(HELPER)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         ("    warpgroup_arrive();\n", "", "wgmma_fence_missing", "for (int k = 0"),
-        ("    warpgroup_commit();\n", "", "wgmma_commit_missing", "warpgroup_wait<0>();"),
-        ("    warpgroup_wait<0>();\n", "", "wgmma_wait_missing", "__syncthreads();"),
-        ("warpgroup_wait<0>();", "warpgroup_wait<1>();", "wgmma_wait_short", "warpgroup_wait<1>();"),
         ("(t | k) != 0", "1", "accumulator_unset", "multiply(sum"),
         ("(t | k) != 0", "k != 0", "accumulator_reset", "multiply(sum"),
-        ("(t | k) != 0", "k > 0 ? 1 : 0", "accumulator_reset", "multiply(sum"),
         (
             "    warpgroup_arrive();\n",
             "    for (int i = 0; i < 64; ++i) sum[i] = 0.0f;\n    warpgroup_arrive();\n",
@@ -73,7 +59,7 @@ def test_a_mistake_in_a_helper_stands_at_its_line_there(old: str, new: str, code
     assert at.startswith(line)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("(t | k) != 0", "t > 0 || k > 0"),

@@ -15,6 +15,7 @@ from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
+from tests.cases import for_each
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT as GUILTY
 from tests.test_check_tcgen05 import RIGHT as BLACKWELL
@@ -37,7 +38,7 @@ def list_codes(report: CheckReport) -> list[str]:
     return [finding.code for finding in report.findings]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "target", "codes"),
     [
         (WGMMA, "", []),
@@ -74,7 +75,7 @@ MMA = r"""__global__ void multiply(float* d, const unsigned* a, const unsigned* 
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "codes"),
     [
         ("", "", [LACKS]),
@@ -118,7 +119,7 @@ def test_a_function_that_no_kernel_calls_is_an_open_point() -> None:
     assert not any("not available" in point.message for point in check_text(HELPER, target="sm_90a").open)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "target", "over"),
     [
         (ARRAYS % 12288, "sm_80", False),  # 48 KB

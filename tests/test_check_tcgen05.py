@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 
 MAPS = """void maps() {
   uint32_t box_a[2] = {64, 128}, box_b[2] = {64, 64};
@@ -51,7 +50,7 @@ def test_every_read_of_a_right_kernel_is_verified() -> None:
     assert [one.gap for one in made.checked] == ["", ""]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         ("1024 >> 4", "512 >> 4", "sbo_other_width", "(512 >> 4) << 32"),
@@ -68,7 +67,7 @@ def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, l
     assert line in found.get(code, ""), found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("2ull << 61", "1ull << 62"),  # the same bit
@@ -94,7 +93,7 @@ def test_of_a_pair_of_ctas_each_holds_half_of_a_and_of_b() -> None:
     assert (check_text(text).steps, check_text(text).findings) == (8, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "types", "step", "inner"),
     [("tf32", 2 << 7 | 2 << 10, 32, 32), ("f8f6f4", 0, 32, 128), ("i8", 1 << 7 | 1 << 10, 32, 128)],
 )
@@ -114,7 +113,7 @@ HALVES = """  for (int half = 0; half < 2; ++half)
 """
 
 
-@pytest.mark.parametrize(("distance", "right"), [(64, True), (32, False), (96, False)])
+@for_each(("distance", "right"), [(64, True), (32, False), (96, False)])
 def test_k_may_be_multiplied_in_nested_loops(distance: int, right: bool) -> None:
     """Each half has two slices of 32 bytes; at another distance one is multiplied twice, or the tile ends before it."""
     loop = KERNEL[KERNEL.index("  for (int k") : KERNEL.rindex("}")]

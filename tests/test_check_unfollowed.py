@@ -12,6 +12,7 @@ from lanescope.app.check.running import describe_kernel_gaps
 from lanescope.app.check.verbs import app
 from lanescope.workbench.check import check_text
 from tests import workbench_cases
+from tests.cases import for_each
 from tests.command import CliRunner
 
 RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C) {
@@ -43,7 +44,7 @@ WMMA = "__global__ void gemm(half* a) { wmma::load_matrix_sync(f, a, 16); wmma::
 CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a) { cute::gemm(mma, x, y, z); }\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "gap"),
     [
         (RIGHT, ""),
@@ -86,7 +87,7 @@ LOADS = r"""__global__ void load(unsigned* d, unsigned s) {
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "gap"),
     [
         (LOADS, "without an mma that takes what it loads"),

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from lanescope.reader.code import cxx, tree
 from lanescope.reader.code.asm_products import list_products
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.found_in_code import find_builders
 
 TRAITS = """template <int M> struct Storage { static constexpr int kM = M; };
@@ -106,9 +105,7 @@ def test_every_product_of_an_asm_statement_has_its_own_descriptor() -> None:
     assert not list(list_products("tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;", operands))
 
 
-@pytest.mark.parametrize(
-    ("of", "known"), [("blockIdx.x", True), ("threadIdx.x / 32", True), ("threadIdx.x", False), ("lane", False)]
-)
+@for_each(("of", "known"), [("blockIdx.x", True), ("threadIdx.x / 32", True), ("threadIdx.x", False), ("lane", False)])
 def test_a_shuffle_of_what_a_warp_agrees_on_changes_nothing(of: str, known: bool) -> None:
     made = evaluate_outputs(
         "shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
+from tests.cases import for_each
+from tests.checked import check_text
 
 DESCRIPTOR = """
 __device__ uint64_t make_desc(void* p, uint32_t sbo) {
@@ -180,7 +179,7 @@ WAIT = """asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.
 INIT = WAIT.replace("try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L;", "init.shared::cta.b64 [%0], 1;")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("init", "wait", "codes"),
     [
         ("", "", []),  # an excerpt
@@ -194,7 +193,7 @@ def test_a_kernel_that_initializes_a_barrier_waits_for_it(init: str, wait: str, 
     assert find_codes(check_text(text.replace("    for (int k", f"    {wait}    for (int k"))) == codes
 
 
-@pytest.mark.parametrize("data", ["16U4_ALIGN8B", "UINT8"])
+@for_each("data", ["16U4_ALIGN8B", "UINT8"])
 def test_packed_elements_of_4_bits_are_verified(data: str) -> None:
     """Four products of K = 64 read the 128 bytes of a row: 32 bytes each, two elements in a byte."""
     text = PACKED.replace("16U4_ALIGN8B", data)
@@ -204,7 +203,7 @@ def test_packed_elements_of_4_bits_are_verified(data: str) -> None:
     assert (find_codes(report), report.steps) == ([], 8)
 
 
-@pytest.mark.parametrize("wrong", [("a + k * 32", "a + k * 64"), ("b + k * 32, 1024", "b + k * 32, 512")])
+@for_each("wrong", [("a + k * 32", "a + k * 64"), ("b + k * 32, 1024", "b + k * 32, 512")])
 def test_mistakes_in_packed_elements_are_found(wrong: tuple[str, str]) -> None:
     assert find_codes(check_text(PACKED.replace(*wrong)))
 

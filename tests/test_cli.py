@@ -17,6 +17,7 @@ import typer
 
 from lanescope.app.cli import build_cli
 from lanescope.app.read.workbench import expand_text
+from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
 
@@ -63,7 +64,7 @@ def test_a_process_prints_what_these_tests_read() -> None:
     assert (process.returncode, process.stdout, process.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "says"),
     [
         (["show", "mma.m16n8k12.row.col.f32.f16.f16.f32"], "No instruction has 'm16n8k12'"),

@@ -56,7 +56,7 @@ def test_every_code_of_a_narrow_type(name: str) -> None:
     assert np.array_equal(codec.encode_values(values[held], name), codes[held])
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@for_each("name", NATIVE)
 def test_ieee_types_are_numpys(name: str) -> None:
     whole, real = NATIVE[name]
     bits = DTYPES[name].bits

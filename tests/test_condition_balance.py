@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from lanescope.app.check.checking import check_files
-from lanescope.workbench.check import check_text
 from lanescope.workbench.condition_balance import find_unbalanced_conditions
 from tests.cases import for_each
+from tests.checked import check_text
 
 
 def list_messages(text: str) -> list[tuple[int, str]]:

@@ -40,7 +40,7 @@ def test_pointers_say_the_unit(pointer: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<Shape<_8,_64>, Stride<_64,_1>>>",
@@ -51,7 +51,7 @@ def test_a_composed_type_says_its_unit(text: str) -> None:
     assert parse_cute_layout(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 4, 3), 16)
 
 
-@pytest.mark.parametrize("text", ["smem_ptr_flag_bits<16>", "smem_ptr_flag_bits<17>", "Sw<3,4,3> o smem_ptr[16b]"])
+@for_each("text", ["smem_ptr_flag_bits<16>", "smem_ptr_flag_bits<17>", "Sw<3,4,3> o smem_ptr[16b]"])
 def test_a_pointer_is_no_layout(text: str) -> None:
     with pytest.raises(LayoutError, match="smem_ptr"):
         parse_cute_layout(text)
@@ -217,7 +217,7 @@ def test_any_text_is_a_pattern_or_refused(text: str) -> None:
             assert error.message and error.hint and len(str(error)) < 600
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "(g:99999999999999999999 t:4) (e:2) -> (g) (t e)",

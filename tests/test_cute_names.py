@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.ptx import catalog
 from lanescope.ptx.table.atoms import get_atom_name
 from lanescope.ptx.table.cute_names import COMPLETE, list_complete_names
-from lanescope.workbench.check import check_text
 from lanescope.workbench.cute_names import find_nearest_atom, find_unknown_names
 from tests.cases import for_each
+from tests.checked import check_text
 
 
 def test_the_atoms_of_all_instructions_are_among_the_names() -> None:
@@ -103,7 +101,7 @@ def test_it_is_an_error_of_the_check() -> None:
     assert text[slice(*finding.span)] == "SM90_64x128x16_F32F16F16_SSX"
 
 
-@pytest.mark.parametrize("include", ['"atoms.cuh"', "<project/atoms.cuh>"])
+@for_each("include", ['"atoms.cuh"', "<project/atoms.cuh>"])
 def test_a_file_that_is_not_found_may_declare_the_name(include: str) -> None:
     report = check_text(f"#include <cute/tensor.hpp>\n#include {include}\n{ATOM}\n")
     assert not report.findings

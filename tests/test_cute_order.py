@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 
 HOPPER = """
 #include <cute/tensor.hpp>
@@ -58,14 +57,14 @@ def test_a_kernel_in_order_has_no_finding_and_its_reads_are_verified() -> None:
     assert report.steps == 8  # four steps of 16 along K, for A and for B
 
 
-@pytest.mark.parametrize(("old", "new", "code", "part"), MISTAKES, ids=[row[2] for row in MISTAKES])
+@for_each(("old", "new", "code", "part"), MISTAKES, ids=[row[2] for row in MISTAKES])
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, part: str) -> None:
     wrong = HOPPER.replace(old, new, 1)
     assert wrong != HOPPER
     assert list_findings(wrong) == [(code, find_line(wrong, part))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("  clear(sum);\n", "  mma.accumulate_ = GMMA::ScaleOut::Zero;\n"),

@@ -15,7 +15,8 @@ from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.swizzle import Mode
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.test_cutlass_umma import read_printed
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -68,7 +69,7 @@ def test_words_are_those_of_make_umma_desc() -> None:
     assert compared > 100
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layout", "major", "why"),
     [
         ("(64,64):(64,1)", "K", "rows are 128 bytes apart, not the 16 bytes"),
@@ -155,7 +156,7 @@ def test_reads_of_a_umma_kernel_are_verified() -> None:
     assert (report.findings, report.descriptors, report.steps) == ((), 2, 8)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kernel", "old", "new", "code", "line"),
     [
         (WGMMA_KERNEL, "Layout_K_SW128", "Layout_MN_SW128", "cute_not_canonical", "partition_fragment_A"),
@@ -173,7 +174,7 @@ def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str
     assert (finding.code, line in at) == (code, True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "gap", "words"),
     [
         ("Shape<_128, _64, _2>{}", "Shape<_128, Int<Deep>, _2>{}", "of CuTe, whose layout is open", "Deep"),
@@ -189,7 +190,7 @@ def test_what_the_text_leaves_open_is_said(old: str, new: str, gap: str, words: 
     assert any(words in point.message for point in report.open)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("warpgroup_arrive();", "warpgroup_arrive(); auto n = size<0>();"),
@@ -205,7 +206,7 @@ def test_code_that_cute_does_not_take_is_left_open(old: str, new: str) -> None:
     assert (report.findings, report.descriptors) == ((), 2)
 
 
-@pytest.mark.parametrize("sizes", ["256, 64", "128, 60", "32, 64"])
+@for_each("sizes", ["256, 64", "128, 60", "32, 64"])
 def test_sizes_that_no_instruction_has_are_left_open(sizes: str) -> None:
     """Of one CTA: M is 64 or 128, and N a multiple of 8."""
     report = check_text(UMMA_KERNEL.replace("float, 128, 64", f"float, {sizes}"))
@@ -260,7 +261,7 @@ void run(half_t* a) {
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "codes"),
     [
         ("", "", []),
@@ -278,7 +279,7 @@ def test_a_map_that_is_made_for_another_layout_is_a_finding(old: str, new: str, 
     assert [finding.code for finding in report.findings] == codes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("__global__ void k() { st_bf<64, 64> a; warpgroup::mma_AB(d, a, b); }", "ThunderKittens' tiles"),
@@ -311,7 +312,7 @@ void run(const at::Tensor& a) {
     assert not check_text(text).findings
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "said"),
     [
         ("Layout_K_SW128", "Layout_MN_SW128", "K-major. The layout of the tensor is MN-major"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text, list_findings
 
 _REGISTERS = ", ".join(f"%{n}" for n in range(32))
 _OUTPUTS = ", ".join(f'"+f"(d[{n}])' for n in range(32))
@@ -98,13 +97,7 @@ MULTICAST = (
 )
 
 
-def list_found(text: str) -> list[tuple[str, str]]:
-    """Return (code, its line) of each finding."""
-    lines = text.split("\n")
-    return [(f.code, lines[text.count("\n", 0, f.span[0])].strip()) for f in check_text(text).findings]
-
-
-@pytest.mark.parametrize("text", [TEXT, MULTICAST], ids=["one CTA", "multicast"])
+@for_each("text", [TEXT, MULTICAST], ids=["one CTA", "multicast"])
 def test_right_kernels_are_clean(text: str) -> None:
     report = check_text(text)
     assert (report.findings, report.steps) == ((), 24)
@@ -128,10 +121,10 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("text", "old", "new", "code", "line"), ROWS.values(), ids=ROWS)
+@for_each(("text", "old", "new", "code", "line"), ROWS.values(), ids=ROWS)
 def test_a_planted_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     assert text.count(old) == 1
-    ((found, place),) = list_found(text.replace(old, new))
+    ((found, place),) = list_findings(text.replace(old, new))
     assert found == code and line in place
 
 
@@ -141,4 +134,4 @@ def test_an_alias_of_a_conditional_type_is_the_atom_that_it_chooses() -> None:
     store = "    using T = std::conditional_t<false, cute::SM90_TMA_REDUCE_ADD_2D, cute::SM90_TMA_STORE_2D>;\n"
     store += "    T::copy(&map_a, s.a[0], 0, 0);\n"
     text = TEXT.replace(end, store + end).replace("(BM + BN) * BK * 2", "BM * BK * 2")
-    assert "expect_tx_bytes" in [code for code, _ in list_found(text)]
+    assert "expect_tx_bytes" in [code for code, _ in list_findings(text)]

@@ -27,6 +27,7 @@ from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import ALONE, PAIR, WS
 from lanescope.reader.cutlass import find_atom_instructions
 from lanescope.shared.tiling import Tile
+from tests.cases import for_each
 
 Longs = NDArray[np.int64]
 LINES = gzip.decompress((Path(__file__).parent / "golden" / "cutlass_umma.txt.gz").read_bytes()).decode().splitlines()
@@ -250,7 +251,7 @@ PLAIN = ("m", "n", "transpose_a", "transpose_b", "negate_a", "negate_b", "satura
 SCALED = ("m", "n", "transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
 
 
-@pytest.mark.parametrize(("what", "names", "count"), [("plain", PLAIN, 591), ("scaled", SCALED, 200)])
+@for_each(("what", "names", "count"), [("plain", PLAIN, 591), ("scaled", SCALED, 200)])
 def test_every_instruction_descriptor(what: str, names: tuple[str, ...], count: int) -> None:
     """make_instr_desc and its runtime forms, which put in the metadata's selector or the 16 pairs of factor ids."""
     compared = 0

@@ -10,9 +10,9 @@ import pytest
 from lanescope import reader
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
-from lanescope.workbench.check import check_text
 from tests import reader_corpus
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.client import Client
 from tests.found_in_code import find_builders
 from tests.test_reader_code import CASES
@@ -214,7 +214,7 @@ for (int stage = 0; stage < 3; ++stage) for (int k = 0; k < 4; ++k) {{
 TILED = "using SmemLayoutA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<Element>{}, Shape<_64, _64, _3>{}));"
 
 
-@pytest.mark.parametrize("layout", [f"sA: {STAGED}", TILED])
+@for_each("layout", [f"sA: {STAGED}", TILED])
 def test_stages_begin_where_the_layout_says(layout: str) -> None:
     """A print between the lines of code spoils none of them, and tile_to_shape is a storage wherever it stands."""
     right, wrong = build_bench(LOOP.format(layout, 8192)), build_bench(LOOP.format(layout, 16384))

@@ -131,7 +131,7 @@ def test_a_conversion_longer_than_the_limit_is_named() -> None:
     assert found.why == "The conversion alone needs 72 instructions; the limit is 64."
 
 
-@pytest.mark.parametrize("width", [4, 8, 16])
+@for_each("width", [4, 8, 16])
 def test_a_turn_moves_what_its_order_says(width: int) -> None:
     """A byte's bit, a lane bit and a register bit in a cycle, both ways round, with an order of the lanes."""
     count = count_inner_bits(width) + 7

@@ -19,6 +19,7 @@ import yaml
 from lanescope.app.cli import build_cli
 from lanescope.app.kit import tls
 from lanescope.app.kit.settings import list_settings, name_variable
+from tests.cases import for_each
 
 FOLDER = Path(__file__).parents[1] / "docs" / "deploy"
 UNITS = sorted(FOLDER.glob("*.service"))
@@ -133,7 +134,7 @@ def test_kubernetes_with_tls() -> None:
         assert container["name"] == "scheduler" or told["LANESCOPE_SCHEDULER"] == "tls://lanescope-scheduler:8786"
 
 
-@pytest.mark.parametrize("with_tls", [False, True])
+@for_each("with_tls", [False, True])
 def test_kubernetes(with_tls: bool) -> None:
     made = load_objects(with_tls)
     assert [(one["kind"], one["apiVersion"]) for one in made] == [(one["kind"], KINDS[one["kind"]]) for one in made]

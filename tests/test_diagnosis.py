@@ -17,6 +17,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.packing import LEAST_COST, PackingMistake
 from tests import verifier_study
 from tests.blunders import BLUNDERS
+from tests.cases import for_each
 from tests.right_programs import MASK, DescriptorProgram, build_word, make_programs, pack_word
 from tests.sample import FULL, choose_count
 from tests.verifier_study import PACKED, count_totals, format_table, run_study, study_pairs
@@ -368,7 +369,7 @@ def test_no_message_contradicts_its_fix() -> None:
     assert told_right > count / 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "operand", "layout"),
     [
         ("0x0000000800400040", "a", "((8,8),(8,2)):((8,128),(1,64))"),

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from lanescope import find
 from lanescope.app.memory.verdicts import Change, build_verified
@@ -36,7 +35,7 @@ def test_a_swap_is_no_swap_when_lbo_is_not_read() -> None:
     assert [d.code for d in told.diagnoses] == ["stride_wrong"]
 
 
-@pytest.mark.parametrize(("wanted", "given"), [(64, 32), (96, 32), (96, 64)])
+@for_each(("wanted", "given"), [(64, 32), (96, 32), (96, 64)])
 def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> None:
     """It may also be a step in elements of another size; a loop that is one or two steps behind is likelier."""
     p = DescriptorProgram(
@@ -58,7 +57,7 @@ def test_the_start_of_another_step_is_another_slice(wanted: int, given: int) -> 
     assert told.diagnoses[0].fix.descriptor == f"{build_word(p):#018x}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("moved", "ways"),
     [
         (64, ("scales it again", "elements of 4 bytes", "with K = 32")),  # 16 · 4 bytes, 2 · 32 bytes
@@ -95,7 +94,7 @@ def test_a_wrong_base_offset_does_not_move_the_start() -> None:
     ]
 
 
-@pytest.mark.parametrize("swizzle", ["none", "128B"])
+@for_each("swizzle", ["none", "128B"])
 def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle: str) -> None:
     """Padded rows, SBO eight of them: the data cannot be read, and no other number would help."""
     padded = {**ROWS.storage, "swizzle": swizzle, "pitch_bytes": 144}
@@ -109,9 +108,7 @@ def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle:
     )
 
 
-@pytest.mark.parametrize(
-    ("lbo", "sbo", "said"), [(16, 16, "stride_wrong"), (16, 48, "stride_wrong"), (16, 8192, "stride_wrong")]
-)
+@for_each(("lbo", "sbo", "said"), [(16, 16, "stride_wrong"), (16, 48, "stride_wrong"), (16, 8192, "stride_wrong")])
 def test_one_field_does_not_prove_two_mistakes(lbo: int, sbo: int, said: str) -> None:
     """Shifted twice and of another width; in bytes and of another element: some such pair gives almost any number."""
     told = build_verified(INSIDE.ask(pack_word(INSIDE.start, lbo, sbo, 0, 1)))

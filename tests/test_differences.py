@@ -202,9 +202,7 @@ def test_ptxas_refuses_two_registers_for_tf32_multiplicands() -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize(
-    "text", ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "wmma.store.d.sync.aligned.row.m16n16k16.f32"]
-)
+@for_each("text", ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "wmma.store.d.sync.aligned.row.m16n16k16.f32"])
 def test_ptxas_refuses_wmma_without_aligned(text: str) -> None:
     line, declared = write_line(text, find(text))
     assert assemble_line(line, "sm_80", declared)[0] == 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text, list_codes
 
 KERNELS = Path(__file__).parent / "kernels"
 ATTENTION = (
@@ -17,7 +16,7 @@ ATTENTION = (
 SIZES = "{kHeadDim, (cuuint64_t)seqlen}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("inner", "outer"),
     [
         ("kHeadDim", "seqlen"),
@@ -42,4 +41,4 @@ def test_names_of_one_product_still_decide() -> None:
     )
     wrong = right.replace("wgmma<1>(d", "wgmma<0>(d")
     assert wrong != right
-    assert [finding.code for finding in check_text(wrong).findings] == ["wrong_transpose"]
+    assert list_codes(wrong) == ["wrong_transpose"]

@@ -17,6 +17,7 @@ import pytest
 import typer.main
 
 from lanescope.app.cli import build_cli
+from tests.cases import for_each
 from tests.command import run_lanescope
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +32,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize("first", ["from lanescope import find\n", "from lanescope import tiled_copy"])
+@for_each("first", ["from lanescope import find\n", "from lanescope import tiled_copy"])
 def test_python_block(first: str) -> None:
     block = re.search(rf"```python\n({first}.*?)```", USAGE, re.S)
     assert block

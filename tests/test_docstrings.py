@@ -6,9 +6,8 @@ import doctest
 import importlib
 from pathlib import Path
 
-import pytest
-
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = {"layouts": "lanescope", "app": "lanescope.app"}
@@ -21,7 +20,7 @@ def list_modules(folder: str) -> list[str]:
     return [".".join((PACKAGES[folder], *names)).removesuffix(".__init__") for names in parts]
 
 
-@pytest.mark.parametrize("folder", PACKAGES)
+@for_each("folder", PACKAGES)
 def test_the_examples_of_every_module_are_true(folder: str) -> None:
     asked, failed = 0, []
     for name in list_modules(folder):

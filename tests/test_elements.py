@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
-
 from lanescope.app.instruction import headline
 from lanescope.app.instruction.state import bind_descriptor, parse_state
 from lanescope.app.read import elements
@@ -114,7 +112,7 @@ def test_the_link_pins_what_the_answer_says(text: str, query: str) -> None:
     assert urlsplit(read(text).link).query == query
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "unused"),
     [
         ("C(12,3) of TiledMMA with SM80_16x8x16_F32F16F16F32_TN, 2x2 warps", "TiledMMA, 2x2 and warps"),
@@ -128,7 +126,7 @@ def test_a_word_that_is_not_used_makes_an_answer_uncertain(text: str, unused: st
     assert find_certain_link(f"{text.split()[0]} of {name}")
 
 
-@pytest.mark.parametrize("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of A[3][1] of mma.sp.m16n8k32 f16"])
+@for_each("text", ["scale A[3][1] of mma.m16n8k64 nvfp4", "metadata of A[3][1] of mma.sp.m16n8k32 f16"])
 def test_scales_and_metadata_are_not_taken_for_the_data(text: str) -> None:
     reading = read(text)
     assert reading.title == "Not answered" and reading.also and not find_certain_link(text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.machine import Schedule
+from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
 HEAD = """.version 8.0
@@ -20,7 +20,7 @@ HEAD = """.version 8.0
 TAIL = " mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r8; ret; }"
 
 
-@pytest.mark.parametrize("by_warp", [False, True])
+@for_each("by_warp", [False, True])
 def test_warpgroups_meet_at_a_barrier_of_their_own(by_warp: bool) -> None:
     # The second warpgroup arrives once more than the first: it would hang if the number were not read per thread.
     text = HEAD + """

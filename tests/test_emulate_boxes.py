@@ -117,7 +117,7 @@ def test_a_box_lands_where_the_slice_and_the_xor_say(seed: int) -> None:
     assert np.array_equal(take(machine, out), expected)
 
 
-@pytest.mark.parametrize("offset", [128, 384, 640])
+@for_each("offset", [128, 384, 640])
 def test_the_swizzle_reads_bits_of_the_address(offset: int) -> None:
     """A box that begins inside the pattern goes on with it."""
     tensor = np.arange(16 * 64, dtype=np.uint16).reshape(16, 64)
@@ -190,7 +190,7 @@ def test_a_store_takes_the_swizzle_back_and_skips_what_is_outside(at: tuple[int,
     assert np.array_equal(take(machine, out), expected)
 
 
-@pytest.mark.parametrize(("inside", "codes"), [(32, []), (34, ["unwritten_shared"])])
+@for_each(("inside", "codes"), [(32, []), (34, ["unwritten_shared"])])
 def test_a_store_reads_only_what_lies_inside_the_tensor(inside: int, codes: list[str]) -> None:
     # Boxes of 40 elements, as padded tiles have; 28 rows of 80 bytes, of which the first 64 are written.
     made = {"type": "u16", "dims": (inside, 28), "strides": (80,), "box": (40, 28), "swizzle": "none"}
@@ -295,7 +295,7 @@ def test_a_map_that_the_kernel_changes_loads_what_a_map_made_so_loads(field: str
     assert np.array_equal(found, take(wanted, np.zeros(8192, np.uint8)))
 
 
-@pytest.mark.parametrize("size", [1024, 4096])
+@for_each("size", [1024, 4096])
 def test_an_expect_tx_of_other_bytes_is_reported_with_both_numbers(size: int) -> None:
     made = {"type": "u16", "dims": (64, 16), "strides": (128,), "box": (64, 16), "swizzle": "128B"}
     machine = run(load_box((0, 0), size), np.zeros(1024, np.uint16), np.zeros(8192, np.uint8), 128, make_map=made)

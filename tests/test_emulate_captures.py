@@ -6,8 +6,6 @@ tests/emulated_captures says what is compared; here a choice of the runs, `pytho
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope import capture
 from lanescope.app.hardware import capture_examples, captures
 from lanescope.emulate.capture import CaptureRecorder
@@ -31,7 +29,7 @@ def test_the_kernels_record_what_an_h200_recorded(name: str, kind: str) -> None:
     assert emulated_captures.compare(name, kind) == []
 
 
-@pytest.mark.parametrize("schedule", [Schedule(by_warp=True), Schedule(late=True)], ids=str)
+@for_each("schedule", [Schedule(by_warp=True), Schedule(late=True)], ids=str)
 def test_in_other_orders(schedule: Schedule) -> None:
     assert emulated_captures.compare("wgmma_core_matrices-0", "real", schedule) == []
 
@@ -47,9 +45,7 @@ def record(name: str, mistake: int) -> list[bytes]:
     return files
 
 
-@pytest.mark.parametrize(
-    ("name", "mistake"), [("wgmma_core_matrices", 0), ("wgmma_core_matrices", 1), ("ldmatrix_padded", 4)]
-)
+@for_each(("name", "mistake"), [("wgmma_core_matrices", 0), ("wgmma_core_matrices", 1), ("ldmatrix_padded", 4)])
 def test_the_recorder_needs_no_macros(name: str, mistake: int) -> None:
     made = capture.verify(record(name, mistake))
     if not mistake:

@@ -184,7 +184,7 @@ def test_a_store_without_offsets_writes_the_pixels_of_a_box() -> None:
     assert np.array_equal(take(machine, tensor).reshape(6, 4), expected)
 
 
-@pytest.mark.parametrize(("lower", "upper", "status"), [(-1, -1, "fault"), (0, 1, "unknown_instruction")])
+@for_each(("lower", "upper", "status"), [(-1, -1, "fault"), (0, 1, "unknown_instruction")])
 def test_a_store_through_a_map_with_corners_is_not_executed(lower: int, upper: int, status: str) -> None:
     """At -1 an H100 and an H200 end the launch, also where every pixel is inside the image."""
     tensor = np.zeros((2, 3, 4), np.uint32)
@@ -241,7 +241,7 @@ def test_maps_that_the_driver_refuses(box: PixelBox, more: dict[str, Any], field
     assert refused.value.field == field
 
 
-@pytest.mark.parametrize("corners", [((-1, -1), (-1, -1)), ((-128, 0), (127, -13))])
+@for_each("corners", [((-1, -1), (-1, -1)), ((-128, 0), (127, -13))])
 def test_a_map_survives_its_128_bytes(corners: tuple[tuple[int, int], tuple[int, int]]) -> None:
     made = make_tensor_map(address=1024, **RIGHT, pixel_box=PixelBox(*corners, 8, 1024))
     assert decode_tensor_map(encode_tensor_map(made)) == made

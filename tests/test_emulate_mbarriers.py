@@ -6,7 +6,6 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.waits import find_deadlock
@@ -188,13 +187,13 @@ def test_copies_arrive_once_they_ended(schedule: Schedule, word: str, count: int
     assert take(machine, out).tolist() == data[np.arange(32) ^ 16].tolist()
 
 
-@pytest.mark.parametrize(("fence", "codes"), [("", ["mbarrier_init_not_visible"]), ("fence.acq_rel.cta;", [])])
+@for_each(("fence", "codes"), [("", ["mbarrier_init_not_visible"]), ("fence.acq_rel.cta;", [])])
 def test_an_init_has_to_be_visible_before_others_use_the_barrier(fence: str, codes: list[str]) -> None:
     body = f"@%p mbarrier.init.shared.b64 [%bar], 32;\n{fence}\nmbarrier.arrive.shared.b64 _, [%bar];"
     assert list_codes(run(body, NONE, NONE)) == codes
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "mbarrier.arrive.shared.b64 _, [%bar];",  # one of two arrivals is forgotten

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.ptx.codec import decode_bits, encode_values
@@ -88,7 +87,7 @@ def test_integer_atomics(name: str, kind: str, space: str) -> None:
     np.testing.assert_array_equal(got.view(dtype)[:, 0], seen)
 
 
-@pytest.mark.parametrize("kind", ["u32", "s32"])
+@for_each("kind", ["u32", "s32"])
 def test_reductions_leave_what_atomics_leave(kind: str) -> None:
     dtype = np.dtype(f"{'int' if kind[0] == 's' else 'uint'}32")
     memory, values = np.zeros((PLACES, 4), dtype), RANDOM.integers(0, 100, (THREADS, 4)).astype(dtype)
@@ -228,7 +227,7 @@ def test_an_offset_wraps_in_local_memory() -> None:
     assert found.view(np.uint32)[:, 0].tolist() == list(range(THREADS))
 
 
-@pytest.mark.parametrize("wide", [False, True])
+@for_each("wide", [False, True])
 def test_the_address_of_an_mbarrier_wraps(wide: bool) -> None:
     bar = "mov.u32 %r9, buffer; add.u32 %r9, %r9, 0xFFFFFFF8;"
     address, high = "%r9", ""

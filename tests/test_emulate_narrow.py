@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.ptx.codec import decode_bits
@@ -51,7 +50,7 @@ def test_two_floats_in_a_register() -> None:
             assert Fraction(float(got[thread])) == round_fraction(exact, 24)
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16"])
+@for_each("name", ["f16", "bf16"])
 def test_mixed_precision(name: str) -> None:
     a, b = (RANDOM.integers(0, 1 << 14, THREADS).astype(np.uint64) + (1 << 13) for _ in range(2))
     c = make_floats(1e-3)
@@ -92,7 +91,7 @@ def test_float_reduction_of_a_warp(words: str) -> None:
 SMALL = {"e2m1x2": ("e2m1", 4, 6.0), "e2m3x2": ("e2m3", 8, 7.5), "e3m2x2": ("e3m2", 8, 28.0)}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@for_each("name", SMALL)
 def test_numbers_of_four_and_six_bits(name: str) -> None:
     """Every result is the code whose value is nearest, the even one of two; beyond the largest, the largest."""
     element, room, largest = SMALL[name]
@@ -138,7 +137,7 @@ def test_scale_factors() -> None:
         np.testing.assert_array_equal(decode_bits(halves >> np.uint64(16), "bf16"), np.exp2(exponents - 127.0))
 
 
-@pytest.mark.parametrize(("name", "cut"), [("f16", 13), ("bf16", 16)])
+@for_each(("name", "cut"), [("f16", 13), ("bf16", 16)])
 def test_random_bits_decide_the_direction(name: str, cut: int) -> None:
     values, random = make_floats() + np.float32(3.0), RANDOM.integers(0, 1 << 32, THREADS, dtype=np.uint64)
     if name == "f16":

@@ -44,7 +44,7 @@ def test_a_text_that_ends_in_a_statement_is_refused_as_that_with_the_last_line(e
     assert refuse(BODY + "ret;\n" + end) == "Line 7: The text ends in the middle of a statement."
 
 
-@pytest.mark.parametrize("end", ["", "ret;", "{ ret; }"])
+@for_each("end", ["", "ret;", "{ ret; }"])
 def test_a_body_without_its_brace_is_refused_as_that(end: str) -> None:
     line = 6 if end else 5
     assert refuse(BODY + end) == f"Line {line}: The text ends inside k: '}}' is missing."

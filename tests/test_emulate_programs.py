@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
@@ -41,7 +40,7 @@ def run(name: str, *arguments: Any, **options: Any) -> None:
     assert not machine.findings
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@for_each("option", OPTIONS)
 def test_sort(option: str) -> None:
     values = np.random.default_rng(1).integers(-1000, 1000, 512, dtype=np.int32)
     out, eights = np.zeros(512, np.int32), np.zeros(512, np.int32)
@@ -119,7 +118,7 @@ def compute_call(t: int) -> tuple[int, float]:
     return result + sides[t % 3] + t % 5 + kind, size * (t % 5)
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@for_each("option", OPTIONS)
 def test_calls(option: str) -> None:
     given = np.zeros(1, SHAPE)
     given["kind"], given["sides"], given["size"] = GIVEN
@@ -131,7 +130,7 @@ def test_calls(option: str) -> None:
     np.testing.assert_array_equal(sizes, [size for _, size in expected])
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@for_each("option", OPTIONS)
 def test_tiles(option: str) -> None:
     random, n = np.random.default_rng(4), 24
     a, b = (random.integers(-8, 9, (n, n)).astype(np.float32) for _ in range(2))

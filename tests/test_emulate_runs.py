@@ -109,7 +109,7 @@ def test_a_finding_names_the_line_of_the_source() -> None:
     assert run_example("arrive").findings[0].place == "pipeline.cu:13, inlined at pipeline.cu:71"
 
 
-@pytest.mark.parametrize("own", ["", "kernel::"])
+@for_each("own", ["", "kernel::"])
 def test_a_shared_variable_has_its_own_name(own: str) -> None:
     assert strip_scope(f"{own}_ZZ8pipelineE5empty") == "empty"
     assert strip_scope(f"{own}stages") == "stages"
@@ -126,7 +126,7 @@ def test_mistakes_change_one_place() -> None:
 # a grid over processes
 
 
-@pytest.mark.parametrize("offset", [0, 128, 4])
+@for_each("offset", [0, 128, 4])
 def test_processes_come_to_what_one_comes_to(offset: int) -> None:
     """Also where a block loads what another stored: 128 bytes further, and 4."""
     kernel = prepare(SUM.replace("OFFSET", str(offset)), LAUNCH)

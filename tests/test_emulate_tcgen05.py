@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.emulate.run import emulate
+from tests.cases import for_each
 
 HEAD = """
 .version 8.6
@@ -80,7 +80,7 @@ def idesc(m: int, n: int) -> int:
     return 1 << 4 | n // 8 << 17 | m // 16 << 24
 
 
-@pytest.mark.parametrize(("m", "n", "accumulate"), [(128, 64, False), (128, 32, True), (64, 64, False)])
+@for_each(("m", "n", "accumulate"), [(128, 64, False), (128, 32, True), (64, 64, False)])
 def test_a_product_of_f16_is_numpys(m: int, n: int, accumulate: bool) -> None:
     random = np.random.default_rng(m + n)
     a, b = random.integers(-4, 5, (m, 32)), random.integers(-4, 5, (n, 32))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from lanescope import reader
 from lanescope.reader import printed_columns
 from tests.cases import for_each
@@ -28,13 +26,13 @@ def test_a_result_too_large_to_draw_is_not_drawn(client: Client, expression: str
     assert answer.status_code == 200 and len(answer.text) < 400_000
 
 
-@pytest.mark.parametrize("expression", ["complement(4:1, 2:1)", "with_shape(4:1, 2:1)", "tile_to_shape(2, 24, 4:2)"])
+@for_each("expression", ["complement(4:1, 2:1)", "with_shape(4:1, 2:1)", "tile_to_shape(2, 24, 4:2)"])
 def test_a_layout_where_sizes_are_due_is_refused(client: Client, expression: str) -> None:
     answer = client.get("/api/v1/cute", params={"expression": expression})
     assert answer.status_code == 422 and re.search("not sizes|not an order of modes", answer.json()["error"]["message"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "query",
     [
         {"d_at": "400", "n": "256", "look": "512"},
@@ -49,7 +47,7 @@ def test_a_form_without_its_text_and_with_a_long_other(client: Client) -> None:
     assert client.post("/layouts/triton", data={"text": "", "to": "x" * 8000}).status_code < 500
 
 
-@pytest.mark.parametrize("text", ["p/x $R12\n$1 = 0123\np/x $R13\n$2 = 0x1\ndesc", "p/x $R12\n$1 = " + "1" * 5000])
+@for_each("text", ["p/x $R12\n$1 = 0123\np/x $R13\n$2 = 0x1\ndesc", "p/x $R12\n$1 = " + "1" * 5000])
 def test_odd_answers_of_a_debugger_are_read(text: str) -> None:
     assert reader.recognise_text(text) is not None
 
@@ -62,7 +60,7 @@ def test_blanks_after_a_question_cost_their_length() -> None:
     }
 
 
-@pytest.mark.parametrize("path", ["/layouts/tv", "/layouts/triton"])
+@for_each("path", ["/layouts/tv", "/layouts/triton"])
 def test_a_thread_in_hex_is_the_thread_that_is_named(client: Client, path: str) -> None:
     page = client.get(path, params={"thread": "0x5"}).text
     assert "<h2>Thread 5 <small>" in page

@@ -74,7 +74,7 @@ def test_a_module_of_no_extra_asks_for_a_new_installation() -> None:
     assert "reinstall" in refuse_module("tree_sitter").hint
 
 
-@pytest.mark.parametrize("words", ["serve", "export site", "share /banks?row_bytes=128"])
+@for_each("words", ["serve", "export site", "share /banks?row_bytes=128"])
 def test_commands_of_the_server_name_the_extra_web(words: str) -> None:
     ran = run_without(("uvicorn", "fastapi"), *words.split())
     assert ran.returncode == 2

@@ -38,6 +38,7 @@ from lanescope.errors import LayoutError
 from lanescope.product.planning import make_plan
 from lanescope.ptx import hardware_runs
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
+from tests.cases import for_each
 from tests.fake_gpu import FakeGpu, install_gpu
 
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -182,7 +183,7 @@ def test_what_a_machine_has(card: FakeGpu, capsys: pytest.CaptureFixture[str], m
         assert (refused.value.code, refused.value.hint) == ("no_device", "Is the NVIDIA driver loaded?")
 
 
-@pytest.mark.parametrize(("capability", "target"), [("7.5", "sm_75"), ("8.9", "sm_89"), ("10.0", "sm_100a")])
+@for_each(("capability", "target"), [("7.5", "sm_75"), ("8.9", "sm_89"), ("10.0", "sm_100a")])
 def test_each_card_has_its_target(capability: str, target: str) -> None:
     with install_gpu(FakeGpu(capability)):
         cuda = CudaDevice()

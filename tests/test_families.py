@@ -221,7 +221,7 @@ def test_scales() -> None:
     assert seen == {(name, blocks) for name in ("scale_a", "scale_b") for blocks in (1, 2, 4)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "byte_ids", "thread_ids"),
     [
         ("mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", (0, 1, 2, 3), (0, 1)),

@@ -319,7 +319,7 @@ def test_no_feature_declares_the_route_of_another() -> None:
     assert len(routes) == len(set(routes)) and set(EXAMPLES) | set(BODIES) >= set(routes)
 
 
-@pytest.mark.parametrize("name", ["rows", "element", "padded"])
+@for_each("name", ["rows", "element", "padded"])
 def test_each_option_has_its_words(name: str) -> None:
     option: Any = options_of(TileQuestion)[name]
     assert option.label and option.help.endswith(".")

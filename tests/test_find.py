@@ -167,7 +167,7 @@ def test_a_refusal_names_the_legal_range(ptx: str, text: str, legal: str) -> Non
         find_pins(find(ptx), text)
 
 
-@pytest.mark.parametrize("text", ["R1 of lane 5", "T5"])
+@for_each("text", ["R1 of lane 5", "T5"])
 def test_tensor_memory_has_no_registers_and_no_threads(text: str) -> None:
     with pytest.raises(LayoutError, match="no registers of threads"):
         find_pins(state.bind_descriptor(find("tcgen05.mma.cta_group::1.kind::f16"), {}), text)
@@ -406,8 +406,6 @@ def test_a_ring_stands_around_its_cell(client: Client) -> None:
     assert inside == ["T20:5"]
 
 
-@pytest.mark.parametrize(
-    "address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"]
-)
+@for_each("address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"])
 def test_a_picture_refuses_a_pin_that_does_not_exist(client: Client, address: str) -> None:
     assert client.get(address).status_code == 422

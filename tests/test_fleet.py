@@ -30,6 +30,7 @@ from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.command import run_lanescope
 from tests.sample import choose_count
 from tests.test_process import list_children
@@ -161,7 +162,7 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
     assert fleet.submit(by_both).result(60)["ran_by"]["worker"] == "b:1"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field", "words"),
     [
         (build_request(architecture="sm_75"), "architecture", "No worker with sm_75"),
@@ -190,7 +191,7 @@ def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> Non
     assert '"other_version"' in text and "This worker is Lanescope 0.1.0" in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [
         (jobs.format_job("run", build_request(seed=-1)), "bad_number"),

@@ -15,6 +15,7 @@ import pytest
 from lanescope.app.hardware.connection import TlsFiles
 from lanescope.app.hardware.fleet import Fleet
 from tests.asgi import run_coroutine
+from tests.cases import for_each
 from tests.certificates import sign_certificate
 from tests.fleet_worker import describe_device
 from tests.test_fleet import FAKE, build_request, get_refusal, list_ready, wait_for_fleet
@@ -26,7 +27,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("given_up", [False, True])
+@for_each("given_up", [False, True])
 def test_a_scheduler_that_accepts_and_says_nothing_leaves_nothing_behind(given_up: bool) -> None:
     """Whether the time is over or the fleet is closed before: no client that closes itself when it is collected."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

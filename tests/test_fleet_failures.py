@@ -25,6 +25,7 @@ from lanescope.app.kit import tls
 from lanescope.app.kit.settings import Settings
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
+from tests.cases import for_each
 from tests.certificates import sign_certificate
 from tests.command import run_lanescope
 from tests.test_fleet import MMA, build_request
@@ -115,7 +116,7 @@ def test_a_connection_that_ends_under_a_question_is_the_schedulers(monkeypatch: 
     assert caught.value.code == "no_scheduler"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "told",
     [
         {"name": "x", "compute_capability": "nine", "target": "sm_90a"},
@@ -154,7 +155,7 @@ def test_a_lost_run_goes_to_another_host_before_another_worker_of_the_same() -> 
     assert avoid_lost([b1], [b1]) == [b1], "it was started anew, and the run names it"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "code"),
     [
         ({"worker": "a:1", "device": 2}, "bad_device"),

@@ -251,7 +251,7 @@ def test_a_formula_that_is_odd_past_the_operands_values_gets_no_check_mark(
     assert "✓" not in client.get("/read", params={"text": text}).text.partition("</article>")[0]
 
 
-@pytest.mark.parametrize("index", ["i % 2", "i", "(i & 1)"])
+@for_each("index", ["i % 2", "i", "(i & 1)"])
 def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
     (meaning,) = recognise_fragment_code(f"int row = lane / 4; int col = lane % 4 * 2 + {index};")
     assert meaning.facts["agree"][0]["values"] == 2 and meaning.facts["begin"] == []

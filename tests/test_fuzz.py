@@ -14,6 +14,7 @@ import pytest
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, settings
 
+from tests.cases import for_each
 from tests.client import share_client
 from tests.sample import take_sample
 
@@ -34,7 +35,7 @@ def schema(app: Any) -> Any:
     return fuzz_questions
 
 
-@pytest.mark.parametrize("operation", take_sample(OPERATIONS, 5))
+@for_each("operation", take_sample(OPERATIONS, 5))
 def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.make_questions(operation, schema.run_case)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.diagram.gallery import PICTURES, draw_in_page_colours
 from lanescope.render.palette import LIGHT
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("slug", ["mma", "wgmma", "descriptor"])
+@for_each("slug", ["mma", "wgmma", "descriptor"])
 def test_a_picture_takes_the_colours_of_the_page(slug: str) -> None:
     svg = draw_in_page_colours(slug)
     assert "var(--" in svg

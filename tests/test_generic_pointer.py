@@ -12,7 +12,7 @@ from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import MODES, Mode
 from lanescope.shared.tiling import Tile
 from lanescope.workbench import build_bench
-from lanescope.workbench.check import check_text
+from tests.checked import list_codes
 from tests.sample import choose_count
 from tests.test_tma_loads import read_kernel
 
@@ -81,7 +81,7 @@ def test_code_that_leaves_a_pointer_unmasked_reads_nothing_right() -> None:
     code = read_kernel("one_stage", (old, new), ("desc |= encode(addr);", "desc |= addr >> 4;"))
     made = build_bench(code)
     assert made.verdict == "mismatch" and "generic pointer is used as a shared-memory address" in made.headline
-    assert [one.code for one in check_text(code).findings] == ["generic_pointer"]
+    assert list_codes(code) == ["generic_pointer"]
     assert (
         build_bench(read_kernel("one_stage", (old, new))).verdict == "match"
     )  # masked to 18 bits it is the shared address

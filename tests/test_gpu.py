@@ -108,7 +108,7 @@ def test_without_a_device_it_says_why() -> None:
             device.list_devices()
 
 
-@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+@for_each("path", EVIDENCE, ids=lambda p: p.name)
 def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
     """A file written by the device run: every variant it names is in the catalogue, and hardware agreed with all of
     them.
@@ -123,14 +123,14 @@ def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
         assert set(result.values()) == {"agrees"}, (key, result)
 
 
-@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+@for_each("path", EVIDENCE, ids=lambda p: p.name)
 def test_evidence_covers_what_its_device_supports(path: Path) -> None:
     """No variant the device's target assembles is missing from its file, so none was left out because it failed."""
     found = json.loads(path.read_text())
     assert {job.key for job in verification.generate_jobs(found["meta"]["target"])} == set(found["results"])
 
 
-@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+@for_each("path", EVIDENCE, ids=lambda p: p.name)
 def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     """Every case ran, all agreed; sparse B, swizzled and not, is among them."""
     found = json.loads(path.read_text())
@@ -243,7 +243,7 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verification.verify_device("wgmma", part="banks")
 
 
-@pytest.mark.parametrize("path", EVIDENCE, ids=lambda path: path.stem)
+@for_each("path", EVIDENCE, ids=lambda path: path.stem)
 def test_an_evidence_file_has_one_case_per_line(path: Path) -> None:
     assert evidence.format_evidence(json.loads(path.read_text())) == path.read_text()
 

@@ -99,7 +99,7 @@ def test_benchmarks_are_charts_of_the_written_tables(client: Client) -> None:
     assert card[1] and card[0].rpartition("<svg")[2].count("<rect") >= 4
 
 
-@pytest.mark.parametrize("slug", guide.list_slugs())
+@for_each("slug", guide.list_slugs())
 def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str], bool], slug: str) -> None:
     page = client.get(f"/guide/{slug}")
     assert page.status_code == 200 and "@figure" not in page.text and "FIGURE-" not in page.text

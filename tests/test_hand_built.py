@@ -14,8 +14,8 @@ import pytest
 from lanescope.app.read.answer import read_and_verify
 from lanescope.shared.storage import storage
 from lanescope.workbench import Bench, build_bench
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.sample import FULL, choose_count, take_sample

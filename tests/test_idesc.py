@@ -215,7 +215,7 @@ def test_narrow_elements_in_bytes_may_be_mn_major(kind: str, element: str) -> No
     assert not idesc.find_warnings(encode(idesc.get_kind(kind), {"a": "e4m3", "m": 128, "n": 64, "transpose_a": "MN"}))
 
 
-@pytest.mark.parametrize("kind", ["mxf4", "mxf4nvf4"])
+@for_each("kind", ["mxf4", "mxf4nvf4"])
 def test_packed_elements_are_k_major(kind: str) -> None:
     """CUTLASS's builder refuses the rest: only its mxf8f6f4 takes inputs that are not K-major."""
     with pytest.raises(LayoutError, match="has no MN-major operands"):
@@ -321,7 +321,7 @@ def test_a_word_of_32_bits_is_read_in_hex_and_decimal(text: object, word: int) -
     assert idesc.parse_idesc_word(text) == word
 
 
-@pytest.mark.parametrize("text", ["0x100000000", "4294967296", "0x0840049000000000"])
+@for_each("text", ["0x100000000", "4294967296", "0x0840049000000000"])
 def test_a_word_of_more_than_32_bits_is_refused(text: str) -> None:
     with pytest.raises(LayoutError) as error:
         idesc.parse_idesc_word(text)

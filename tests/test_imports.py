@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
 from tests.release import ROOT, list_tracked
 
 SERVER = "fastapi starlette pydantic uvicorn cupy"
@@ -144,7 +145,7 @@ def test_all_public_names_of_the_package_can_be_imported() -> None:
         lanescope.magic  # noqa: B018
 
 
-@pytest.mark.parametrize("path", list_tracked("tests/oracle"))
+@for_each("path", list_tracked("tests/oracle"))
 def test_oracles_import_nothing_they_judge(path: str) -> None:
     assert not find_imports(path, "lanescope", "layouts", "app")
 

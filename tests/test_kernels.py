@@ -10,10 +10,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_sample
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -181,13 +180,13 @@ def test_every_kernel_stands_in_the_table() -> None:
     assert {path.stem for path in KERNELS.glob("*.cu")} == set(TABLE)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@for_each("name", TABLE)
 def test_a_right_kernel_is_verified(name: str) -> None:
     found = check_kernel(name)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])
 
 
-@pytest.mark.parametrize(("name", "old", "new"), take_sample(MISTAKES, 11))
+@for_each(("name", "old", "new"), take_sample(MISTAKES, 11))
 def test_a_mistake_is_found_or_open(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert found.open if new in OPEN else found.findings
@@ -215,7 +214,7 @@ SPELLED = [  # other words for the same
 ]
 
 
-@pytest.mark.parametrize(("name", "old", "new"), take_sample(SPELLED, 6))
+@for_each(("name", "old", "new"), take_sample(SPELLED, 6))
 def test_a_right_kernel_in_other_words_is_verified(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])

@@ -7,8 +7,6 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import quote
 
-import pytest
-
 from lanescope.app.memory.choices import LABELS
 from tests.cases import for_each
 from tests.client import Client
@@ -117,7 +115,7 @@ def test_an_error_begins_with_the_label_of_its_field(client: Client, address: st
     assert tried >= 1
 
 
-@pytest.mark.parametrize("address", ["/smem", "/smem/atoms"])
+@for_each("address", ["/smem", "/smem/atoms"])
 def test_an_error_begins_with_the_label_of_its_segments(client: Client, address: str) -> None:
     """Options that are links stand under the label that an error names them by."""
     page = client.get(address).text

@@ -6,11 +6,9 @@ places; where nothing says it, the value is open.
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.guilty_kernels import CODE, MAP
 from tests.sample import take_sample
 
@@ -72,9 +70,7 @@ def test_a_wrong_value_of_a_launch_is_found(launch: str) -> None:
     assert wrong.steps == 0 and {finding.code for finding in wrong.findings} == {"sbo_other_width"}
 
 
-@pytest.mark.parametrize(
-    "line", ["template __global__ void gemm<1024>(float*, int);", "template void gemm<1024>(float* o, int n);"]
-)
+@for_each("line", ["template __global__ void gemm<1024>(float*, int);", "template void gemm<1024>(float* o, int n);"])
 def test_an_explicit_instantiation_is_an_instance(line: str) -> None:
     right = check_text(MAPS + TEMPLATE + line)
     assert (right.steps, right.findings, right.open) == (8, (), ())
@@ -88,7 +84,7 @@ def test_an_instance_of_a_namespace_and_of_a_host_template() -> None:
     assert (report.steps, report.findings, report.open) == (8, (), ())
 
 
-@pytest.mark.parametrize("launch", ["gemm<SBO><<<1, 128>>>(out, 4);", "auto* k = gemm<SBO>; k<<<1, 128>>>(out, 4);"])
+@for_each("launch", ["gemm<SBO><<<1, 128>>>(out, 4);", "auto* k = gemm<SBO>; k<<<1, 128>>>(out, 4);"])
 def test_attributes_of_a_kernel_do_not_hide_its_template(launch: str) -> None:
     assert check(CLUSTER, launch).steps == 8 and check(CLUSTER, launch, 512).findings
 
@@ -152,7 +148,7 @@ ASM = """__device__ void mma{0}(uint64_t a, uint64_t b) {{
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "reads", "gap"),
     [
         ("mma64(desc_a, desc_b);", 8, ""),

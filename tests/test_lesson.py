@@ -9,8 +9,6 @@ from html import unescape
 from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
-
 from lanescope import find
 from lanescope.app.guide import byte_pairs, lesson, values
 from lanescope.app.guide.index import MOVED, read_source
@@ -112,7 +110,7 @@ ATOMS = [
 ]
 
 
-@pytest.mark.parametrize("slug", PAGES)
+@for_each("slug", PAGES)
 def test_every_layout_of_the_lesson_is_its_tile_or_its_atom(slug: str) -> None:
     found = find_layouts(render_guide_page(slug))
     assert len(found) >= 4
@@ -122,7 +120,7 @@ def test_every_layout_of_the_lesson_is_its_tile_or_its_atom(slug: str) -> None:
     assert wrong != found[-1] and not any(agrees(wrong, tile) for tile in TILES)
 
 
-@pytest.mark.parametrize("slug", PAGES)
+@for_each("slug", PAGES)
 def test_every_word_of_the_lesson_reads_its_tile(slug: str) -> None:
     """LBO, SBO and start of each word are the distances of elements in the tile that its link names."""
     links = re.findall(r'href="(/descriptor/wgmma/0x[0-9a-f]{16}[^"]*)"', render_guide_page(slug))
@@ -176,7 +174,7 @@ def test_no_number_stands_in_a_source_twice() -> None:
             assert fact not in prose, (slug, fact)
 
 
-@pytest.mark.parametrize("letter", ["a", "b"])
+@for_each("letter", ["a", "b"])
 def test_only_lines_along_k_go_without_a_transpose(letter: str) -> None:
     """What a lane receives is what mma takes, without .trans if K-major, with it if MN-major."""
     takes = lesson.describe_lane(letter)
@@ -247,7 +245,7 @@ def test_the_swizzle_is_a_table_of_rows_and_columns() -> None:
             assert evaluate(text, index, 0) == moved
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("small", "large", "types"),
     [("m8n8k32", "m16n8k32", "s4"), ("m8n8k16", "m16n8k16", "s8"), ("m16n8k32", "m16n8k64", "s4")],
 )

@@ -44,7 +44,7 @@ def test_the_longer_side_is_named() -> None:
     assert refused.value.hint == "Make both smaller."
 
 
-@pytest.mark.parametrize(
+@for_each(
     "layout", ["(1000000,1000000):(1,1000000)", "(480,256):(256,1)", "((2,2),(1000000000000000000,3)):((1,1),(1,1))"]
 )
 def test_a_layout_has_as_many_elements_as_shared_memory(layout: str) -> None:

@@ -163,7 +163,7 @@ def test_the_byte_that_is_read_names_its_element() -> None:
     assert f"{int(TILE.address(17, 19)):#x} is the byte of [17][3]" in say(shifted, 9, 3)
 
 
-@pytest.mark.parametrize(("name", "verdict"), [("right", "match"), ("panel", "mismatch")])
+@for_each(("name", "verdict"), [("right", "match"), ("panel", "mismatch")])
 def test_a_capture_shows_the_elements_that_were_read(name: str, verdict: str) -> None:
     verified = capture.verify(build_capture(name))
     drawn = draw_capture(verified)

@@ -6,8 +6,6 @@ import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
-
 from lanescope import find
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
@@ -35,7 +33,7 @@ def test_the_major_of_an_operand_reaches_its_descriptor(client: Client, name: st
     assert parse_qs(urlsplit(other).query)["major"] == ["K"]
 
 
-@pytest.mark.parametrize(("major", "k"), [("K", 64), ("MN", 16)])
+@for_each(("major", "k"), [("K", 64), ("MN", 16)])
 def test_b_shows_its_bytes_and_its_tile(client: Client, major: str, k: int) -> None:
     """A number for each 16 bytes: of every eighth k in K-major, of every eighth n in MN-major."""
     page = client.get(f"/i/{WGMMA}?b_major={major}").text
@@ -62,7 +60,7 @@ def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: Client) -> 
     assert picture.status_code == 422  # a picture of registers has no such option
 
 
-@pytest.mark.parametrize("text", ["SM90::GMMA::MMA_64x128x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::MN>"])
+@for_each("text", ["SM90::GMMA::MMA_64x128x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::MN>"])
 def test_a_pasted_major_opens_the_page_in_it(client: Client, text: str) -> None:
     answer = client.post("/api/v1/read", json={"text": text}).json()
     assert answer["link"].endswith("?b_major=MN")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check import check_text
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.transfers import find_map, read_copy
 from tests.cases import for_each
+from tests.checked import check_text, list_codes
 from tests.transfer_kernels import TMA, plant
 
 BY_POINTER = "void make_map(CUtensorMap* map, bf16* ptr"
@@ -131,7 +131,6 @@ EITHER = [  # what may leave either map in the object of A
     plant((X, f"{X} if (M > 64) x = {B};"), text=hold("returned")),
     plant((X, f"CUtensorMap x = M > 64 ? {A} : {B};"), text=hold("returned")),
     plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("items")),
-    plant(("(maps[0], maps[1]", "(maps[M & 1], maps[1]"), text=hold("vector")),
 ]
 
 
@@ -157,4 +156,4 @@ def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:
     right = hold("returned")
     assert not check_text(right).findings
     wrong = plant(("(BM * BK + BN * BK) * sizeof", "(BM * BK + BM * BK) * sizeof"), text=right)
-    assert [finding.code for finding in check_text(wrong).findings] == ["expect_tx_bytes"]
+    assert list_codes(wrong) == ["expect_tx_bytes"]

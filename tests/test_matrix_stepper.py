@@ -196,7 +196,7 @@ def test_a_store_to_the_wrong_places() -> None:
     assert np.isnan(written[2]).all()  # chunks 0 and 1 ⊕ 2 belong to other columns
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "element", "number"),
     [("row * 100 + col", (3, 4), 304), ("-(i + 1)", (0, 1), -2), (" ".join(map(str, range(256))), (1, 0), 16)],
 )
@@ -307,7 +307,7 @@ def test_a_row_that_is_stored_elsewhere_is_said_to_take_the_place_of_another() -
     assert moves[2].endswith("✗ S[2][0] of lane 8, R0, is stored at `0x100`, where S[2][16] belongs.")
 
 
-@pytest.mark.parametrize("ptx", [X4, X4_TRANS, STORE])
+@for_each("ptx", [X4, X4_TRANS, STORE])
 def test_each_register_of_an_x4_is_of_one_matrix(ptx: str) -> None:
     """A lane has 8 values, two of each matrix, in R0 to R3."""
     assert np.array_equal(step(ptx).s.matrix, np.tile(np.repeat(np.arange(4), 2), 32))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.read import text_meanings
 from lanescope.app.read.message_readings import find_link
 from lanescope.app.read.text_meanings import read_text
@@ -229,7 +227,7 @@ def test_a_number_alone_stands_for_each_release(client: Client) -> None:
     assert text_meanings.read_text("what does (C7511) mean?").link == "/messages/wgmma-pipeline-registers"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("part", "link"),
     [
         ("warpgroup.arrive is injected", "/messages/wgmma-fence-injected"),
@@ -280,7 +278,7 @@ def test_another_call_of_the_driver_is_no_tensor_map() -> None:
 # words of a message ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "slug"),
     [
         ("the atom does not divide the tile", "cute-tile-to-shape"),  # a whole title

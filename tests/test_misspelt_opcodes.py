@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS, UNDOCUMENTED
 from lanescope.reader.misspelt_opcodes import correct_opcode, explain_misspelling
-from lanescope.workbench.check import check_text
 from lanescope.workbench.repairs import apply_edits
 from tests.cases import for_each
+from tests.checked import check_text
 
 OPCODES = [
     opcode
@@ -39,9 +37,7 @@ def test_the_words_of_a_family_are_corrected() -> None:
             assert f"PTX has no '{family}." in message and message.endswith(f"Nearest: {family}.{word}.b32."), opcode
 
 
-@pytest.mark.parametrize(
-    "opcode", ["v.x", "b.eq", "fence.i", "fadd.s", "sc.w", "foo.bar", "tcgen05.transform.b32", "mov"]
-)
+@for_each("opcode", ["v.x", "b.eq", "fence.i", "fadd.s", "sc.w", "foo.bar", "tcgen05.transform.b32", "mov"])
 def test_what_is_like_no_word_of_ptx_is_not_judged(opcode: str) -> None:
     assert explain_misspelling(opcode) == ""
 

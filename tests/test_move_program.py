@@ -148,7 +148,7 @@ def _join_devices(target: str) -> str:
 
 
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.parametrize("target", ["sm_90", "sm_100a"])
+@for_each("target", ["sm_90", "sm_100a"])
 def test_nvrtc_compiles_the_forms_without_a_header(target: str) -> None:
     text, log = nvrtc.compile_ptx(_join_devices(target), target)
     assert not log and "ldmatrix" in text

@@ -34,7 +34,7 @@ def test_atoms_tile_and_divide_as_layouts_do() -> None:
     assert evaluate_statements(text)[-1].result == 512 + 64
 
 
-@pytest.mark.parametrize("name", ["GMMA::Layout_K_SW128_Atom", "GMMA::Layout_K_SW64_Atom<Element>{}"])
+@for_each("name", ["GMMA::Layout_K_SW128_Atom", "GMMA::Layout_K_SW64_Atom<Element>{}"])
 def test_an_atom_without_a_type_is_refused_by_its_name(client: Client, name: str) -> None:
     with pytest.raises(LayoutError, match=r"depends on the size of an element. Write the type"):
         expand_atoms(f"coalesce({name})")

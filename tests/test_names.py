@@ -170,7 +170,7 @@ def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:
         assert reading["kind"] == "unknown" and "not legal here" in reading["notices"][0], text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "ptx"),
     [
         ("mma.m16n8k16 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -190,7 +190,7 @@ def test_every_name_that_the_site_prints_is_taken_for_its_instruction() -> None:
         assert lookup.find(name_form(form).text).ptx in (form.ptx, form.ptx.replace(".shared", ""))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message", "listed"),
     [
         # D is f32 or f16, and nothing in the name says which.

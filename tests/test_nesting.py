@@ -20,6 +20,7 @@ from lanescope.reader.terms import make_term_text
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests.asgi import fetch, parse_refusal
+from tests.cases import for_each
 from tests.command import run_lanescope
 from tests.sample import FULL, is_chosen, take_sample
 
@@ -87,7 +88,7 @@ def generate_texts(most: int) -> Iterator[tuple[str, str]]:
                 yield f"{name} × {depth}", text
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@for_each("name", SHAPES)
 def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
     depths = [depth for depth in DEPTHS if len(SHAPES[name](depth)) <= reader.LONGEST]
     for depth in depths if FULL else depths[-1:] if is_chosen(name, 4) else depths[-2:-1]:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
-import pytest
 import tree_sitter
 import tree_sitter_cuda
 import tree_sitter_python
 
 from lanescope.reader.code import cxx_declarations, cxx_expressions, cxx_types, python, tree, tree_statements
 from lanescope.reader.code.cxx_statements import _STATEMENTS, CxxLowering
+from tests.cases import for_each
 
 CLASSES = {
     "cxx": (
@@ -65,7 +65,7 @@ def list_node_names(language: str) -> set[str]:
     return out - KEYWORDS - OTHER[language]
 
 
-@pytest.mark.parametrize("language", ["cxx", "python"])
+@for_each("language", ["cxx", "python"])
 def test_readers_name_kinds_and_fields_of_the_grammar(language: str) -> None:
     grammar = tree_sitter.Language({"cxx": tree_sitter_cuda, "python": tree_sitter_python}[language].language())
     kinds = {str(grammar.node_kind_for_id(number)) for number in range(grammar.node_kind_count)}

@@ -8,6 +8,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.catalog import find
+from tests.cases import for_each
 
 WRONG = (
     "mma",
@@ -85,7 +86,7 @@ def get_refusal(text: str) -> LayoutError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "opcodes", "missing"),
     [
         ("wmma.load", ("wmma.load.a", "wmma.load.b", "wmma.load.c"), "layouts, shape and types"),
@@ -100,7 +101,7 @@ def test_an_opcode_that_ends_early_is_offered_its_own_endings(
     assert tuple(find(ptx).family.opcode.text for ptx in error.nearest) == opcodes
 
 
-@pytest.mark.parametrize("text", ["wgmma", "wgmma.sp"])
+@for_each("text", ["wgmma", "wgmma.sp"])
 def test_a_short_opcode_is_understood(text: str) -> None:
     """As people say it; only what is missing is named, and what is offered is of that opcode."""
     error = get_refusal(text)

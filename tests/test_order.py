@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import pytest
-
-from lanescope.workbench import check, finding_codes, order
+from lanescope.workbench import finding_codes, order
+from tests.cases import for_each
+from tests.checked import check_text, list_codes, list_findings
 from tests.transfer_kernels import STORES, TMA, plant
 
-check_text = lru_cache(maxsize=64)(check.check_text)
 
-
-def list_findings(text: str) -> list[tuple[str, str]]:
-    """List (code, the line it stands at) of a text."""
-    lines = text.split("\n")
-    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in check_text(text).findings]
-
-
-@pytest.mark.parametrize("text", [TMA, STORES], ids=["tma", "stores"])
+@for_each("text", [TMA, STORES], ids=["tma", "stores"])
 def test_a_right_kernel_is_clean(text: str) -> None:
     assert not list_findings(text)
 
@@ -39,9 +29,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "new", "code", "line"), MISTAKES, ids=[f"{m[3]}-{n}" for n, m in enumerate(MISTAKES)]
-)
+@for_each(("text", "old", "new", "code", "line"), MISTAKES, ids=[f"{m[3]}-{n}" for n, m in enumerate(MISTAKES)])
 def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=text))
     assert {one for one, _ in found} == {code}
@@ -142,11 +130,10 @@ def test_the_family_has_a_name() -> None:
 
 def test_arrays_over_227_kilobytes() -> None:
     """ptxas 13.5 takes up to 232,448 bytes for sm_90a; releases before it took 48 KB, which is left open."""
-    text = plant(("sB[128 * 64];", "sB[1800 * 64];"), text=STORES)
-    assert list_findings(text) == [("shared_memory_over", "__shared__ __align__(1024) bf16 sB[1800 * 64];")]
-    assert not list_findings(plant(("sB[128 * 64];", "sB[1752 * 64];"), text=STORES)), (
-        "1816 rows of 128 bytes are 227 KB"
-    )
+    declared = "__shared__ alignas(128) float tile[32 * 32];"
+    most, over = (declared.replace("32 * 32", f"227 * 256 + {more}") for more in (0, 32))
+    assert not list_findings(plant((declared, most), text=BULK_STORE))
+    assert list_findings(plant((declared, over), text=BULK_STORE)) == [("shared_memory_over", over)]
 
 
 def test_a_limit_over_227_kilobytes() -> None:
@@ -167,7 +154,7 @@ def test_a_launch_whose_limit_nothing_raises() -> None:
     assert not list_findings(plant((raised, ""), ("STAGES = 4;", "STAGES = 1;"), (BYTES, "const int bytes = 24584;")))
 
 
-@pytest.mark.parametrize("size", ["cfg::SMEM", "Traits<64>::kSmem", "sizeof(Storage)", "bytes"])
+@for_each("size", ["cfg::SMEM", "Traits<64>::kSmem", "sizeof(Storage)", "bytes"])
 def test_a_launch_whose_size_the_language_gives(size: str) -> None:
     text = f"""
 namespace cfg {{ constexpr int STAGES = 4, SMEM = STAGES * 256 * 64 * 2; }}
@@ -206,12 +193,11 @@ LIBRARY = plant(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code"),
     [
         ("", "", ""),
         ("* sizeof(bf16));\n      cde", ");\n      cde", "expect_tx_bytes"),
-        ("A, M, K, BM, BK)", "A, M, K, 32, BK)", "tma_tile_part"),
         ("&sA[slot * BM * BK], &ta", "&sA[slot * BM * BK], &tb", "tma_map_other"),
         ("k < BK / 16;", "k < BK / 16 - 1;", "k_slices_unread"),
     ],
@@ -244,13 +230,13 @@ FENCE = '  asm volatile("fence.proxy.async.shared::cta;");\n'
 
 def test_a_bulk_copy_to_global_memory_needs_the_proxy_fence() -> None:
     """PTX ISA 9.1, 9.7.9.27: the copy reads shared memory through the async proxy."""
-    assert [finding.code for finding in check_text(BULK_STORE).findings] == []
+    assert list_codes(BULK_STORE) == []
     (finding,) = check_text(BULK_STORE.replace(FENCE, "")).findings
     assert finding.code == "proxy_fence_missing"
     assert "bulk copy to global memory" in finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "other"),
     [
         ("  tile[threadIdx.x] = in[threadIdx.x];\n", "  fill(tile, in);\n"),  # it may have the fence
@@ -264,10 +250,10 @@ def test_a_bulk_copy_to_global_memory_needs_the_proxy_fence() -> None:
 def test_bulk_copies_whose_stores_are_open_are_left_alone(line: str, other: str) -> None:
     text = BULK_STORE.replace(FENCE, "").replace(line, other)
     text = text.replace("  tile[threadIdx.x] = in[threadIdx.x];\n", "") if "sums" in other else text
-    assert [finding.code for finding in check_text(text).findings] == []
+    assert list_codes(text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "code", "line"),
     [
         ("  __syncthreads();\n", "bulk_barrier_missing", "if (threadIdx.x == 0) {"),

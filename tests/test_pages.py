@@ -6,8 +6,7 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.cases import for_each
 from tests.client import Client
 
 FOLDER = Path(__file__).parent / "golden" / "pages"
@@ -25,7 +24,7 @@ def normalize_page(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@for_each("name", PAGES)
 def test_a_whole_page(name: str, client: Client) -> None:
     path = FOLDER / f"{name}.html"
     page = normalize_page(client.get(PAGES[name]).text)

@@ -56,7 +56,7 @@ def test_no_fill_looks_like_the_page_or_like_a_status(theme: palette.Palette, vi
         assert find_least_distance([fill, theme.wrong], vision) >= FROM_WRONG, fill
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_an_area_of_one_of_four_colours_does_not_look_empty(theme: palette.Palette) -> None:
     """A TiledMMA whose filter leaves one warp is one colour on the page."""
     page = read_page_colours(theme)[0]
@@ -64,13 +64,13 @@ def test_an_area_of_one_of_four_colours_does_not_look_empty(theme: palette.Palet
     assert min(compute_contrast(fill, page) for fill in theme.fills) >= (1.2 if theme is palette.LIGHT else 1.1)
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_neighbours_in_a_row_differ_more_than_they_must(theme: palette.Palette) -> None:
     for one, other in zip(theme.fills, theme.fills[1:], strict=False):
         assert min(find_least_distance([one, other], vision) for vision in VISION) >= theme.least_distance + 4
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
     for fill in (*theme.fills, *theme.four):
         assert compute_contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5), fill
@@ -80,7 +80,7 @@ def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
     assert compute_contrast(theme.muted, theme.paper) >= 4.5
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_fills_are_calm(theme: palette.Palette) -> None:
     colours = convert_to_lab(parse_linear_rgb([*theme.fills, *theme.four]))
     assert np.hypot(colours[:, 1], colours[:, 2]).max() <= 40
@@ -173,7 +173,7 @@ def test_black_and_white_hatches_differ_and_the_first_is_empty() -> None:
     assert len(set(palette.HATCHES)) == len(palette.HATCHES) == 8 and palette.HATCHES[0][1] == ""
 
 
-@pytest.mark.parametrize("theme", (None, palette.LIGHT, palette.DARK), ids=str)
+@for_each("theme", (None, palette.LIGHT, palette.DARK), ids=str)
 def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | None) -> None:
     """The picture's 64 rectangles against the page's rules; the style sheet has no colour of its own for a field."""
     rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", render_palette_css()))
@@ -212,7 +212,7 @@ def test_no_style_sheet_paints_what_is_wrong_as_right() -> None:
     assert seen >= 15
 
 
-@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@for_each("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_dimmed_labels_keep_a_contrast_of_3(theme: palette.Palette) -> None:
     """A fill covers the label by its alpha: what is left of the ink stays readable below pointer and pin."""
     css = (ROOT / "static" / "kit" / "colours.css").read_text()

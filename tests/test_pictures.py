@@ -128,7 +128,7 @@ def read_pixels(data: bytes) -> tuple[int, int, int]:
     return width, height, sum(1 for byte in raw if byte)
 
 
-@pytest.mark.parametrize("form", ["svg", "tex", "md"])
+@for_each("form", ["svg", "tex", "md"])
 def test_a_title_is_short(form: str) -> None:
     with pytest.raises(LayoutError, match="title has 201 characters") as refused:
         pictures.render_instruction(form, MMA, MMA.operand("a"), {"title": "x" * 201})

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
-import pytest
 
 from lanescope.app.guide.index import ORDER
 from lanescope.app.guide.rendering import render_guide_page as render
@@ -151,7 +150,7 @@ def test_a_word_without_sizes_is_drawn_without_a_product() -> None:
     assert len(list_panels(svg)) == 1 and "<title>D " not in svg
 
 
-@pytest.mark.parametrize("m", [128, 64, 32])
+@for_each("m", [128, 64, 32])
 def test_a_mask_draws_each_column_of_the_product_once(m: int) -> None:
     mask = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3, "shift": 8})
     said = [text for panel in list_panels(draw_mask(mask, m, 128)) for text in panel["texts"][0]]

@@ -7,7 +7,6 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 
-import pytest
 from fastapi import FastAPI
 
 from lanescope.app.kit.asgi import Receive, Scope, Send
@@ -41,7 +40,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("sent", ["", "/tools/lanescope"])  # whether the proxy strips the prefix or not
+@for_each("sent", ["", "/tools/lanescope"])  # whether the proxy strips the prefix or not
 def test_every_link_stays_under_the_prefix(sent: str) -> None:
     app = create_app(settings=Settings(root_path="tools/lanescope/", seconds=60))  # however busy the machine is
     loaded: set[str] = set()

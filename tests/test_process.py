@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
 from tests.command import run_lanescope
 
 pytestmark = pytest.mark.waits
@@ -162,9 +163,7 @@ def test_several_workers_answer_and_end_together_by_ctrl_c() -> None:
         assert has_ended(below)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")]
-)
+@for_each(("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")])
 def test_a_wrong_setting_ends_the_command_before_it_serves(option: str, value: str) -> None:
     refusal = run_lanescope("serve", option, value)
     assert refusal.returncode == 2 and option[2:].replace("-", "_") in refusal.stderr

@@ -8,8 +8,8 @@ import pytest
 
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.command import run_lanescope
 from tests.found_in_code import find_builders
 from tests.ptxas import nvrtc
@@ -85,7 +85,7 @@ def test_a_symbol_is_followed_through_mask_and_shift() -> None:
     assert (built.start, built.lbo_bytes, built.sbo_bytes, built.swizzle) == ("smem + 96", 16, 1024, "128B")
 
 
-@pytest.mark.parametrize("mask", [0x3FC40, 0x3F060, 0x3FC20])
+@for_each("mask", [0x3FC40, 0x3F060, 0x3FC20])
 def test_a_mask_that_cuts_bits_of_the_address_is_not_an_address_shifted_by_4(mask: int) -> None:
     module = write_module(
         "mov.u32 %r1, smem",

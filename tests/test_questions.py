@@ -7,7 +7,6 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import pytest
 
 from lanescope.app.instruction.state import parse_state
 from lanescope.app.read import element_texts, text_meanings
@@ -295,7 +294,7 @@ def test_an_element_of_a_whole_tile(client: Client) -> None:
     assert "rows go from 0 to 63" in read(f"C(64,0) of {text_of_tile}").notices[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "pins"),
     [
         ("lane 3 and lane 4 of mma.m16n8k16 bf16", "pin=lane:3&pin2=lane:4"),

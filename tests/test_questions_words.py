@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import re
 
-import pytest
-
 from lanescope.app.catalogue import full_text, topics
 from lanescope.app.guide import index as guide_index
 from lanescope.app.guide.rendering import list_sections
@@ -140,7 +138,7 @@ def test_sass_may_have_blanks_for_dots(text: str, name: str, types: set[str]) ->
     assert {catalog.find(ptx).types["a"] for ptx in reading.facts["candidates"]} <= types
 
 
-@pytest.mark.parametrize("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
+@for_each("text", ["tcgen05.mma f64", "tcgen05.mma m128n300k16 f16", "tcgen05.mma m128n256k64 bf16"])
 def test_no_descriptor_is_made_up_for_what_none_says(text: str) -> None:
     reading = read(text)
     assert "idesc=" not in reading.link and not any("idesc=" in one.link for one in reading.also)
@@ -229,7 +227,7 @@ def test_more_makers_are_named(text: str, maker: str) -> None:
     assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
 
 
-@pytest.mark.parametrize("text", ["setmaxnreg", "griddepcontrol.wait", "CollectiveBuilder"])
+@for_each("text", ["setmaxnreg", "griddepcontrol.wait", "CollectiveBuilder"])
 def test_what_is_not_covered_says_what_is(text: str) -> None:
     reading = read(text)
     assert reading.title == "Not covered" and "Lanescope covers" in reading.notices[0], reading
@@ -272,7 +270,7 @@ def test_what_people_ask_for_opens_first(client: Client, text: str, page: str) -
     assert read(text).link.partition("#")[0] == page and client.get(page).status_code == 200
 
 
-@pytest.mark.parametrize("text", ["flash-attention 789", "cutlass 1200", "https://github.com/NVIDIA/cutlass/pull/2"])
+@for_each("text", ["flash-attention 789", "cutlass 1200", "https://github.com/NVIDIA/cutlass/pull/2"])
 def test_a_thread_without_a_page_opens_no_other(text: str) -> None:
     assert (read(text).kind, read(text).title) == ("unknown", "No page on this thread")
     assert not find_certain_link(text)

@@ -9,6 +9,7 @@ import pytest
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.includes import join_includes
 from lanescope.app.read import files as read_files
+from tests.cases import for_each
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
 
@@ -64,7 +65,7 @@ def test_a_repair_before_and_after_an_include_keeps_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "names"),
     [
         ('#include "b.cuh"', ["x/b.cuh", "y/b.cuh"]),  # two files are meant

@@ -151,7 +151,7 @@ def test_a_layout_says_what_it_is() -> None:
     assert parse_layout(found.facts["cute"]) == parse_layout(text)
 
 
-@pytest.mark.parametrize("text", ["8:1", "16:32"])
+@for_each("text", ["8:1", "16:32"])
 def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> None:
     kinds = [one.kind for one in reader.recognise_text(text).found]
     assert kinds == ["layout", "descriptor"] and text_meanings.find_certain_link(text) == ""
@@ -333,7 +333,7 @@ def test_the_other_instructions_of_a_family_are_not_called_wrong() -> None:
     assert "m64n100k16" in wrong.notices[0]
 
 
-@pytest.mark.parametrize("end", ['%dk16.f32.f16.f16"', '" #N "k16.f32.f16.f16"', '{n}k16.f32.f16.f16"'])
+@for_each("end", ['%dk16.f32.f16.f16"', '" #N "k16.f32.f16.f16"', '{n}k16.f32.f16.f16"'])
 def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
     told = reader.recognise_text('"wgmma.mma_async.sync.aligned.m64n' + end)
     assert not told.found and "is incomplete: code inserts numbers" in told.refused[0].message
@@ -372,9 +372,7 @@ def test_what_may_be_another_thing_is_not_sure(text: str, kind: str, sure: bool)
     assert kind == "descriptor" or sure or "no swizzle of 77B" in told[0].notices[0]
 
 
-@pytest.mark.parametrize(
-    "text", ["(8,64):(64,1,2) in the A tile", "Sw<3,4,3> o smem_ptr[16b](0x4) o (8,64):(64) at first"]
-)
+@for_each("text", ["(8,64):(64,1,2) in the A tile", "Sw<3,4,3> o smem_ptr[16b](0x4) o (8,64):(64) at first"])
 def test_a_wrong_layout_with_words_behind_it_is_refused(text: str) -> None:
     told = reader.recognise_text(text)
     assert not told.found and [one.code for one in told.refused] == ["bad_cute"]

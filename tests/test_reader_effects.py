@@ -5,10 +5,9 @@ tests/golden/cxx/effects.txt has more of them, judged by g++.
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
+from tests.cases import for_each
 
 CONVERSION = "struct C {{ int& r; operator {0}() {{ r = 5; return {0}(); }} }};"
 FLOAT, INT = CONVERSION.format("float"), CONVERSION.format("int")
@@ -48,7 +47,7 @@ FOLLOWED = {
 }
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@for_each("name", FOLLOWED)
 def test_what_changes_a_value_is_followed(name: str) -> None:
     declarations, body, value = FOLLOWED[name]
     assert find_value(declarations, body) == value
@@ -62,6 +61,6 @@ FORGOTTEN = {
 }
 
 
-@pytest.mark.parametrize("name", FORGOTTEN)
+@for_each("name", FORGOTTEN)
 def test_what_may_change_a_value_leaves_it_open(name: str) -> None:
     assert find_value("", FORGOTTEN[name]) is None

@@ -84,7 +84,7 @@ def test_a_union_that_was_not_pasted_is_known_by_its_fields(text: str, name: str
     assert fields == {"lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
 
 
-@pytest.mark.parametrize("end", ["", ";"])
+@for_each("end", ["", ";"])
 def test_one_field_alone_is_that_field(end: str) -> None:
     (fields,) = list_builders(f"descA.bitfield.stride_byte_offset_ = 8{end}")
     assert fields["sbo_bytes"] == 128
@@ -96,7 +96,7 @@ def test_blackwells_fields_say_the_format() -> None:
     assert told.facts["fields"]["swizzle"] == "128B" and told.facts["fields"]["sbo_bytes"] == 1024
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "a.bitfield.stride_byte_offset_ = 8;\nb.bitfield.stride_byte_offset_ = 64;",
@@ -163,7 +163,7 @@ def test_a_number_that_the_text_does_not_name_is_offered_and_not_chosen(text: st
     assert client.post("/api/v1/read", json={"text": text}).json()["also"][0]["kind"] == "descriptor"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["0x4000004000010100", "desc_a 0x4000004000010100 at 0x7ffd7d2800c0", "R4:R5\nR4 0x10100\nR5 0x40000040"],
 )
@@ -196,7 +196,7 @@ def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text:
     assert "descriptor" not in list_kinds(told)
 
 
-@pytest.mark.parametrize("text", ["138413200", "0x0000000008400490"])
+@for_each("text", ["138413200", "0x0000000008400490"])
 def test_digits_that_may_be_an_instruction_descriptor_are_offered_as_one(text: str) -> None:
     told = text_meanings.read_text(text)
     assert list_kinds(told) == ["unknown", "topic"] and "/idesc/0x08400490" in told.also[0].link
@@ -219,7 +219,7 @@ def test_an_instruction_descriptor_that_no_kind_takes_is_said_to_be_wrong() -> N
     assert told.link == "/idesc" and "No kind" in told.notices[0]
 
 
-@pytest.mark.parametrize("parameter", ["Desc d", "Desc& d", "Desc const& d"])
+@for_each("parameter", ["Desc d", "Desc& d", "Desc const& d"])
 def test_members_that_a_function_does_not_assign_of_its_parameter_are_open(parameter: str) -> None:
     text = f"uint64_t f({parameter}) {{ d.bitfield.stride_byte_offset_ = 64; return d.desc_; }}"
     assert not any(one.kind == "builder" for one in reader.recognise_text(text).found)

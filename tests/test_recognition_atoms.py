@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope import reader
 from lanescope.app.read import text_meanings
@@ -150,14 +149,14 @@ OWN_ATOM = """{before}template <> struct MMA_Traits<XE_16x8x16_MY> {{
 PART_OF_A = "Layout<Shape<Shape<_4,_8>,Shape<_2,_2,_2>>, Stride<Stride<_32,_1>,Stride<_16,_8,_32>>>"
 
 
-@pytest.mark.parametrize(("before", "a"), [("", PART_OF_A), (f"using MyRow = {PART_OF_A};\n", "MyRow")])
+@for_each(("before", "a"), [("", PART_OF_A), (f"using MyRow = {PART_OF_A};\n", "MyRow")])
 def test_an_own_atom_is_told_first_what_its_layout_leaves_out(before: str, a: str) -> None:
     told = text_meanings.read_text(OWN_ATOM.format(before=before, a=a))
     assert told.title.endswith("(ALayout)") and "covers 160 of the 256 elements of its 16×16" in " ".join(told.notices)
     assert [one.title for one in told.also if one.kind == "layout"][-1] == "CuTe layout 32:1 (ThrID)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         OWN_ATOM.format(before="", a=PART_OF_A),
@@ -252,9 +251,7 @@ def test_an_operation_with_open_types_has_those_of_its_name(operation: str, type
     assert {one[letter] for one in found for letter in "ab"} == types
 
 
-@pytest.mark.parametrize(
-    ("middle", "layout"), [("_0", "Sw<3,4,3> o (8,64):(64,1)"), ("_8", "Sw<3,4,3> o 8 o (8,64):(64,1)")]
-)
+@for_each(("middle", "layout"), [("_0", "Sw<3,4,3> o (8,64):(64,1)"), ("_8", "Sw<3,4,3> o 8 o (8,64):(64,1)")])
 def test_the_offset_of_a_composed_layout_is_kept(middle: str, layout: str) -> None:
     text = "ComposedLayout<Swizzle<3,4,3>, {}, Layout<Shape<_8,_64>,Stride<_64,_1>>>"
     assert [found.facts["cute"] for found in reader.recognise_text(text.format(middle)).found] == [layout]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.read import text_meanings
 from lanescope.reader import printed_maps
 from lanescope.workbench import build_bench
@@ -94,7 +92,7 @@ def test_a_print_says_which_rule_its_map_breaks(form: str, changed: dict[str, ob
     assert said in " ".join(text_meanings.read_text(form.format(**{**GOOD, **changed})).notices)
 
 
-@pytest.mark.parametrize("form", [CUTLASS, TVM, TENSORRT], ids=lambda form: form[:12])
+@for_each("form", [CUTLASS, TVM, TENSORRT], ids=lambda form: form[:12])
 def test_a_printed_swizzle_code_that_the_driver_does_not_have_is_named(form: str) -> None:
     notices = text_meanings.read_text(form.format(**GOOD | {"mode": 9})).notices
     assert "9 is not a CUtensorMapSwizzle." in " ".join(notices)
@@ -257,6 +255,6 @@ def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
     )
 
 
-@pytest.mark.parametrize("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
+@for_each("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
 def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
     assert text_meanings.read_text(PTXAS + message).kind == "unknown"

@@ -192,7 +192,7 @@ def test_numbers_in_queries_are_numbers_in_text(client: Client) -> None:
     assert client.get(sparse).json()["selector"] == 0
 
 
-@pytest.mark.parametrize("path", [VERIFY + "?x=1", "/api/v1/gpu/runs?kind=mma"])
+@for_each("path", [VERIFY + "?x=1", "/api/v1/gpu/runs?kind=mma"])
 def test_a_route_with_a_body_takes_no_query(client: Client, path: str) -> None:
     assert parse_refusal(client.post(path, json={}), 422).hint == "This address takes none."
 

@@ -191,7 +191,7 @@ def list_elements(made: TiledMMA, operand: str, thread: int, registers: CuteLayo
     }
 
 
-@pytest.mark.parametrize("name", ["square", "flash"])
+@for_each("name", ["square", "flash"])
 def test_rowcol_gathers_each_row_of_a_thread(name: str) -> None:
     atom, atoms, permutation = words.MMAS[name]
     made = tiled_mma(atom, atoms, permutation, (64, 64, 16))
@@ -241,7 +241,7 @@ def test_fp8_registers_become_a_in_another_order_of_k() -> None:
     assert len(set(stands.values())) == len(stands) and any(k != n for k, n in stands.items())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "letter", "atom"),
     [("square", "b", "SM75_U32x4_LDSM_N"), ("square", "a", "SM75_U32x2_LDSM_N"), ("flash", "b", "SM75_U32x4_LDSM_N")],
 )
@@ -344,7 +344,7 @@ def test_v_is_loaded_without_bank_conflicts() -> None:
     assert made.match and [cost.wavefronts for cost in made.costs] == [2]
 
 
-@pytest.mark.parametrize("depth", [64, 128, 256])
+@for_each("depth", [64, 128, 256])
 def test_an_atom_of_8_rows_misses_v_above_head_dimension_64(depth: int) -> None:
     """flash-attention #456, by the offsets written out: V's rows follow one another in groups of 64 columns."""
     d, n = np.meshgrid(np.arange(depth), np.arange(64), indexing="ij")

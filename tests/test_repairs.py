@@ -99,7 +99,7 @@ def test_repairs_follow_one_another_and_unwind_in_turn() -> None:
     ]
 
 
-@pytest.mark.parametrize("fix", ["x", "4-7", "7-4:1", "4-99:1", "4-7:1,5-8:2", "4-7:1~", "~", "4-7:1~90-91:2"])
+@for_each("fix", ["x", "4-7", "7-4:1", "4-99:1", "4-7:1,5-8:2", "4-7:1~", "~", "4-7:1~90-91:2"])
 def test_a_fix_that_is_not_of_this_text_is_refused(client: Client, fix: str) -> None:
     with pytest.raises(LayoutError) as refused:
         repair_text("a = 512; b = 16;", fix)

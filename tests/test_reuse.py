@@ -124,7 +124,7 @@ def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: 
     assert (found.verdict, found.steps, found.tiles) == (verdict, steps, tiles)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second", "says"),
     [
         (M16, "mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32", "stored compressed"),

@@ -16,8 +16,8 @@ from lanescope.ptx.catalog import find
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA, fit_format, get_format_of_word
 from lanescope.render.descriptor import render_code
 from lanescope.shared.storage import storage
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.client import share_client
 from tests.found_in_code import find_builders
 from tests.oracle.tcgen05 import SMEM_93, SMEM_94
@@ -156,7 +156,7 @@ F8_CODE = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "target", "steps", "codes"),
     [
         (F8_CODE, "sm_107a", 4, set()),  # two operands, two steps of K = 64

@@ -36,7 +36,7 @@ def list_candidates(text: str) -> list[str]:
 @pytest.mark.skipif(
     assembler.find_ptxas() is None or disassembly.find_nvdisasm() is None, reason="no ptxas or no nvdisasm"
 )
-@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"] if FULL else ["sm_90a"])
+@for_each("target", ["sm_75", "sm_90a", "sm_120a"] if FULL else ["sm_90a"])
 def test_a_sample_disassembles_to_what_is_stored(target: str) -> None:
     stored = catalog.load_sass()
     taken = [

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.found_in_code import find_builders
 from tests.ptxas import assembler, nvrtc
 from tests.test_ptx_module import WGMMA, list_fields
@@ -78,7 +78,7 @@ def test_what_is_not_evaluated_leaves_its_registers_open(line: str) -> None:
     assert read_words("UMOV UR8, 0x10002 ;", f"UMOV UR9, {UPPER} ;", line, GMMA)[0] != known
 
 
-@pytest.mark.parametrize("reached", [".L_x_1:", "@P0 BRA 0x20 ;"])
+@for_each("reached", [".L_x_1:", "@P0 BRA 0x20 ;"])
 def test_nothing_is_known_where_a_branch_arrives(reached: str) -> None:
     lines = ["UMOV UR8, 0x10002 ;", f"UMOV UR9, {UPPER} ;", GMMA]
     arrived = [*lines[:2], reached, GMMA] if reached.startswith(".L") else [*lines, reached]

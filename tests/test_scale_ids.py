@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.workbench.thread_tiles import check_thread_tiles
+from tests.cases import for_each
 
 SCALED = r"""__device__ void mma(int a, int b, float (&c)[4], int sa, short byte, short thread, int sb) {
   asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
@@ -27,12 +26,12 @@ def list_findings(text: str) -> list[tuple[str, str, str]]:
     return [(one.code, one.message.partition(";")[0], text[slice(*one.span)]) for one in found]
 
 
-@pytest.mark.parametrize("text", [SCALED, PAIRS.replace("k, m % 2", "k % 2 * 2, m % 2")])
+@for_each("text", [SCALED, PAIRS.replace("k, m % 2", "k % 2 * 2, m % 2")])
 def test_ids_that_the_scale_vector_has_are_right(text: str) -> None:
     assert list_findings(text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "old", "new", "message", "place"),
     [
         (SCALED, "m % 2", "m", "thread-id-a is 2", "mma(a, b, c, sa, k, m, sb)"),

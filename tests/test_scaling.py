@@ -65,7 +65,7 @@ def reorder_metadata(source: np.ndarray) -> np.ndarray:  # type: ignore[type-arg
     return out
 
 
-@pytest.mark.parametrize(("element", "unit"), [("f16", np.uint16), ("tf32", np.uint16), ("s8", np.uint32)])
+@for_each(("element", "unit"), [("f16", np.uint16), ("tf32", np.uint16), ("s8", np.uint32)])
 def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
     rows, k = (2 * size for size in compressed_metadata.get_atom_size("mma.sp", element))
     one = compressed_metadata.make_metadata_order("mma.sp", element, rows, k)
@@ -192,7 +192,7 @@ def test_the_cuda_code_compiles() -> None:
 
 
 @pytest.mark.skipif(cpp.find_compiler() is None, reason=cpp.MISSING)
-@pytest.mark.parametrize("vec", ["1X", "2X", "4X"])
+@for_each("vec", ["1X", "2X", "4X"])
 def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> None:
     """Each factor that an instruction reads of a lane and byte is the factor of that row and block."""
     text = {
@@ -267,7 +267,7 @@ SHARED = (
 )
 
 
-@pytest.mark.parametrize(("rows", "factors", "layout"), SHARED)
+@for_each(("rows", "factors", "layout"), SHARED)
 def test_shared_memory_is_as_cutlass_lays_it(rows: int, factors: int, layout: str) -> None:
     side = _build_tile(n=256, k=32 * factors)[1 if rows == 256 else 0]
     offset = parse_layout(layout).list_indices().reshape(factors, rows).T
@@ -312,7 +312,7 @@ def test_api_and_pages() -> None:
     )
 
 
-@pytest.mark.parametrize("side", ["a", "b"])
+@for_each("side", ["a", "b"])
 def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> None:
     query = f"kind=mxf4&n=192&row=100&factor=5&shared=4096&side={side}"
     found = share_client().get(f"/api/v1/scale-factors?{query}").json()

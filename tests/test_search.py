@@ -4,8 +4,6 @@ the same rows.
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.names import search
 from lanescope.ptx import catalog
@@ -28,7 +26,7 @@ def test_a_full_text_finds_its_instruction_alone() -> None:
             assert list_ptx(q=text) == [full], text
 
 
-@pytest.mark.parametrize("space", ["", ".shared", ".shared::cta"])
+@for_each("space", ["", ".shared", ".shared::cta"])
 def test_a_state_space_changes_nothing(space: str) -> None:
     assert list_ptx(q=f"ldmatrix.sync.aligned.m8n8.x4.trans{space}.b16 {{%r0}}, [%r1];") == [LDMATRIX]
 

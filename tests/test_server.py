@@ -29,7 +29,7 @@ from tests.cases import for_each
 # sizes ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/api/v1/instructions?q=", "/api/v1/nothing?", f"/i/{M16}.svg?title="])
+@for_each("path", ["/api/v1/instructions?q=", "/api/v1/nothing?", f"/i/{M16}.svg?title="])
 def test_a_long_address_is_414(app: FastAPI, path: str) -> None:
     room = 8192 - len(path.replace("?", ""))
     assert fetch(app, path + "x" * room).status != 414
@@ -64,7 +64,7 @@ def test_a_body_without_a_length_is_counted(app: FastAPI) -> None:
     assert parse_refusal(answer) == (413, "body_too_large") and sent == 3
 
 
-@pytest.mark.parametrize(("headers", "read"), [({}, 3), ({"expect": "100-continue"}, 0)])
+@for_each(("headers", "read"), [({}, 3), ({"expect": "100-continue"}, 0)])
 def test_a_refused_body_is_read_first_unless_the_client_waits(app: FastAPI, headers: dict[str, str], read: int) -> None:
     sent = 0
 

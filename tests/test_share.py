@@ -130,7 +130,7 @@ def test_a_card_without_a_picture_says_what_the_page_is_about() -> None:
     assert len(lines) == 5 and all(len(line) <= 65 for line in lines) and lines[-1].endswith(" …")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "shown"),
     [
         ((400, 200), (400, 200)),  # whole, enlarged
@@ -150,7 +150,7 @@ def test_a_card_shows_a_picture_whole_unless_nothing_could_be_read(
     assert wide / high == pytest.approx(shown[0] / shown[1], rel=0.01)
 
 
-@pytest.mark.parametrize(("ring", "left"), [(10, 0), (4000, 4000 - 550 / 0.7), (7990, 8000 - 1100 / 0.7)])
+@for_each(("ring", "left"), [(10, 0), (4000, 4000 - 550 / 0.7), (7990, 8000 - 1100 / 0.7)])
 def test_a_card_shows_the_part_of_a_large_picture_that_has_the_pin(ring: float, left: float) -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8000 300" width="8000" height="300">'
     svg += f'<rect class="ringed" x="{ring - 5}" y="9" width="10" height="8"/></svg>'

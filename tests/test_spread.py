@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from lanescope import find
 from lanescope.app.instruction.spread import build_chart, build_spreads
+from tests.cases import for_each
 from tests.client import share_client
 from tests.oracle import ptx
 
@@ -36,7 +35,7 @@ def test_a_sum_along_a_row_of_wgmma_s_d_combines_four_threads() -> None:
     assert (column.count, column.lanes, column.per_lane) == (256, "32", "2")
 
 
-@pytest.mark.parametrize("ptx_text", ["ldmatrix.sync.aligned.m8n8.x4.shared.b16", "tcgen05.mma.cta_group::1.kind::f16"])
+@for_each("ptx_text", ["ldmatrix.sync.aligned.m8n8.x4.shared.b16", "tcgen05.mma.cta_group::1.kind::f16"])
 def test_what_no_lane_holds_element_by_element_has_no_spread(ptx_text: str) -> None:
     assert build_spreads(find(ptx_text)) == [] and build_chart(find(ptx_text)) == ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.check import check_text
+from tests.checked import check_text
 from tests.transfer_kernels import TMA
 
 _SUM = "  float d[64] = {};\n"

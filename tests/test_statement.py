@@ -15,8 +15,8 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import OperandSlot, list_slots
 from lanescope.ptx.statement import find_statement_faults
 from lanescope.reader.statements import find_refused_lines
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.client import Client
 from tests.command import CliRunner
 from tests.ptxas import assembler

@@ -80,7 +80,7 @@ def test_the_accumulator_goes_on_from_k_step_to_k_step() -> None:
     assert first.k_steps == 4 and np.array_equal(first.d.expected, second.d.sums[0])
 
 
-@pytest.mark.parametrize("k_step", [0, 1, 3])
+@for_each("k_step", [0, 1, 3])
 def test_a_k_step_shows_its_own_numbers_and_their_bytes(k_step: int) -> None:
     found = step(M16, k_step=k_step)
     for operand in (found.a, found.b):
@@ -89,9 +89,7 @@ def test_a_k_step_shows_its_own_numbers_and_their_bytes(k_step: int) -> None:
     assert np.array_equal(np.reshape(found.d.sums[-1] - found.d.sums[0], (16, 8)), a @ b)
 
 
-@pytest.mark.parametrize(
-    "load", ["", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x2.shared.b16"]
-)
+@for_each("load", ["", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x2.shared.b16"])
 def test_addresses_in_moves_and_sentences_are_those_of_the_chain(load: str) -> None:
     op = find(M16).operand("a")
     known = chain.make_chain(
@@ -126,7 +124,7 @@ def test_the_xor_moves_chunks_and_frees_the_banks() -> None:
     assert [one.kind for one in plain.steps[:2]] == ["plain", "addresses"]
 
 
-@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+@for_each("swizzle", ["32B", "64B", "128B"])
 def test_the_sentence_of_the_xor_counts_the_banks_of_one_chunk(swizzle: str) -> None:
     """8 lines of the same chunk: the banks of the places that they are stored at, 4 a place."""
     found = step(M16, storage={"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": swizzle})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.cute.text import parse_cute_layout
 from tests.cases import for_each
@@ -16,7 +14,7 @@ def swizzle(byte: int, width: int) -> int:
     return byte ^ (byte >> 7 & (width // 16 - 1)) << 4
 
 
-@pytest.mark.parametrize(("size", "middle"), [(1, 4), (2, 3), (4, 2)])
+@for_each(("size", "middle"), [(1, 4), (2, 3), (4, 2)])
 def test_the_middle_number_counts_the_elements_of_a_chunk(size: int, middle: int) -> None:
     wide = 128 // size
     atom = parse_cute_layout(f"Sw<3,{middle},3> o ({wide},8):(1,{wide})")

@@ -318,7 +318,7 @@ def test_a_form_asks_about_any_target_until_one_is_chosen(client: Client) -> Non
     assert re.search(r'<select\s+name="target"[^>]*><option value="" selected>any</option>', text)
 
 
-@pytest.mark.parametrize(("kind", "k"), [("f8f6f4", 64), ("mxf4", 96), ("mxf4", 128)])
+@for_each(("kind", "k"), [("f8f6f4", 64), ("mxf4", 96), ("mxf4", 128)])
 def test_the_constant_of_a_word_of_rubin_is_that_word(kind: str, k: int) -> None:
     word = idesc.encode(idesc.get_kind(kind), {"m": 128, "n": 128, "k": k}, target="sm_107a")
     code = render_constant(word)
@@ -375,7 +375,7 @@ def test_an_unknown_target_suggests_its_own_architecture_alone(client: Client, t
     assert refused.returncode == 2 and (f"Did you mean {nearest}?" in refused.stderr) == bool(nearest)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "atom",
     ["SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS<half_t,half_t,float,128,256,UMMA::Major::K,UMMA::Major::K>"],
 )

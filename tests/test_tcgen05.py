@@ -46,7 +46,7 @@ def format_line(found: Instruction, form: str) -> assembler.Line:
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-@pytest.mark.parametrize("target", TARGETS if FULL else TARGETS[-1:])
+@for_each("target", TARGETS if FULL else TARGETS[-1:])
 def test_every_text_assembles_in_every_form_where_it_is_said_to(target: str) -> None:
     """One module a target: what a page shows of an operand list is what ptxas takes. Of a fourth in make test."""
     lines = [
@@ -198,7 +198,7 @@ def test_ptxas_refuses_it_too() -> None:
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-@pytest.mark.parametrize("target", TARGETS)
+@for_each("target", TARGETS)
 def test_ptxas_takes_the_texts_of_the_syntax_alone(target: str) -> None:
     """400 products at random, A by a descriptor and in tensor memory: ptxas refuses what is no PTX."""
     written = {text: (desc, inside) for text, desc, inside in oracle.product_texts()}

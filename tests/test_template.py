@@ -6,6 +6,7 @@ import pytest
 
 from lanescope.app import hardware
 from lanescope.render.template import Templates, fill_lines
+from tests.cases import for_each
 from tests.release import ROOT
 
 LOOP = "for (;;) {\n  $body\n  ${more}\n}  // ${count}u of $all"
@@ -25,9 +26,7 @@ def test_a_missing_slot_is_an_error() -> None:
         fill_lines(LOOP, {"body": "", "more": "", "all": ""})
 
 
-@pytest.mark.parametrize(
-    ("package", "folder"), [("lanescope.render", "layouts/render"), (hardware.__name__, "app/hardware")]
-)
+@for_each(("package", "folder"), [("lanescope.render", "layouts/render"), (hardware.__name__, "app/hardware")])
 def test_every_template_of_a_package_is_used_by_it(package: str, folder: str) -> None:
     code = "".join(path.read_text() for path in (ROOT / folder).glob("*.py"))
     names = [path.name for path in (ROOT / folder / "programs").iterdir()]

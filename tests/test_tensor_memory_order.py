@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
 from tests.tensor_kernels import GEMM
 
 RIGHT = r"""__device__ void mma(uint32_t d, uint64_t a, uint64_t b, uint32_t i, int on) {
@@ -32,7 +31,7 @@ def list_findings(text: str) -> list[tuple[str, str]]:
     return [(one.code, text.split("\n")[text.count("\n", 0, one.span[0])].strip()) for one in found]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "code", "line"),
     [
         ("k != 0", "1", "tcgen05_accumulator_unset", "mma(d, a + 2 * k"),
@@ -53,7 +52,7 @@ def test_a_statement_may_wait_for_its_own_load() -> None:
     assert "[%1];\\ntcgen05.wait" in inside and list_findings(inside) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("k != 0", "keep | k"),  # D may go on from an earlier tile
@@ -112,16 +111,14 @@ def test_a_right_kernel_has_no_finding() -> None:
     assert list_all_findings(GEMM) == []
 
 
-@pytest.mark.parametrize(
-    ("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)]
-)
+@for_each(("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)])
 def test_a_mistake_in_a_kernel_is_found_once_at_its_line(right: str, planted: str, code: str, line: str) -> None:
     assert GEMM.count(right) == 1
     ((found, at),) = list_all_findings(GEMM.replace(right, planted))
     assert found == code and at.startswith(line), (found, at)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("warp * 32 << 16", "0"),  # kernels rely on the hardware to choose the lanes of a warp

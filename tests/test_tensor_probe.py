@@ -19,6 +19,7 @@ from lanescope.app.hardware.tensor_operands import encode_idesc
 from lanescope.blackwell.tmem import operands
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import tmem as rows
+from tests.cases import for_each
 from tests.ptxas import assembler, nvrtc
 from tests.tensor_simulation import SimulatedTensorDevice
 
@@ -150,7 +151,7 @@ ORDER = (
 MEET = {1: ["__syncthreads"], 2: ["barrier.cluster", "barrier.cluster"]}
 
 
-@pytest.mark.parametrize("form", ["cta_group::1", "cta_group::2"])
+@for_each("form", ["cta_group::1", "cta_group::2"])
 def test_a_kernel_orders_what_it_does(form: str) -> None:
     """PTX ISA 9.1, 9.7.16.5 to 7: allocate when the peer is there and give the permit back; fence what was stored for
     the async proxy; wait, fence and meet before what another thread does; free when no one reads any more.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.ptx import catalog
 from lanescope.reader.threads.assembly import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
-from lanescope.workbench.check import check_text
 from lanescope.workbench.thread_gaps import UNREAD_PARTS
 from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_sample
 from tests.transfer_kernels import plant
 
@@ -155,7 +154,7 @@ void launch(const half* A, const half* B, float* C, int K, int N) { gemm<<<dim3(
 )
 
 
-@pytest.mark.parametrize(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2)])
+@for_each(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2)])
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())
@@ -303,7 +302,7 @@ def test_ldmatrix_gives_registers_as_the_catalogue_says() -> None:
                     assert int(got.byte[lane, 2 * half]) == 2 * col
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("guard", "verified"),
     [
         ("setp.ne.u32 p, 1, 0; @p", True),
@@ -324,7 +323,7 @@ def test_a_copy_under_a_predicate_is_one_of_an_inner_tile(guard: str, verified: 
     assert {finding.code for finding in report.findings} <= (set() if verified else {"tile_not_filled"})
 
 
-@pytest.mark.parametrize(("stored", "verified"), [("z", True), ("%0", False)])
+@for_each(("stored", "verified"), [("z", True), ("%0", False)])
 def test_a_store_under_the_opposite_predicate_may_only_fill_with_zeros(stored: str, verified: bool) -> None:
     copy = "cp.async.cg.shared.global [%0], [%1], 16;"
     registers = ", ".join([stored] * 4)

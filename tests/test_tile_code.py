@@ -129,7 +129,7 @@ def build_copy(given: dict[str, Any]) -> TiledCopy:
     return tiled_copy(**given, element_bits=16)
 
 
-@pytest.mark.parametrize("given", COPIES)
+@for_each("given", COPIES)
 def test_the_code_of_a_tiled_copy_is_read_as_that_tiled_copy(given: dict[str, Any]) -> None:
     """By its layouts of threads and values, and by its map of threads and values over a tiler."""
     made = build_copy(given)
@@ -140,7 +140,7 @@ def test_the_code_of_a_tiled_copy_is_read_as_that_tiled_copy(given: dict[str, An
             assert np.array_equal(getattr(again, side).cols, getattr(made, side).cols)
 
 
-@pytest.mark.parametrize("operand", ["a", "b"])
+@for_each("operand", ["a", "b"])
 def test_the_copy_of_an_operand_asks_for_its_tiled_mma(operand: str) -> None:
     made = tiled_copy("SM75_U32x4_LDSM_N", tiled_mma=tiled_mma(*MMAS[0]), operand=operand, element_bits=16)
     written = code.render_copy_cpp(made, None, None, operand)

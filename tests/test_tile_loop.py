@@ -207,7 +207,7 @@ def test_all_of_k_is_its_tiles() -> None:
             answer({**BODY, "k": 100})
 
 
-@pytest.mark.parametrize("name", ["a", "b"])
+@for_each("name", ["a", "b"])
 def test_an_operand_that_is_no_object_is_wrong_by_its_own_name(client: Client, name: str) -> None:
     body = {"tiled_mma": {"atom": "SM80_16x8x16_F32F16F16F32_TN"}, name: [1]}
     error = client.post("/api/v1/tiles/loop", json=body).json()["error"]

@@ -135,7 +135,7 @@ def test_global_memory() -> None:
     assert memory.count_global_sectors(narrow, row_major).sectors == 8 * good.sectors
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("atoms", "operand", "tile", "fits"),
     [
         ("(1,32,1)", "a", (4096, 64), (512, 16)),
@@ -158,9 +158,7 @@ def test_values_of_all_threads_are_bounded(
             tiled_copy("ldmatrix.m8n8.x1.shared.b16", tiled_mma=made, operand=operand, tile=tile)
 
 
-@pytest.mark.parametrize(
-    ("atoms", "permutation", "letter"), [("(4,1,1)", "(32,32,16)", "a"), ("(1,4,1)", "(32,16,16)", "b")]
-)
+@for_each(("atoms", "permutation", "letter"), [("(4,1,1)", "(32,32,16)", "a"), ("(1,4,1)", "(32,16,16)", "b")])
 def test_atoms_that_reach_past_the_permutation_have_no_copy(atoms: str, permutation: str, letter: str) -> None:
     """CuTe makes a layout that leaves its own tile: an element of another row would be loaded."""
     made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", atoms, permutation, (128, 128, 64))

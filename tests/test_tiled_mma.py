@@ -252,7 +252,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     assert not any("tile_shape" in note for note in plain["notes"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tile", "said"),
     [
         ((64, 64, 16), None),  # 128 for C, 32 for A, 16 for B

@@ -14,6 +14,7 @@ from lanescope.descriptor import matrix as descriptor
 from lanescope.descriptor import verify
 from lanescope.descriptor.matrix import View
 from lanescope.shared import storage, tma
+from tests.cases import for_each
 from tests.found_in_code import find_tensor_maps
 
 H200 = json.loads((Path(__file__).parents[1] / "layouts/evidence/nvidia_h200.json").read_text())["boxes"]
@@ -107,7 +108,7 @@ def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch:
     assert tma_boxes.run_load(Device, load, np.random.default_rng(5)) == (fault is None)
 
 
-@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+@for_each("swizzle", ["32B", "64B", "128B"])
 def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swizzle: str) -> None:
     """Rows keep the swizzle's pitch, so half a box is a right operand: it was called unreadable once."""
     wide = tma.WIDTHS[swizzle]

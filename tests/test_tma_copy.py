@@ -101,7 +101,7 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     assert [part.begins for part in told.ctas] == [[0, 0], [0, 64]] and told.ctas[1].bytes == 8192
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("atom", "why"),
     [
         ("SM90_TMA_LOAD_IM2COL", "convolution"),

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from lanescope.workbench import Bench, build_bench
-from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_sample
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -164,7 +162,7 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
     assert second.verdict == "match" and [s.k for s in second.operands[0].steps] == [16]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("at_a", "at_b", "headline"),
     [
         ("unset", "unset", "if the words are right that the tiles of A and B begin at 0x400 and 0x2400"),

@@ -299,7 +299,7 @@ def test_api_and_page() -> None:
     assert refused.status_code == 422 and 'value="100"' in refused.text
 
 
-@pytest.mark.parametrize("form", WIDENED)
+@for_each("form", WIDENED)
 def test_a_copy_that_widens_reads_packed_elements_and_padding(form: str) -> None:
     """b8x16.b6x16_p32: 16 bytes in tensor memory of 16 elements of 6 bits, 12 bytes, and 32 bits of padding."""
     to, count, bits, packed, padding = map(int, re.findall(r"\d+", form))

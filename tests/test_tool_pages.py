@@ -7,8 +7,6 @@ import json
 import re
 from urllib.parse import parse_qs, quote, urlsplit
 
-import pytest
-
 from tests.cases import for_each
 from tests.client import Client
 
@@ -84,7 +82,7 @@ def test_the_chart_says_what_the_table_says(client: Client) -> None:
     assert "data-plotly" not in client.get("/banks?row_bytes=0").text, "nothing to draw: nothing is fetched"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "says", "way"),
     [
         ("mma=mma.m8n8k4.row.col.f32.f16.f16.f32", "four products at once", "which ldmatrix feeds"),
@@ -102,7 +100,7 @@ def test_a_chain_that_is_refused_says_why_and_what_is_possible(client: Client, q
     assert page.status_code == 422 and says in alert and way in alert, alert
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ptx", "across", "largest"),
     [  # C is not counted; an f64 takes two registers; A of a wgmma is 4 where it comes from registers
         ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", "N", [4, 128]),

@@ -268,7 +268,7 @@ def test_the_layouts_cover_d() -> None:
             assert triton_layout(text, list(found.shape), 32).shape == found.shape
 
 
-@pytest.mark.parametrize("query", ["m=1024&n=1024&k=16", "m=1024&n=1024&k=16&target=sm_100", "m=1&n=65536&k=16"])
+@for_each("query", ["m=1024&n=1024&k=16", "m=1024&n=1024&k=16&target=sm_100", "m=1&n=65536&k=16"])
 def test_a_product_that_is_too_large_to_draw_is_answered(query: str) -> None:
     with Client(create_app()) as client:
         page = client.get(f"/triton-dot?{query}")

@@ -8,6 +8,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.triton.gluon import triton_layout
+from tests.cases import for_each
 from tests.client import share_client
 from tests.sample import choose_count
 from tests.test_triton import BLOCKED, MMA
@@ -140,7 +141,7 @@ def test_any_value_of_a_parameter_is_read_or_refused() -> None:
     assert made > 50 and refused > 800, (made, refused)
 
 
-@pytest.mark.parametrize("sizes", ["9" * 5000 + "x16xf16", "16x16xf" + "9" * 5000, "16x16xf" + "9" * 5000 + "E4M3"])
+@for_each("sizes", ["9" * 5000 + "x16xf16", "16x16xf" + "9" * 5000, "16x16xf" + "9" * 5000 + "E4M3"])
 def test_sizes_of_any_length_are_no_shape(sizes: str) -> None:
     text = f"#a = {BLOCKED}\n%0 = tensor<{sizes}, #a>"
     with pytest.raises(LayoutError):
@@ -148,7 +149,7 @@ def test_sizes_of_any_length_are_no_shape(sizes: str) -> None:
     assert triton_layout(text, (32, 16)).element_bits == 16
 
 
-@pytest.mark.parametrize("parameter", ["CGALayout = [[4096, 4096]]", "CGALayout = [[0, 2]]", "CGALayout = [[1, 1]]"])
+@for_each("parameter", ["CGALayout = [[4096, 4096]]", "CGALayout = [[0, 2]]", "CGALayout = [[1, 1]]"])
 def test_blocks_that_do_not_fill_their_tensor_are_refused(parameter: str) -> None:
     for shape in ((8192, 8192), (64, 64)):
         with pytest.raises(LayoutError, match="its bases reach 2 of"):

@@ -65,7 +65,7 @@ def build_right_word(spec: dict[str, Any], mn: int = 0, k: int = 0) -> Descripto
     return tile.descriptor(mn, k)
 
 
-@pytest.mark.parametrize(("by", "base_offset"), [("address", 0), ("tile", 3)])
+@for_each(("by", "base_offset"), [("address", 0), ("tile", 3)])
 def test_canonical_tiles_honour_swizzle_by(by: str, base_offset: int) -> None:
     spec = build_canonical(base=4096 + 3 * 128, swizzle_by=by)
     for given in (0, 3):

@@ -26,7 +26,7 @@ QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
 WIDE = find("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
 
 
-@pytest.mark.parametrize("i", [M16, QUAD, WIDE], ids=lambda i: i.shape)
+@for_each("i", [M16, QUAD, WIDE], ids=lambda i: i.shape)
 def test_a_cell_knows_its_owner(i: object) -> None:
     for op in i.operands.values():  # type: ignore[attr-defined]
         for product in range(op.extents.get("product", 1)):

@@ -256,7 +256,7 @@ __global__ void load(const unsigned* words, unsigned* out) {{
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("name", ["awq", "awq-tinychat"])
+@for_each("name", ["awq", "awq-tinychat"])
 def test_a_converted_word_has_its_elements_in_order(name: str) -> None:
     layout = packed_weights(name)
     weights = make_weights(layout)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from lanescope.render.weights import render_weights
 from lanescope.weights import sparse
 from lanescope.weights.layout import packed_weights
+from tests.cases import for_each
 from tests.weight_kernels import needs_nvrtc, run_cuda
 
 # A, B, C and D of m16n8k16 and the dense B of m16n8k32: PTX ISA 9.1, 9.7.14.5.8 and 9.7.14.6.2.2. Lane 4g + t.
@@ -55,7 +55,7 @@ __global__ void product(const unsigned* words, const unsigned* metadata, const u
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("bits", [4, 8])
+@for_each("bits", [4, 8])
 def test_marlins_tile_is_multiplied(bits: int) -> None:
     layout, rng = packed_weights("marlin", bits=bits), np.random.default_rng(bits)
     weights = rng.integers(0, 1 << bits, (16, 64))
@@ -68,7 +68,7 @@ def test_marlins_tile_is_multiplied(bits: int) -> None:
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("bits", [4, 8])
+@for_each("bits", [4, 8])
 def test_sparse_marlins_tile_is_multiplied_with_its_metadata(bits: int) -> None:
     """The transposed product: W' (n, k) is A, and activations x (n of mma, k) are B."""
     layout, rng = packed_weights("sparse-marlin", bits=bits), np.random.default_rng(bits)

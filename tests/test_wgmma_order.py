@@ -47,7 +47,7 @@ def test_ptxas_says_of_each_pattern_what_the_pages_say(pattern: OrderPattern) ->
 
 
 @needs_ptxas
-@pytest.mark.parametrize(
+@for_each(
     ("row", "pattern"),
     [("wgmma.fence", "no-fence"), ("wgmma.commit_group", "no-commit"), ("wgmma.wait_group", "no-wait")],
 )

@@ -163,7 +163,7 @@ def test_each_warp_reads_the_rows_that_it_holds_of_d() -> None:
     assert {move.warp for move in found.b.moves} == {-1}
 
 
-@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+@for_each("swizzle", ["32B", "64B", "128B"])
 def test_the_sentence_of_the_xor_is_what_moves_the_bytes(swizzle: str) -> None:
     found = step(a=f"swizzle={swizzle}", b=f"swizzle={swizzle}")
     [said] = list_captions(found, "xor")
@@ -188,7 +188,7 @@ def test_the_sentence_of_d_names_the_registers_of_its_elements() -> None:
             assert [tuple(map(int, one)) for one in named] == [oracle.wgmma_d(32 * warp, v)[:2] for v in values]
 
 
-@pytest.mark.parametrize(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
+@for_each(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
 def test_d_lies_in_the_registers_of_ptx_figure(ptx: str, first: int) -> None:
     found = step(ptx, n=first)
     for thread, held in enumerate(found.d.holds):
@@ -217,7 +217,7 @@ def test_a_wrong_word_brings_the_element_that_lies_where_it_reads() -> None:
     assert np.array_equal(found.d.sums[-1] - found.d.sums[0], given[0] @ given[1])
 
 
-@pytest.mark.parametrize("start", [0, 3 * 1024, 96 * 1024])
+@for_each("start", [0, 3 * 1024, 96 * 1024])
 def test_a_given_word_finds_its_tile_where_it_points(start: int) -> None:
     word = Descriptor(0x4000004000010000 | start >> 4)
     found = step(b=f"descriptor={word}")

@@ -91,7 +91,7 @@ def test_the_first_architecture_is_the_headers() -> None:
 
 
 @needs_headers
-@pytest.mark.parametrize("argument", ["true", "false"])
+@for_each("argument", ["true", "false"])
 def test_satf_is_of_integer_products_alone(argument: str) -> None:
     for ptx, there in (
         ("wmma.mma.row.col.m16n16k16.f32.f32", False),

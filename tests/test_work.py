@@ -24,6 +24,7 @@ from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from tests import asgi
 from tests.asgi import send_request
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -324,7 +325,7 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 
 
 @pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
-@pytest.mark.parametrize(
+@for_each(
     ("address", "field"),
     [
         (f"/i/{M16}.png?cell=60&scale=3", "scale"),
@@ -342,7 +343,7 @@ def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field
 
 
 @pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
-@pytest.mark.parametrize(("high", "scale"), [(1000, 2.0), (2000, 2.0), (4000, 1.41), (8000, 1.0), (100_000, 0.25)])
+@for_each(("high", "scale"), [(1000, 2.0), (2000, 2.0), (4000, 1.41), (8000, 1.0), (100_000, 0.25)])
 def test_a_scale_that_nobody_gave_is_two_or_what_fits(high: int, scale: float) -> None:
     svg = f'<svg width="1000" height="{high}">'
     assert raster.limit_scale(svg, 2.0) == scale

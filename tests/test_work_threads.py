@@ -22,6 +22,7 @@ from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
 from tests import asgi
 from tests.asgi import send_request
+from tests.cases import for_each
 
 
 def make_body(size: int) -> CachedBody:
@@ -98,7 +99,7 @@ def swallow_forever() -> None:
             pytest.fail("a reader takes the end for a refusal")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [partial(count_forever, True), partial(count_forever, False), swallow_forever],
     ids=["asks", "never asks", "catches exceptions"],

@@ -8,6 +8,7 @@ from lanescope.reader.code import evaluation
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.workbench.check import check_text
+from tests.cases import for_each
 
 SIMT = """
 __global__ void scale(int* x, int n) {
@@ -47,7 +48,7 @@ def test_kernels_are_run_where_their_instructions_are_asked_for() -> None:
     assert [run.calls[-1][0] for run in code.asm_runs] == ["scale"]
 
 
-@pytest.mark.parametrize(("pointer", "bytes_"), [("&bytes", None), ("nullptr", 1024)])
+@for_each(("pointer", "bytes_"), [("&bytes", None), ("nullptr", 1024)])
 def test_what_a_skipped_kernel_may_write_is_not_known(pointer: str, bytes_: int | None) -> None:
     limit = "cudaFuncSetAttribute(scale, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);"
     code = evaluate_text(f"{SIMT}int main() {{ int bytes = 1024; scale<<<1, 128>>>({pointer}, 3); {limit} }}")
@@ -57,7 +58,7 @@ def test_what_a_skipped_kernel_may_write_is_not_known(pointer: str, bytes_: int 
     assert (value.known if value is not None else None) == bytes_
 
 
-@pytest.mark.parametrize(
+@for_each(
     "way",
     [
         "#define START(x) product(x)\n__global__ void k(uint64_t d) { START(d); }",

@@ -10,9 +10,9 @@ from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
 from lanescope.reader import ptx
 from lanescope.workbench import build_bench
-from lanescope.workbench.check import check_text
 from lanescope.workbench.messages import _PAST as PHRASES
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.found_in_code import find_builders
 from tests.sample import choose_count, is_chosen
 from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts

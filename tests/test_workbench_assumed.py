@@ -6,8 +6,8 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.workbench_cases import BOTH, MAPS, format_verdicts, replace_all
 
 MAKE = """template <typename T>

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -10,9 +9,9 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
 from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.workbench import build_bench, stores, tiles
-from lanescope.workbench.check import check_text
 from lanescope.workbench.scan import PrintedLayout
 from tests.cases import for_each
+from tests.checked import check_text, list_codes
 from tests.found_in_code import find_builders
 from tests.workbench_cases import BOTH, replace_all
 
@@ -28,7 +27,7 @@ def test_a_wrong_transpose_immediate_is_the_suspect_where_it_alone_explains_the_
         assert (a.verdict, b.verdict) == ("match", "mismatch") and b.first_wrong
         assert b.first_wrong.causes[0].code == "wrong_transpose" and "transpose bit" in made.headline
         assert f"transpose immediate must be {flag}" in made.detail
-        assert [one.code for one in check_text(text).findings] == ["wrong_transpose"]
+        assert list_codes(text) == ["wrong_transpose"]
 
 
 def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
@@ -38,7 +37,7 @@ def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
     assert made.detail.startswith("The inner box is 256 bytes wide")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "says"),
     [
         ("k * 16", ("may be a number of elements (16)", "elements of 1 byte")),

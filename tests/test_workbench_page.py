@@ -309,7 +309,7 @@ def test_a_repair_without_an_address_is_applied_and_undone_by_forms(client: Clie
     assert 'class="line-guilty"' in undone.text and 'name="fix"' not in undone.text
 
 
-@pytest.mark.parametrize("count", [14_000, 100_000])
+@for_each("count", [14_000, 100_000])
 def test_a_text_beyond_the_limit_stays_in_the_box(client: Client, count: int) -> None:
     """The second has 588,889 characters, more than the body of any other page may have."""
     text = " ".join(str(n) for n in range(count))

@@ -65,7 +65,7 @@ def test_every_element_lies_where_the_name_says(
     assert np.array_equal(list_addresses(name, seen, rows, depth, mode), places(mn, k))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "mode", "size"),
     [
         ("atoms", "128B", (64, 64)),  # atoms of 8 × 64

@@ -20,6 +20,7 @@ from lanescope.app.hardware.pool import Json, RunLedger, WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
+from tests.cases import for_each
 from tests.client import Client
 
 pytestmark = pytest.mark.waits
@@ -84,7 +85,7 @@ class SlowLedger(RunLedger):
         super()._note_run(*given)
 
 
-@pytest.mark.parametrize("outcome", ["agrees", "run_failed", "failed", "cancelled"])
+@for_each("outcome", ["agrees", "run_failed", "failed", "cancelled"])
 def test_who_has_the_answer_finds_it_counted(outcome: str) -> None:
     ledger, run = SlowLedger(), Future[Json]()
     noted = ledger.watch_run(build_request(), run)
@@ -138,9 +139,7 @@ def test_a_broken_job_costs_itself_and_no_other(pool: WorkerPool, do: int, code:
     assert pool.ledger.counts["mma", code] == 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")]
-)
+@for_each(("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")])
 def test_a_worker_that_does_not_start(mode: str, code: str) -> None:
     pool = start_fake(mode)
     for _ in range(2):  # it is tried anew every time
@@ -262,7 +261,7 @@ def idle() -> Iterator[tuple[Client, WorkerPool]]:
     pool.close()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         ({"kind": "nothing"}, "kind"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 import itertools
 
 from lanescope.workbench import build_bench
-from lanescope.workbench.check import check_text
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_sample
 from tests.test_tma_loads import read_kernel
 from tests.workbench_cases import format_verdicts
