@@ -140,9 +140,7 @@ class _ReadStarts:
 
     @classmethod
     def of_bench(cls, bench: Bench) -> _ReadStarts:
-        values = {a.key.removeprefix("at."): a.value for a in bench.assumed if a.key.startswith("at.")}
-        symbols = {name: int(value, 0) for name, value in values.items() if re.fullmatch(r"0x[\da-f]+|\d+", value)}
-        return cls(frozenset[int]().union(*(operand.starts for operand in bench.operands)), symbols)
+        return cls(frozenset[int]().union(*(operand.starts for operand in bench.operands)), bench.addresses)
 
     def are_in_later_stages(self, copy: PlacedCopy, away: int) -> bool:
         """Return whether descriptors read a box and boxes after it, but none that begins `away` bytes later."""

@@ -7,13 +7,14 @@ meet the slices, slices that are copied and never read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.accumulators import find_accumulator
+from lanescope.workbench.addresses import evaluate_linear
 from lanescope.workbench.copy_coordinates import find_fixed_coordinates
 from lanescope.workbench.copy_overlaps import read_call_copy
 from lanescope.workbench.function_texts import find_loop_step
@@ -81,17 +82,8 @@ class _FillFinder:
 
     def _list_unread(self) -> UnreadSlices:
         return UnreadSlices(
-            self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map, self.symbols
+            self.text, self.kernels, self.copies, self.bench.operands, self._find_operand_map, self.bench.addresses
         )
-
-    @property
-    def symbols(self) -> Mapping[str, int]:
-        """The addresses that the bench assumes, by their names."""
-        return {
-            a.key.removeprefix("at."): _parse_expression(a.value)
-            for a in self.bench.assumed
-            if a.key.startswith("at.") and a.value
-        }
 
     def _list_products(self) -> Iterator[Span]:
         return (event.at for run in self.kernels for event in run.events if event.kind in PRODUCTS)
@@ -212,12 +204,7 @@ class _FillFinder:
             for operand in self.bench.operands
             if copy.to.terms and set(operand.symbols) >= {name for name, factor in copy.to.terms if factor == 1}
         }
-        symbols = self.symbols
-        at = copy.to.const
-        for name, factor in copy.to.terms:
-            if name not in symbols:
-                return set()
-            at += factor * symbols[name]
+        at = evaluate_linear(copy.to, self.bench.addresses)
         return {name for name, places in starts.items() if at in places}
 
 
@@ -250,10 +237,3 @@ def _drop_unfinished(runs: Sequence[KernelRun]) -> list[KernelRun]:
     """Drop incomplete runs of kernels that have a complete run."""
     known = {run.name for run in runs if is_known(run, _GATHERED)}
     return [run for run in runs if run.name not in known or is_known(run, _GATHERED)]
-
-
-def _parse_expression(value: str) -> int:
-    try:
-        return int(value, 0)
-    except ValueError:
-        return -1

@@ -5,6 +5,7 @@ Spans are (first, past last) characters of the text; amounts are bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from lanescope.ptx.table.descriptors import WGMMA
 
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # reason for the value of a symbol that is named after it
+_NUMBER = re.compile(r"0x[\da-f]+|\d+")
 _STORAGE_KEYS = ("base", "boxes", "panel", "swizzle")
 _ASSUMED = "{label} is taken as {value}: {why}."
 _SUMMARIES = {  # kind of an assumption → sentence that names it
@@ -247,6 +249,12 @@ class Bench:
     complete: bool = True
     caution: tuple[str, ...] = ()
     repairs: tuple[Repair, ...] = ()
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """The addresses that are assumed, by the names of their symbols."""
+        values = {a.key.removeprefix("at."): a.value for a in self.assumed if a.key.startswith("at.")}
+        return {name: int(value, 0) for name, value in values.items() if _NUMBER.fullmatch(value)}
 
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
         """Return the bench with every span moved to its place in another text."""
