@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library, objects
-from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
+from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
@@ -160,20 +160,19 @@ def _make_member_scope(base: Pointer) -> Scope:
     """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
     for member in base.type.members:
-        moved = add_numbers(base.offset, make_number(member.offset, LONG))
-        home.names[member.name] = Pointer(base.space, base.array, moved, member.type, member.dims)
+        home.names[member.name] = base.find_part(member.offset, member.type, member.dims)
     return home
 
 
 def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
     """Write the items of a braced list into an array of one dimension."""
-    item = replace(place, dims=place.dims[1:])
-    step = item.type.size * prod(item.dims)
+    dims = place.dims[1:]
+    step = place.type.size * prod(dims)
     for n, (_, expression) in enumerate(initial.items):
-        at = item.move(add_numbers(place.offset, make_number(n * step, LONG)))
-        if isinstance(expression, tree.ItemList) and item.dims:
+        at = place.find_part(n * step, place.type, dims)
+        if isinstance(expression, tree.ItemList) and dims:
             fill_list(run, at, expression, scope)
-        elif not item.dims:
+        elif not dims:
             store_place(run, at, run.evaluate(expression, scope), expression.span)
 
 
@@ -237,8 +236,8 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
-    chosen = _choose_overload(found.functions, len(node.arguments), len(templates))
-    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
+    chosen = _choose_function(run, found, len(node.arguments), len(templates))
+    if chosen is not None:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.last, found, scope))
     follow_call(run, name.last, node, scope)
     return library.forget_arguments(run, node, scope)
@@ -282,24 +281,28 @@ def _find_home(run: KernelRunner, name: str, found: FunctionSet, scope: Scope) -
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
-    if isinstance(base, Pointer) and base.type.scope is not None:
-        found = base.type.scope.names.get(function.name)
-        if isinstance(found, FunctionSet):
-            chosen = _choose_overload(found.functions, len(node.arguments), 0)
-            if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
-                return call_function(run, chosen, node, (), scope, _make_member_scope(base))
+    chosen = _choose_function(run, objects.find_method(base, function.name), len(node.arguments))
+    if chosen is not None:
+        return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     follow_call(run, function.name, node, scope)
     return library.forget_arguments(run, node, scope)
 
 
 def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
     """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
-    found = objects.find_method(place, name)
-    chosen = _choose_overload(found.functions, len(node.arguments), 0) if found is not None else None
-    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
+    chosen = _choose_function(run, objects.find_method(place, name), len(node.arguments))
+    if chosen is not None:
         return call_function(run, chosen, node, (), scope, _make_member_scope(place))
     run.forget_order()
     return library.forget_arguments(run, node, scope)
+
+
+def _choose_function(
+    run: KernelRunner, found: FunctionSet | None, count: int, templates: int = 0
+) -> tree.Function | None:
+    """Return the function that a call runs; None if that is not certain, or it has no body, or calls nest too deep."""
+    chosen = _choose_overload(found.functions, count, templates) if found is not None else None
+    return chosen if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP else None
 
 
 def _choose_overload(functions: Sequence[tree.Function], count: int, templates: int) -> tree.Function | None:
@@ -327,13 +330,7 @@ def call_function(
 ) -> Any:
     """Run a function for the threads that call it."""
     inner = Scope(home)
-    for n, parameter in enumerate(function.templates):
-        if n < len(templates):
-            inner.names[parameter.name] = evaluate_template(run, templates[n], scope)
-        elif parameter.default is not None:
-            inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
-        else:
-            inner.names[parameter.name] = None
+    bind_templates(run, function.templates, templates, scope, inner)
     _bind_parameters(run, function, node, scope, inner)
     result = run.run_function(function.body, inner, node.span)
     kind = find_type(run, function.returns, inner) if isinstance(result, ThreadNumber) else None

@@ -36,6 +36,12 @@ class Scope:
             scope = scope.parent
         raise KeyError(name)
 
+    def add_function(self, function: tree.Function) -> None:
+        """Add a function to those of its name."""
+        known = self.names.get(function.name)
+        before = known.functions if isinstance(known, FunctionSet) else ()
+        self.names[function.name] = FunctionSet(function.name, (*before, function))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionSet:
@@ -84,10 +90,8 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter the definitions outside functions, including those in namespaces."""
     for statement in _flatten_declarations(body):
         match statement:
-            case tree.Function(body=inner, name=name) if inner is not None:
-                known = scope.names.get(name)
-                before = known.functions if isinstance(known, FunctionSet) else ()
-                scope.names[name] = FunctionSet(name, (*before, statement))
+            case tree.Function(body=inner) if inner is not None:
+                scope.add_function(statement)
             case tree.StructDefinition(name=name) if statement.complete:
                 known = scope.names.get(name)
                 earlier = known.definitions if isinstance(known, StructSet) else ()

@@ -128,7 +128,7 @@ def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
         number = get_number(value)
         return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
     if isinstance(value, Pointer) and kind.integer:
-        return convert_number(value.offset, kind.kind) if value.space == "shared" else None
+        return convert_number(value.shared_address, kind.kind)
     if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
         return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None
     return convert_value(run, value, kind)
