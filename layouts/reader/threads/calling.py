@@ -50,7 +50,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     kind = find_type(run, type_, scope)
     head = _read_line_head(run.text, declaration.span[0])
     if "__shared__" in head:
-        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head, scope)
+        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head)
         return
     if type_ is not None and type_.reference:
         scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
@@ -197,9 +197,7 @@ def _read_line_head(text: str, at: int) -> str:
     return strip_comments(read_statement_head(text, at))
 
 
-def _allocate_shared(
-    run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str, scope: Scope
-) -> Any:
+def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str) -> Any:
     """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"

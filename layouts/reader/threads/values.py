@@ -73,12 +73,12 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
         memory.forget_values()
         return
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
-        _copy_struct(run, place, value, offset)
+        _copy_struct(place, value, offset)
         return
     memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
 
 
-def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
+def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
     if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
         first = value.offset.known
         if first is not None:
