@@ -22,7 +22,7 @@ from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader import shapes, terms
-from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.reader.smem_atoms import NAMED, parse_atom_kind, parse_atom_name
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.shared.swizzle import Mode
@@ -75,10 +75,7 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
             for term in terms.find_terms(home, _ALONE)
             if (swizzle_atom := parse_swizzle_atom(home, term))
         ]
-    seen: dict[str, TextMeaning] = {}
-    for meaning in layouts:
-        seen.setdefault(repr(meaning.facts), meaning)
-    return tuple(seen.values())[:_MOST_LAYOUTS]
+    return drop_repeats(layouts, _MOST_LAYOUTS)
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:

@@ -89,13 +89,18 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
         _record_products(ev, assembly, ev.asm_runs[-1], values)
 
 
-def _record_products(ev: Evaluator, assembly: Assembly, run: AsmRun, values: Sequence[Any]) -> None:
-    """Record the products of an asm statement that its own text does not show."""
+def _list_operands(assembly: Assembly, values: Sequence[Any]) -> list[ptx_evaluation.AsmOperand]:
+    """Return the operands of a statement with their values before it."""
     names = assembly.names or ("",) * len(assembly.operands)
-    operands = [
+    return [
         ptx_evaluation.AsmOperand(kind, name, value)
         for (kind, _), name, value in zip(assembly.operands, names, values, strict=True)
     ]
+
+
+def _record_products(ev: Evaluator, assembly: Assembly, run: AsmRun, values: Sequence[Any]) -> None:
+    """Record the products of an asm statement that its own text does not show."""
+    operands = _list_operands(assembly, values)
     for product in list_products(assembly.code or "", operands, ev.evaluate_shared_address):
         added = tuple(
             (kind, None if value is None else get_integer(value), assembly.span) for kind, value in product.values
@@ -145,11 +150,7 @@ def _compute_outputs(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     """Return the value that a statement's PTX leaves in each operand, None if unknown."""
     if assembly.code is None:
         return [None] * len(assembly.operands)
-    names = assembly.names or ("",) * len(assembly.operands)
-    operands = [
-        ptx_evaluation.AsmOperand(kind, name, value)
-        for (kind, _), name, value in zip(assembly.operands, names, values, strict=True)
-    ]
+    operands = _list_operands(assembly, values)
     return ptx_evaluation.evaluate_outputs(assembly.code, operands, ev.evaluate_shared_address)
 
 

@@ -46,7 +46,7 @@ def _assign_items(ev: Evaluator, assignment: tree.Assignment, node: tree.ItemLis
     place = _find_target(ev, assignment.target, scope)
     if isinstance(place, ObjectPart) and place.field.inner is not None:
         return _assign_braced_fields(ev, place, place.field.inner, node, scope)
-    value: Any = ev.evaluate_initializer(node, _find_place_type(ev, place), scope, getattr(place, "name", ""))
+    value: Any = ev.evaluate_initializer(node, _find_place_type(place), scope, getattr(place, "name", ""))
     argument = ev.make_argument(value) if isinstance(value, ObjectValue) else None
     return _assign(ev, assignment, scope, place, (value, argument))
 
@@ -60,7 +60,7 @@ def _assign(ev: Evaluator, assignment: tree.Assignment, scope: NameScope, place:
     place = place.place if isinstance(place, ReferredPlace) else place
     if assignment.op:
         result, value = _apply_compound_operator(ev, assignment, place, value)
-    elif isinstance(place, PLACES) and _has_assignment_operator(ev, place):
+    elif isinstance(place, PLACES) and _has_assignment_operator(place):
         result = ev.evaluate_operator("=", ev.load_place(place, assignment.target), argument or value, assignment)
     else:
         result = place if _assign_by_operator(ev, place, argument) else None
@@ -133,14 +133,14 @@ def _assign_by_operator(ev: Evaluator, place: Any, argument: Any) -> bool:
     return True
 
 
-def _has_assignment_operator(ev: Evaluator, place: Any) -> bool:
+def _has_assignment_operator(place: Any) -> bool:
     """Return whether a place holds an object whose class defines operator=."""
     value = place.value if isinstance(place, Cell) else None
     overloads = value.record.methods.get("operator=") if isinstance(value, ObjectValue) else None
     return overloads is not None and any(not f.defaulted for f in overloads.functions)
 
 
-def _find_place_type(ev: Evaluator, place: Any) -> ResolvedType | None:
+def _find_place_type(place: Any) -> ResolvedType | None:
     """Return the type of a variable that an assignment writes."""
     if isinstance(place, Cell):
         if place.kind is None and isinstance(place.value, ObjectValue):

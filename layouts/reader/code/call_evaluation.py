@@ -172,7 +172,7 @@ def call_function(
     arguments = [ev.make_argument(argument) for argument in values] if not ev.python else values
     if ev.python:
         chosen: OverloadCandidate | None = OverloadCandidate(
-            choose_python_overload(ev, closure, len(values) + len(named)), (), {}
+            choose_python_overload(closure, len(values) + len(named)), (), {}
         )
     else:
         closure, chosen = _choose(ev, closure, arguments)
@@ -242,7 +242,7 @@ def _run_function(
     frame = ev.frames[-1]
     try:
         frame.returns = ev.find_declared_return_type(function, scope)
-        frame.instance = _make_instance_key(ev, closure, function, scope)
+        frame.instance = _make_instance_key(closure, function, scope)
         frame.single = not ev.python and _has_single_return(ev, function)
         return ev.finish_function(ev.run_body(function, scope), scope)
     finally:
@@ -259,7 +259,7 @@ def _count_returns(text: str, span: Span) -> int:
     return len(re.findall(r"\breturn\b", text[slice(*span)]))
 
 
-def _make_instance_key(ev: Evaluator, closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:
+def _make_instance_key(closure: FunctionSet, function: tree.Function, scope: NameScope) -> str:
     """Return a key of the instance of a function template, or of a member of a class template."""
     owner = closure.get_home(function).owner
     bound = [find_name(scope, p.name)[0] for p in function.templates if p.name]

@@ -25,7 +25,7 @@ def find_constness(ev: Evaluator, expression: tree.Expression, scope: NameScope)
             owner_const = (
                 find_pointee_constness(ev, inner, scope) if expression.arrow else find_constness(ev, inner, scope)
             )
-            return _find_member_constness(ev, _find_record(ev, inner, scope, expression.arrow), name, owner_const)
+            return _find_member_constness(ev, _find_record(inner, scope, expression.arrow), name, owner_const)
         case tree.Index(value=inner):
             return _find_item_constness(ev, inner, scope)
         case tree.Unary(op="*", value=inner):
@@ -118,7 +118,7 @@ def _find_member_constness(
     return owner_const
 
 
-def _find_record(ev: Evaluator, expression: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
+def _find_record(expression: tree.Expression, scope: NameScope, arrow: bool) -> RecordType | None:
     if isinstance(expression, tree.Name) and expression.last == "this":
         return _get_pointee_record(find_name(scope, "this")[0])
     kind = _find_declared_type(expression, scope)

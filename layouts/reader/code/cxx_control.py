@@ -133,9 +133,11 @@ class ControlLowering(DeclarationLowering):
             self._lower_condition(clause), tuple(cases), self._lower_condition_start(clause), span=self.get_span(node)
         )
 
-    def _lower_return(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+    def _lower_exit(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
+        """Yield a return or a throw."""
         inner = [child for child in node.named_children if child.type != "comment"]
-        yield Return(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
+        kind = Return if node.type == "return_statement" else Throw
+        yield kind(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
     def _lower_jump(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
         label = self.get_text(node.child_by_field_name("label"))
@@ -159,10 +161,6 @@ class ControlLowering(DeclarationLowering):
                     (parameters[0] if parameters else None, self._lower_block(inner) if inner else Block(()))
                 )
         yield Try(self._lower_block(body) if body else Block(()), tuple(handlers), span=self.get_span(node))
-
-    def _lower_throw(self, node: tree_sitter.Node, heads: Heads) -> Iterator[tree.Statement]:
-        inner = [child for child in node.named_children if child.type != "comment"]
-        yield Throw(self.lower_expression(inner[0]) if inner else None, span=self.get_span(node))
 
 
 def _has_case_label(node: tree_sitter.Node, depth: int = 0) -> bool:

@@ -81,7 +81,7 @@ def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at
     """Construct a value of a type that is not a class of the text."""
     if kind.integer is not None or kind.pointers:
         return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.integer or ULONG)
-    constant = _get_static_integer(ev, kind)
+    constant = _get_static_integer(kind)
     if constant is not None:
         return constant
     if is_map_type(kind):
@@ -93,7 +93,7 @@ def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at
     return ArrayValue([Cell(value) for value in arguments], None, "", kind)
 
 
-def _get_static_integer(ev: Evaluator, kind: ResolvedType) -> SymbolicInt | None:
+def _get_static_integer(kind: ResolvedType) -> SymbolicInt | None:
     """Return the value of a static integer: _64{}, Int<64>{}, C<64>{}, integral_constant<int, 64>{}; else None."""
     match = _INTEGRAL.fullmatch(kind.name)
     if match:
@@ -127,7 +127,7 @@ def _evaluate_braced_value(ev: Evaluator, kind: ResolvedType, items: list[tuple[
         return ev.construct_object(ev.make_instance(kind.record, name), [value for _, value, _ in items])
     if kind.integer is not None or kind.pointers:
         return ev.convert_to_kind(items[0][1], kind, items[0][2]) if items else SymbolicInt(0, kind.integer or ULONG)
-    constant = _get_static_integer(ev, kind)
+    constant = _get_static_integer(kind)
     if constant is not None and not items:
         return constant
     if is_map_type(kind):

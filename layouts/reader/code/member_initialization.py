@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.lifetimes import is_named_object
 from lanescope.reader.code.scopes import Cell, NameScope
+from lanescope.reader.code.storing import forget_overlaid
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.values import (
     ArrayValue,
@@ -87,9 +88,7 @@ def _initialize_member(
 def begin_member(ev: Evaluator, place: Any, value: Any, span: Span) -> None:
     """Store the first value of a member, without operator=."""
     if isinstance(place, OverlayPlace):
-        for name in place.of.record.overlaid - {place.name}:
-            if name in place.of.members:
-                ev.forget_place(place.of.members[name])
+        forget_overlaid(ev, place)
         place = place.place
     old = place.value if isinstance(place, Cell) else None
     if isinstance(old, ObjectValue) and old.record.begins and not isinstance(value, ObjectValue):

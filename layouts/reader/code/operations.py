@@ -274,7 +274,7 @@ def mark_value(ev: Evaluator, value: SymbolicInt, at: tree.Expression | None) ->
 
 def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to integers; a Python integer that grows too large becomes unknown."""
-    result = _apply_binary(ev, op, left, right)
+    result = _apply_binary(op, left, right)
     return (
         result
         if result.const.bit_length() <= symbolic_integers.MOST_BITS
@@ -282,7 +282,7 @@ def apply_integer_operator(ev: Evaluator, op: str, left: SymbolicInt, right: Sym
     )
 
 
-def _apply_binary(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def _apply_binary(op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Apply an operator to two integers."""
     kind = find_common_type(left.type, right.type)
     match op:
@@ -297,7 +297,7 @@ def _apply_binary(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt)
         case "*":
             return symbolic_integers.multiply_ints(left, right)
         case "<<" | ">>":
-            return _apply_shift(ev, op, left, right)
+            return _apply_shift(op, left, right)
         case "/" | "//":
             return symbolic_integers.divide_ints(left, right, op)
         case "%":
@@ -319,7 +319,7 @@ def _apply_binary(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt)
     )
 
 
-def _apply_shift(ev: Evaluator, op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
+def _apply_shift(op: str, left: SymbolicInt, right: SymbolicInt) -> SymbolicInt:
     """Shift an integer."""
     kind = promote(left.type)
     by = right.known

@@ -209,7 +209,7 @@ def evaluate_fold(ev: Evaluator, node: tree.Fold, scope: NameScope) -> Any:
     pattern, first = (node.right, node.left) if right or node.left is None else (node.left, node.right)
     assert pattern is not None
     scopes = ev.make_pack_scopes(pattern, scope)
-    if not scopes and not _is_empty_pack(ev, pattern, scope):
+    if not scopes and not _is_empty_pack(pattern, scope):
         return OpaqueValue(ev.format_expression(node), span=node.span)
     if node.op in _LOGICAL:
         return _evaluate_logical_fold(ev, node, pattern, scopes)
@@ -250,7 +250,7 @@ def _fold_values(ev: Evaluator, node: tree.Fold, values: list[Any], from_left: b
     return total
 
 
-def _is_empty_pack(ev: Evaluator, pattern: tree.Expression, scope: NameScope) -> bool:
+def _is_empty_pack(pattern: tree.Expression, scope: NameScope) -> bool:
     """Return whether an expression names a parameter pack."""
     names = pattern.path if isinstance(pattern, tree.Name | tree.Type) else ()
     return any(isinstance(find_name(scope, name)[0], ParameterPack) for name, _ in names)

@@ -211,7 +211,7 @@ def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
     if isinstance(place, Cell):
         return place.value if not isinstance(place.value, PLACES) else ev.load_place(place.value, at)
     if isinstance(place, ObjectPart):
-        return _load_part(ev, place)
+        return _load_part(place)
     if isinstance(place, PointedPlace):
         return load_memory(ev, place, at)
     if isinstance(place, JointPlace):
@@ -228,7 +228,7 @@ def load_place(ev: Evaluator, place: Any, at: tree.Expression) -> Any:
     return place
 
 
-def _load_part(ev: Evaluator, place: ObjectPart) -> Any:
+def _load_part(place: ObjectPart) -> Any:
     """Load a member from its bits; structs and arrays stay places."""
     if place.field.inner is not None or place.field.count:
         return place

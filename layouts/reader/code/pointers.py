@@ -123,7 +123,7 @@ def get_pointee_type(kind: ResolvedType) -> ResolvedType | None:
 # memory outside the text's variables ---------------------------------------------------------------------------
 
 
-def _make_memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
+def _make_memory_key(pointer: Pointer) -> tuple[str, int]:
     """Return the key of a place in memory: (address, bits)."""
     kind = pointer.element
     return str(pointer.base), kind.bits or 0 if kind is not None and not kind.pointers else 64
@@ -131,7 +131,7 @@ def _make_memory_key(ev: Evaluator, pointer: Pointer) -> tuple[str, int]:
 
 def load_memory(ev: Evaluator, place: PointedPlace, at: tree.Expression) -> Any:
     """Load memory through a pointer: a symbol that stays the same until the memory may be written."""
-    key = _make_memory_key(ev, place.pointer)
+    key = _make_memory_key(place.pointer)
     known: Cell | None = ev.memory.cells.get(key)
     if known is not None:
         if known.value is LOST:
@@ -157,7 +157,7 @@ def store_memory(ev: Evaluator, place: PointedPlace, value: Any, span: Span) -> 
     pointer = place.pointer
     record_store(ev, pointer, span)
     _forget_aliases(ev, pointer)
-    key = _make_memory_key(ev, pointer)
+    key = _make_memory_key(pointer)
     for cell in ev.memory.list_aliases(key, pointer):
         ev.write_cell(cell, LOST)
     name = next((term for term, factor in pointer.base.terms if factor == 1), str(pointer.base))

@@ -44,7 +44,7 @@ def call_python(ev: Evaluator, call: Invocation) -> Any:
     return name_unknown_call(ev, call)
 
 
-def choose_python_overload(ev: Evaluator, closure: FunctionSet, count: int) -> tree.Function:
+def choose_python_overload(closure: FunctionSet, count: int) -> tree.Function:
     """Return the first function that takes `count` arguments, else the first function."""
     return next((f for f in closure.functions if accepts_count(f, count)), closure.functions[0])
 

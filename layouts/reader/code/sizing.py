@@ -107,7 +107,7 @@ def _evaluate_and_discard(ev: Evaluator, inner: tree.Expression, scope: NameScop
 def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicInt:
     """Return the size or alignment of a type in bytes."""
     if kind.record is None or kind.pointers or kind.record.fields is not None:
-        return _get_alignment(ev, kind) if node.align else make_size(kind)
+        return _get_alignment(kind) if node.align else make_size(kind)
     if kind.dims:
         size = get_size(ev, replace(kind, dims=()), node)
         for dim in kind.dims if not node.align else ():
@@ -118,7 +118,7 @@ def get_size(ev: Evaluator, kind: ResolvedType, node: tree.SizeOf) -> SymbolicIn
     return SymbolicInt(known, ULONG) if known is not None else make_free(ev.format_expression(node), ULONG, 16)
 
 
-def _get_alignment(ev: Evaluator, kind: ResolvedType) -> SymbolicInt:
+def _get_alignment(kind: ResolvedType) -> SymbolicInt:
     """Return the alignment of a type that is not a struct of other members than integers."""
     if kind.pointers:
         return SymbolicInt(8, ULONG)

@@ -223,11 +223,16 @@ def _store_split(ev: Evaluator, place: SplitPlace, value: Any, span: Span, state
         ev.store_value(target, ev.merge(place.condition, *pair), span, statement_span)
 
 
-def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, statement_span: Span | None) -> None:
-    """Write a member of a union; the other members become unknown."""
+def forget_overlaid(ev: Evaluator, place: OverlayPlace) -> None:
+    """Make the other members of a union unknown."""
     for name in place.of.record.overlaid - {place.name}:
         if name in place.of.members:
             ev.forget_place(place.of.members[name])
+
+
+def _store_overlay(ev: Evaluator, place: OverlayPlace, value: Any, span: Span, statement_span: Span | None) -> None:
+    """Write a member of a union; the other members become unknown."""
+    forget_overlaid(ev, place)
     ev.store_value(place.place, value, span, statement_span)
 
 

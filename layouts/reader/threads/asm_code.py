@@ -92,11 +92,15 @@ class AsmCode:
         value = self.get_value(base)
         added = self.get_value(offset) if offset.strip() else None
         if isinstance(value, Pointer):
-            moved = add_numbers(value.offset, added) if added is not None else value.offset
-            return value.move(moved)
+            return value.move(add_numbers(value.offset, added)) if offset.strip() else value
         if isinstance(value, ThreadNumber):
             return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
         return None
+
+    def get_shared_address(self, token: str) -> Any:
+        """Return the address of shared memory in brackets, None if it is unknown or of another memory."""
+        address = self.get_address(token)
+        return address.shared_address if isinstance(address, Pointer) else address
 
     def put_value(self, token: str, value: Any) -> None:
         """Write a value to an operand or to a register of the statement."""

@@ -192,7 +192,7 @@ def _compute(opcode: str, kind: tuple[int, bool], left: Number, right: Number) -
 def _convert_to_places(code: AsmCode, address: Any) -> Any:
     """Return the shared addresses of all threads, None if unknown."""
     if isinstance(address, Pointer):
-        address = address.offset if address.space == "shared" else None
+        address = address.shared_address
     value = address.const if isinstance(address, ThreadNumber) else None
     return None if value is None else spread_coefficient(value, code.run.threads)
 
@@ -331,9 +331,7 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
     source = code.get_address(operands[1])
     size = code.get_value(operands[2])
     count = size.known if isinstance(size, ThreadNumber) else None
-    target = code.get_address(operands[0])
-    if isinstance(target, Pointer):
-        target = target.offset if target.space == "shared" else None
+    target = code.get_shared_address(operands[0])
     if count not in (4, 8, 16):
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return
@@ -354,9 +352,7 @@ def _run_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
     count, size = _parse_shape(opcode)
     kind = SizedType("", size)
     registers = split_operands(operands[1].strip("{} ")) if len(operands) > 1 else []
-    address = code.get_address(operands[0])
-    if isinstance(address, Pointer):
-        address = address.offset if address.space == "shared" else None
+    address = code.get_shared_address(operands[0])
     if len(registers) != count:
         run.shared.broken = run.shared.broken or "a store that is not read"
         return

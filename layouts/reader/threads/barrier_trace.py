@@ -255,7 +255,7 @@ def _read_lanes(code: AsmCode, token: str) -> Ints:
     if value is None:
         value = code.registers.get(normalize_register(token))
     if isinstance(value, Pointer):
-        value = value.offset if value.space == "shared" else None
+        value = value.shared_address
     if not isinstance(value, ThreadNumber) or value.const is None:
         raise TraceLostError
     return spread_coefficient(value.const, run.threads)

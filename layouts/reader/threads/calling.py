@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library, objects
-from lanescope.reader.threads.names import evaluate_template, find_type, resolve_path
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_name, make_number
+from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
@@ -51,7 +51,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     kind = find_type(run, type_, scope)
     head = _read_line_head(run.text, declaration.span[0])
     if "__shared__" in head:
-        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head, scope)
+        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head)
         return
     if type_ is not None and type_.reference:
         scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
@@ -162,20 +162,19 @@ def _make_member_scope(base: Pointer) -> Scope:
     """Return the scope of an object's functions, with its members as places of the object."""
     home = Scope(base.type.scope)
     for member in base.type.members:
-        moved = add_numbers(base.offset, make_number(member.offset, LONG))
-        home.names[member.name] = Pointer(base.space, base.array, moved, member.type, member.dims)
+        home.names[member.name] = base.find_part(member.offset, member.type, member.dims)
     return home
 
 
 def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
     """Write the items of a braced list into an array of one dimension."""
-    item = replace(place, dims=place.dims[1:])
-    step = item.type.size * prod(item.dims)
+    dims = place.dims[1:]
+    step = place.type.size * prod(dims)
     for n, (_, expression) in enumerate(initial.items):
-        at = item.move(add_numbers(place.offset, make_number(n * step, LONG)))
-        if isinstance(expression, tree.ItemList) and item.dims:
+        at = place.find_part(n * step, place.type, dims)
+        if isinstance(expression, tree.ItemList) and dims:
             fill_list(run, at, expression, scope)
-        elif not item.dims:
+        elif not dims:
             store_place(run, at, run.evaluate(expression, scope), expression.span)
 
 
@@ -200,9 +199,7 @@ def _read_line_head(text: str, at: int) -> str:
     return strip_comments(read_statement_head(text, at))
 
 
-def _allocate_shared(
-    run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str, scope: Scope
-) -> Any:
+def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str) -> Any:
     """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"
@@ -240,8 +237,8 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
     at = node.span[0] if len(name.path) == 1 else -1
-    chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
-    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
+    chosen = _choose_function(run, found, node, scope, len(templates), at)
+    if chosen is not None:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.path, found, scope))
     follow_call(run, name.last, node, scope)
     return library.forget_arguments(run, node, scope)
@@ -288,24 +285,28 @@ def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Sc
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
-    if isinstance(base, Pointer) and base.type.scope is not None:
-        found = base.type.scope.names.get(function.name)
-        if isinstance(found, FunctionSet):
-            chosen = choose_overload(run, found, node.arguments, scope)
-            if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
-                return call_function(run, chosen, node, (), scope, _make_member_scope(base))
+    chosen = _choose_function(run, objects.find_method(base, function.name), node, scope)
+    if chosen is not None:
+        return call_function(run, chosen, node, (), scope, _make_member_scope(base))
     follow_call(run, function.name, node, scope)
     return library.forget_arguments(run, node, scope)
 
 
 def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
     """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
-    found = objects.find_method(place, name)
-    chosen = choose_overload(run, found, node.arguments, scope) if found is not None else None
-    if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP:
+    chosen = _choose_function(run, objects.find_method(place, name), node, scope)
+    if chosen is not None:
         return call_function(run, chosen, node, (), scope, _make_member_scope(place))
     run.forget_order()
     return library.forget_arguments(run, node, scope)
+
+
+def _choose_function(
+    run: KernelRunner, found: FunctionSet | None, node: tree.Call, scope: Scope, templates: int = 0, at: int = -1
+) -> tree.Function | None:
+    """Return the function that a call runs; None if that is not certain, or it has no body, or calls nest too deep."""
+    chosen = choose_overload(run, found, node.arguments, scope, templates, at) if found is not None else None
+    return chosen if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP else None
 
 
 def call_function(
@@ -318,13 +319,7 @@ def call_function(
 ) -> Any:
     """Run a function for the threads that call it."""
     inner = Scope(home)
-    for n, parameter in enumerate(function.templates):
-        if n < len(templates):
-            inner.names[parameter.name] = evaluate_template(run, templates[n], scope)
-        elif parameter.default is not None:
-            inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
-        else:
-            inner.names[parameter.name] = None
+    bind_templates(run, function.templates, templates, scope, inner)
     _bind_parameters(run, function, node, scope, inner)
     result = run.run_function(function.body, inner, node.span)
     kind = find_type(run, function.returns, inner) if isinstance(result, ThreadNumber) else None

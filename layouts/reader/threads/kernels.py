@@ -11,7 +11,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.calling import make_argument
-from lanescope.reader.threads.names import evaluate_template, resolve_path
+from lanescope.reader.threads.names import bind_templates, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import (
     FunctionSet,
@@ -149,15 +149,10 @@ class _Program:
     ) -> Scope:
         """Return a scope with the template parameters: arguments of the launch, defaults, or values of their names."""
         inner = Scope(self.scope)
-        for n, parameter in enumerate(function.templates):
-            value: Any = None
-            if n < len(launch.templates):
-                value = evaluate_template(host, launch.templates[n], enclosing)
-            elif parameter.default is not None:
-                value = evaluate_template(host, parameter.default, inner)
-            elif parameter.name in self.scope.names:
-                value = resolve_path(host, ((parameter.name, None),), self.scope)
-            inner.names[parameter.name] = value
+        bind_templates(host, function.templates, launch.templates, enclosing, inner)
+        for parameter in function.templates[len(launch.templates) :]:
+            if parameter.default is None and parameter.name in self.scope.names:
+                inner.names[parameter.name] = resolve_path(host, ((parameter.name, None),), self.scope)
         return inner
 
     def _make_runner(self, block: tuple[int, int, int]) -> KernelRunner:

@@ -62,7 +62,7 @@ def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
 def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value = run.evaluate(node.arguments[0], scope)
     if isinstance(value, Pointer):
-        return convert_number(value.offset, ULONG) if value.space == "shared" else None
+        return convert_number(value.shared_address, ULONG)
     return value if isinstance(value, ThreadNumber) else None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
-from lanescope.reader.threads.program import BASES, FunctionSet, LaterValue, Scope, StructSet
+from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet
 from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value
@@ -53,8 +53,7 @@ def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope:
     try:
         if isinstance(statement, tree.Alias):
             inner = Scope(home)
-            for parameter, argument in zip(statement.templates, arguments or (), strict=False):
-                inner.names[parameter.name] = evaluate_template(run, argument, scope)
+            bind_templates(run, statement.templates, arguments or (), scope, inner)
             value: Any = find_type(run, statement.type, inner)
         elif isinstance(statement, tree.Enum):
             value = _find_enumerator(run, statement, later.member, home)
@@ -122,25 +121,27 @@ def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: 
     return tuple(result)
 
 
-def _bind_templates(
-    run: KernelRunner, definition: tree.StructDefinition, arguments: Sequence[tree.Expression], scope: Scope
-) -> Scope:
-    """Return the scope of a struct with its template arguments, given or default."""
-    inner = Scope(run.globals)
-    for n, parameter in enumerate(definition.templates):
+def bind_templates(
+    run: KernelRunner,
+    parameters: Sequence[tree.Parameter],
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+    inner: Scope,
+) -> None:
+    """Bind template parameters in `inner` to arguments, which are evaluated in `scope`, or to their defaults."""
+    for n, parameter in enumerate(parameters):
+        value: Any = None
         if n < len(arguments):
-            inner.names[parameter.name] = evaluate_template(run, arguments[n], scope)
+            value = evaluate_template(run, arguments[n], scope)
         elif parameter.default is not None:
-            inner.names[parameter.name] = evaluate_template(run, parameter.default, inner)
-    return inner
+            value = evaluate_template(run, parameter.default, inner)
+        inner.names[parameter.name] = value
 
 
 def _enter_member(member: Any, inner: Scope) -> None:
     """Enter a function, an alias or a static value of a struct into its scope."""
     if isinstance(member, tree.Function):
-        known = inner.names.get(member.name)
-        before = known.functions if isinstance(known, FunctionSet) else ()
-        inner.names[member.name] = FunctionSet(member.name, (*before, member))
+        inner.add_function(member)
     elif isinstance(member, tree.Alias | tree.Declaration):
         inner.names[member.name] = LaterValue(member, home=inner)
 
@@ -165,7 +166,8 @@ def _lay_out_struct(
     arguments: Sequence[tree.Expression],
     scope: Scope,
 ) -> SizedType:
-    inner = _bind_templates(run, definition, arguments, scope)
+    inner = Scope(run.globals)
+    bind_templates(run, definition.templates, arguments, scope, inner)
     if definition.bases:
         inner.names[BASES] = definition.bases
     members: list[StructMember] = []

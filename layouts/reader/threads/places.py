@@ -82,12 +82,9 @@ def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     kind: SizedType = base.type
     for member in kind.members:
         if member.name == node.name:
-            moved = add_numbers(base.offset, make_number(member.offset, LONG))
-            return Pointer(base.space, base.array, moved, member.type, member.dims)
+            return base.find_part(member.offset, member.type, member.dims)
     if kind.vector and node.name in DIMS and DIMS[node.name] * kind.vector < kind.size:
-        moved = add_numbers(base.offset, make_number(DIMS[node.name] * kind.vector, LONG))
-        part = SizedType(f"{kind.name}.{node.name}", kind.vector)
-        return Pointer(base.space, base.array, moved, part)
+        return base.find_part(DIMS[node.name] * kind.vector, SizedType(f"{kind.name}.{node.name}", kind.vector))
     if kind.scope is not None and node.name in kind.scope.names:
         return resolve_path(run, ((node.name, None),), kind.scope)
     return None

@@ -38,6 +38,13 @@ class Scope:
             scope = scope.parent
         raise KeyError(name)
 
+    def add_function(self, function: tree.Function, home: Span | None = None) -> None:
+        """Add a function to those of its name. home: the namespace around it; None for one of a class."""
+        known = self.names.get(function.name)
+        before = known if isinstance(known, FunctionSet) else FunctionSet(function.name, ())
+        homes = () if home is None else (*before.homes, home)
+        self.names[function.name] = FunctionSet(function.name, (*before.functions, function), homes)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionSet:
@@ -89,10 +96,8 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter the definitions outside functions, including those in namespaces."""
     for statement, home in _flatten_declarations(body):
         match statement:
-            case tree.Function(body=inner, name=name) if inner is not None:
-                known = scope.names.get(name)
-                before = known if isinstance(known, FunctionSet) else FunctionSet(name, ())
-                scope.names[name] = FunctionSet(name, (*before.functions, statement), (*before.homes, home))
+            case tree.Function(body=inner) if inner is not None:
+                scope.add_function(statement, home)
             case tree.StructDefinition(name=name) if statement.complete:
                 known = scope.names.get(name)
                 earlier = known.definitions if isinstance(known, StructSet) else ()

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.reader.threads.numbers import Number, ThreadNumber, as_array, select_numbers
+from lanescope.reader.threads.numbers import (
+    LONG,
+    Number,
+    ThreadNumber,
+    add_numbers,
+    as_array,
+    make_number,
+    select_numbers,
+)
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -222,8 +230,17 @@ class Pointer:
     type: Any
     dims: tuple[int, ...] = ()
 
+    @property
+    def shared_address(self) -> Number:
+        """The address in shared memory; None in another memory, or if it is unknown."""
+        return self.offset if self.space == "shared" else None
+
     def move(self, offset: Number) -> Pointer:
         return Pointer(self.space, self.array, offset, self.type, self.dims)
+
+    def find_part(self, start: int, kind: Any, dims: tuple[int, ...] = ()) -> Pointer:
+        """Return the part of the target that begins at byte `start`."""
+        return Pointer(self.space, self.array, add_numbers(self.offset, make_number(start, LONG)), kind, dims)
 
 
 def spread_coefficient(value: Any, threads: int) -> Ints:

@@ -73,12 +73,12 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
         memory.forget_values()
         return
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
-        _copy_struct(run, place, value, offset)
+        _copy_struct(place, value, offset)
         return
     memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
 
 
-def _copy_struct(run: KernelRunner, place: Pointer, value: Any, offset: int) -> None:
+def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
     if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
         first = value.offset.known
         if first is not None:
@@ -128,7 +128,7 @@ def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
         number = get_number(value)
         return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
     if isinstance(value, Pointer) and kind.integer:
-        return convert_number(value.offset, kind.kind) if value.space == "shared" else None
+        return convert_number(value.shared_address, kind.kind)
     if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
         return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None
     return convert_value(run, value, kind)

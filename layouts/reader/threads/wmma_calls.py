@@ -88,7 +88,7 @@ def _load_registers(
             i, j = row[lanes, element], column[lanes, element]
             j = j + first if shape.use == "matrix_b" else j
             line, at = (i, j) if shape.layout == "row_major" else (j, i)
-            data = _load_element(run, pointer, pitch, (line, at), site)
+            data = _load_element(run, pointer, pitch, (line, at))
             if data is None:
                 return None
             elements.append(data)
@@ -98,9 +98,7 @@ def _load_registers(
     return tuple(result)
 
 
-def _load_element(
-    run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: tuple[Ints, Ints], site: Span
-) -> DataBytes | None:
+def _load_element(run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: tuple[Ints, Ints]) -> DataBytes | None:
     """Return one element of each thread: of its line and place in the line."""
     size = pointer.type.size
     away = add_numbers(multiply_numbers(make_number(at[0], LONG), pitch), make_number(at[1], LONG))
