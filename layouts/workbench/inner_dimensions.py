@@ -146,16 +146,28 @@ def _list_common_loops(text: KernelText, starts: Starts) -> Iterator[dict[str, _
             name = _find_operand(copy, starts) if copy is not None else ""
             if copy is not None and name:
                 of_map[name].append(copy)
-        variables = [{tuple(n for n, _ in copy.event.loops) for copy in copies} for copies in of_map.values()]
-        if len(variables) < 2 or any(len(names) != 1 for names in variables):
-            continue
-        depth = _count_common(*(names.pop() for names in variables))
-        loops: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-        for name, copies in of_map.items():
-            for copy in copies if depth else ():
-                around = copy.event.loops
-                loops[str(around[: depth - 1])][name][str(around[depth - 1][1])].append(copy)
-        yield from loops.values()
+        for names in _pair_loops(of_map):
+            depth = _count_common(*names.values())
+            loops: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+            for name, copies in of_map.items():
+                for copy in copies if depth else ():
+                    around = copy.event.loops
+                    if tuple(n for n, _ in around) == names[name]:
+                        loops[str(around[: depth - 1])][name][str(around[depth - 1][1])].append(copy)
+            yield from loops.values()
+
+
+def _pair_loops(of_map: Mapping[str, Sequence[TileCopy]]) -> list[dict[str, tuple[str, ...]]]:
+    """Return the names of the loops around the copies of A and of B, for each pair of places that have most loops in
+    common, as of a first fill and of the main loop; [] if places do not pair.
+    """
+    names = {name: {tuple(n for n, _ in copy.event.loops) for copy in copies} for name, copies in of_map.items()}
+    if len(names) != 2:
+        return []
+    (first, of_first), (second, of_second) = names.items()
+    pairs = [{first: one, second: max(of_second, key=lambda two: _count_common(one, two))} for one in sorted(of_first)]
+    others = [pair[second] for pair in pairs]
+    return pairs if len(others) == len(of_second) and set(others) == of_second else []
 
 
 def _find_operand(copy: TileCopy, starts: Starts) -> str:
