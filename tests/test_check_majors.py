@@ -34,6 +34,9 @@ TRANSPOSE = ("wgmma<1>(", "wgmma<0>(")
 ARGUMENTS = "uint64_t m, uint64_t n, uint64_t k) {"
 NAMED = (ARGUMENTS, ARGUMENTS)
 BY_SIZE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 256}, dims_b[2] = {384, 512}")
+LOOP = "  for (int step = 0; step < steps; ++step) {\n"
+FILL = RIGHT.partition(LOOP)[2].partition("    __syncthreads")[0]
+FIRST_FILL = (LOOP, f"  for (int first = 0; first < 2; ++first) {{\n{FILL.replace('step *', 'first *')}  }}\n{LOOP}")
 BY_COORDINATE = ("dims_a[2] = {k, m}, dims_b[2] = {n, k}", "dims_a[2] = {512, 512}, dims_b[2] = {512, 512}")
 
 
@@ -63,3 +66,9 @@ def test_a_read_in_the_other_major_of_its_copies_is_open() -> None:
     report = check(BY_COORDINATE, STEP, TRANSPOSE)
     assert (report.findings, report.steps) == ((), 4)
     assert any("the copies advance along K by the second coordinate" in one.message for one in report.open)
+
+
+def test_coordinates_of_a_first_fill_and_of_the_main_loop_tell_k() -> None:
+    right, wrong = check(BY_COORDINATE, FIRST_FILL), check(BY_COORDINATE, FIRST_FILL, STEP)
+    assert (right.findings, right.steps) == ((), 8)
+    assert [one.code for one in wrong.findings] == ["k_advance_past_atom"]

@@ -18,6 +18,7 @@ _ARGUMENT = re.compile(r"[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
 _CALLS = re.compile(  # that read the value of an argument
     r"(?:__\w+|make_\w+|printf|(?:exp2?|log2?|f?max|f?min|f?abs|tanh|fma)f?|float|half|bf16|static_cast|if|for|while)$"
 )
+_LOOP = re.compile(r"\b(?:for|while)\s*\(.*\)\s*$")
 _OUTPUT = re.compile(r"(?:[A-Z]\w*\s*\(\s*)?([A-Za-z_]\w*)")  # also of a macro that lists them: D32(d)
 _UNEVALUATED = re.compile(r"\b(?:sizeof|decltype)\s*\([^()]*\)")
 _CALL_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?$")
@@ -115,8 +116,8 @@ def find_access(accumulator: Accumulator, blank: str, between: Span, products: S
     for match in re.compile(rf"\b{accumulator.name}\s*\[").finditer(blank, *between):
         inside = any(first <= match.start() < past for first, past in products)
         before = blank[between[0] : match.start()].rstrip()
-        if re.search(r"\b(?:return|goto|break|continue|else|case|default)\b", before):
-            return None  # that may be on another path
+        if _may_turn_away(before):
+            return None
         literal = accumulator.indexed and re.match(r"\s*\d", blank[match.end() : match.end() + 20])
         if inside or literal or before.endswith(("&", ".", "->")):
             continue
@@ -126,8 +127,34 @@ def find_access(accumulator: Accumulator, blank: str, between: Span, products: S
     return None
 
 
+def _may_turn_away(before: str) -> bool:
+    """Return whether what follows some code may be on another path than its start; `continue` in a loop of the code
+    only skips a turn of that.
+    """
+    if re.search(r"\b(?:return|goto|break|else|case|default)\b", before):
+        return True
+    return any(not _is_in_loop(before[: match.start()]) for match in re.finditer(r"\bcontinue\b", before))
+
+
+def _is_in_loop(before: str) -> bool:
+    """Return whether some code leaves the braces of a loop open."""
+    opened: list[bool] = []
+    for match in re.finditer(r"[{}]", before):
+        if match[0] == "{":
+            opened.append(bool(_LOOP.search(before[: match.start()].rpartition("\n")[2])))
+        elif opened:
+            opened.pop()
+    return any(opened)
+
+
 def _takes_values(blank: str, name: str) -> bool:
-    """Return whether every definition of a function takes its arguments by value."""
+    """Return whether every definition of a function, or a macro, takes its arguments by value."""
+    macros = dict(list_macros(blank))
+    if macros.get(name, "").startswith("("):
+        head, _, body = macros[name].partition(")")
+        called = re.findall(r"\b([A-Za-z_]\w*)\s*\(", body)
+        taken = any(re.search(rf"&\s*{word}\b", body) for word in re.findall(r"\w+", head))
+        return not taken and all(_CALLS.search(word) or word in macros for word in called)
     heads = re.findall(rf"\b[A-Za-z_]\w*\s+{name}\s*\(([^(){{}};]*)\)\s*(?:const\b\s*|noexcept\b\s*)*{{", blank)
     return bool(heads) and not any(re.search(r"[&*\[]", head) for head in heads)
 

@@ -24,7 +24,7 @@ from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.contents import ContentsState, TextContents
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.dimension_roles import drop_doubtful_names
-from lanescope.workbench.inner_dimensions import find_inner_dimensions
+from lanescope.workbench.inner_dimensions import InnerDimension, find_inner_dimensions
 from lanescope.workbench.launched_uses import split_by_launch
 from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
 from lanescope.workbench.loads import FilledTile, TextLoads
@@ -85,6 +85,7 @@ class _BenchBuilder(TextContents):
         self.why, self.patience = why, patience
         self.loads = self.every_load = TextLoads(self.code)
         self.groups: list[list[DescriptorUse]] = []
+        self.inner: dict[tuple[tuple[str, int], ...], dict[str, InnerDimension]] = {}  # of the operands of equal maps
 
     def build(self) -> Bench:
         self.groups = self._group_uses(self.find_uses())
@@ -285,8 +286,10 @@ class _BenchBuilder(TextContents):
         doubtful = {name for name, (store, _) in named.items() if store is not chosen[name][0]}
         maps = {name: store.map for name, (store, _) in named.items() if store is not None and store.map is not None}
         inner = find_inner_dimensions(self.kernel_text, self.loads, maps, turns, doubtful) if self.kernel_text else {}
+        known = self.inner.setdefault(tuple(sorted((name, id(one)) for name, one in maps.items())), {})
+        known.update({name: found for name, found in inner.items() if name not in known})
         return [
-            OperandCase(self, instruction, name, of_operand, *named[name], filled[name], self.why, inner.get(name))
+            OperandCase(self, instruction, name, of_operand, *named[name], filled[name], self.why, known.get(name))
             for name, of_operand in turns.items()
         ]
 

@@ -14,7 +14,7 @@ from lanescope.reader.code.symbolic_integers import LinearExpression, Span
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, list_followed_spans
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.known_values import find_common_value, require_known
+from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.loads import TextLoads, drop_threads
 from lanescope.workbench.loop_copies import Turns, group_by_loop
 from lanescope.workbench.names import split_size
@@ -144,10 +144,27 @@ def _list_common_loops(text: KernelText, starts: Starts) -> Iterator[dict[str, T
         for copy in list_copies(run, text.blank):
             if copy is not None and (name := _find_operand(copy, starts)):
                 of_map[name].append(copy)
-        nests = require_known(find_common_value(map(_list_variables, copies)) for copies in of_map.values()) or []
-        depth = _count_common(*nests) if len(nests) == 2 else 0
-        if depth:
-            yield from group_by_loop((name, copy, depth - 1) for name, copies in of_map.items() for copy in copies)
+        for names in _pair_loops(of_map):
+            if depth := _count_common(*names.values()):
+                yield from group_by_loop(
+                    (name, copy, depth - 1)
+                    for name, copies in of_map.items()
+                    for copy in copies
+                    if _list_variables(copy) == names[name]
+                )
+
+
+def _pair_loops(of_map: Mapping[str, Sequence[TileCopy]]) -> list[dict[str, tuple[str, ...]]]:
+    """Return the variables of the loops around the copies of A and of B, for each pair of places that have most loops
+    in common, as of a first fill and of the main loop; [] if places do not pair.
+    """
+    names = {name: set(map(_list_variables, copies)) for name, copies in of_map.items()}
+    if len(names) != 2:
+        return []
+    (first, of_first), (second, of_second) = names.items()
+    pairs = [{first: one, second: max(of_second, key=lambda two: _count_common(one, two))} for one in sorted(of_first)]
+    others = [pair[second] for pair in pairs]
+    return pairs if len(others) == len(of_second) and set(others) == of_second else []
 
 
 def _list_variables(copy: TileCopy) -> tuple[str, ...]:
