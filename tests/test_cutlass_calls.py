@@ -106,6 +106,7 @@ def test_right_kernels_are_clean(text: str) -> None:
 ROWS = {
     "bytes of one CTA": (MULTICAST, "(BM + BN) * BK * 2", "(64 + BN) * BK * 2", "expect_tx_bytes", "arrive_and"),
     "mask of one CTA": (MULTICAST, "(uint16_t)3", "(uint16_t)1", "expect_tx_bytes", "arrive_and_expect_tx"),
+    "other barrier": (TEXT, "&map_b, full(stage)", "&map_b, full(0)", "expect_tx_bytes", "&map_b"),
     "one stage": (TEXT, "s.b[stage], k", "s.b[0], k", "copies_overlap", "&map_b"),
     "other map": (TEXT, "copy(&map_b", "copy(&map_a", "tma_map_other", "&map_a, full(stage), HINT, s.b"),
     "step along K": (TEXT, "s.b[stage], k * BK", "s.b[stage], k", "k_coordinate_step", "s.b[stage], k,"),
