@@ -56,10 +56,9 @@ def test_a_right_ring_has_no_mistake() -> None:
     ("old", "new", "code", "place"),
     [
         ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
-        ("init_barrier(&s.full[i], 1)", "init_barrier(&s.full[i], 128)", "mbarrier_count", "128"),
         (RELEASE, "arrive(&s.empty[q]);", "mbarrier_count", "init_barrier"),  # all 256 threads arrive
         (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
-        (READ, "wait(&s.full[q], 0);", "mbarrier_parity", "wait(&s.full[q], 0)"),
+        (READ, "wait(&s.full[q], phase ^ 1);", "mbarrier_parity", "wait(&s.full[q], phase ^ 1)"),
         (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "// read"),
         (RELEASE, "", "mbarrier_stuck", FILL),
         (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),

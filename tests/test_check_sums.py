@@ -99,6 +99,6 @@ def test_tiles_of_their_own_start_again() -> None:
     start = HELPER.index("  float d[64];")
     stored = HELPER[start : HELPER.index("\n}\n", start)]
     many = HELPER.replace(
-        stored, "  for (int tile = 0; tile < M / BM; ++tile) {\n" + stored.replace("row +", "tile * BM +") + "\n  }"
+        stored, "  for (int tile = 0; tile < 2; ++tile) {\n" + stored.replace("row +", "tile * BM +") + "\n  }"
     )
     assert not list_findings(many)

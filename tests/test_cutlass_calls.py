@@ -103,9 +103,7 @@ def test_right_kernels_are_clean(text: str) -> None:
     assert (report.findings, report.steps) == ((), 24)
 
 
-RAISED = "  cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Smem));\n"
 ROWS = {
-    "bytes of one box": (TEXT, "(BM + BN) * BK * 2", "BM * BK * 2", "expect_tx_bytes", "arrive_and_expect_tx"),
     "bytes of one CTA": (MULTICAST, "(BM + BN) * BK * 2", "(64 + BN) * BK * 2", "expect_tx_bytes", "arrive_and"),
     "mask of one CTA": (MULTICAST, "(uint16_t)3", "(uint16_t)1", "expect_tx_bytes", "arrive_and_expect_tx"),
     "other barrier": (TEXT, "&map_b, full(stage)", "&map_b, full(0)", "expect_tx_bytes", "&map_b"),
@@ -116,8 +114,6 @@ ROWS = {
     "exchanged": (TEXT, "k * BK, blockIdx.x * BN", "blockIdx.x * BN, k * BK", "coordinates_exchanged", "s.b[stage]"),
     "commit": (TEXT, "cute::warpgroup_commit_batch();", "", "wgmma_commit_missing", "cute::warpgroup_wait<0>"),
     "pending group": (TEXT, "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short", "cute::warpgroup_wait<1>"),
-    "unset": (TEXT, "float d[32] = {};", "float d[32];", "accumulator_unset", "float d[32];"),
-    "limit": (TEXT, RAISED, "", "shared_memory_over", "gemm<<<"),
 }
 
 
