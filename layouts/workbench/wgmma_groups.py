@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from lanescope.workbench.kernel_runs import KernelEvent
@@ -10,16 +9,16 @@ from lanescope.workbench.kernel_runs import KernelEvent
 _Product = TypeVar("_Product")
 
 
-@dataclass(slots=True)
 class RunningProducts(Generic[_Product]):
     """The products that may run at an event: `loose` ones, in no group yet, and groups, the oldest first.
 
     waits: the waits since code whose effect is not known.
     """
 
-    loose: list[_Product] = field(default_factory=list)
-    groups: list[list[_Product]] = field(default_factory=list)
-    waits: list[KernelEvent] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.loose: list[_Product] = []
+        self.groups: list[list[_Product]] = []
+        self.waits: list[KernelEvent] = []
 
     @property
     def grouped(self) -> list[_Product]:
