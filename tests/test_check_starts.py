@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.check.facts import SourceText
-from lanescope.app.check.printing import list_totals
+from lanescope.app.check.notes import list_totals
 from lanescope.app.check.running import check_source, merge_reports
 from tests.cases import for_each
 from tests.checked import check_text

@@ -218,3 +218,8 @@ SPELLED = [  # other words for the same
 def test_a_right_kernel_in_other_words_is_verified(name: str, old: str, new: str) -> None:
     found = check_kernel(name, old, new)
     assert (found.findings, found.open, found.steps) == ((), (), TABLE[name][0])
+
+
+def test_a_word_that_an_open_step_moves_is_open() -> None:
+    """Without its header, the macro in the asm is open, and so is k after it: the word is a sum with all its fields."""
+    assert not check_text((KERNELS / "words_in_ptx.cu").read_text()).findings

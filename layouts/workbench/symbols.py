@@ -18,6 +18,7 @@ from lanescope.workbench.verification import OperandTurn
 FIRST_ADDRESS, NEXT_ADDRESS, PAST_ADDRESSES = 0x400, 0x8000, 0x38000  # assumed start of a text's tiles
 # usual names of the K of one instruction: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
 _INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
+_WHOLE_WORD = re.compile(r"0x[0-9a-f]{9,}")  # a constant of more than 32 bits: the other fields are in the symbol
 _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _ADDRESS = ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s")  # words in names of addresses
 
@@ -64,8 +65,8 @@ class _Symbols:
             name
             for turn in turns
             for piece in turn.argument.value.pieces
-            if piece.low >= 14
             for name, _ in piece.source.terms
+            if piece.low >= 14 or _WHOLE_WORD.search(name)
         }
         self.least = min((line.const for line in lines if line is not None), default=0)
 
