@@ -103,7 +103,7 @@ isa: $(VENV)/.test  ## WHEEL=nvidia_cuda_nvcc-….whl: what its ptxas adds, drop
 sass: $(VENV)/.test  ## assemble every variant (ONLY=… some), disassemble it and rewrite layouts/ptx/table/sass.json (minutes)
 	$(BIN)/python -m tests.ptxas.sass $(ONLY)
 
-golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcripts, api.txt; and the README's screenshot
+golden: $(VENV)/.test browser  ## rewrite tests/golden: pictures, pages, transcripts, openapi.json; and the README's screenshot
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 -q tests/test_golden.py tests/test_pages.py tests/test_transcripts.py tests/test_openapi.py tests/browser/test_screenshot.py
 
 corpus: $(VENV)/.test  ## what check verifies in REPOS (checked-out repositories), and finds of planted mistakes; writes docs/check.md
