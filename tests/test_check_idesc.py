@@ -20,6 +20,19 @@ SCALED = r"""__global__ void mx(uint32_t t, uint64_t a, uint64_t b, uint32_t sfa
 TILED = (
     "auto mma = make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2, _2>>{},\n  Tile<_32, _32, _16>{});\n"
 )
+WORD = "(1u << 4) | (1u << 7) | (1u << 10) | ((64u >> 3) << 17) | ((128u >> 4) << 24);"
+BUILT = RIGHT.replace(WORD, "make_word(ROWS, 64);").replace(
+    "__global__",
+    """constexpr int ROWS = 128;
+__device__ constexpr uint32_t make_word(int m, int n) {
+  uint32_t word = (1u << 4) | (1u << 7) | (1u << 10);
+  word |= (((uint32_t)(n >> 3) & 0x3F) << 17);
+  word |= (((uint32_t)(m >> 4) & 0x1F) << 24);
+  return word;
+}
+__global__""",
+    1,
+)
 
 
 def list_findings(text: str) -> list[tuple[str, str]]:
@@ -27,7 +40,7 @@ def list_findings(text: str) -> list[tuple[str, str]]:
     return [(one.code, lines[text.count("\n", 0, one.span[0])]) for one in check_text(text).findings]
 
 
-@for_each("text", [RIGHT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED])
+@for_each("text", [RIGHT, BUILT, WITH_ALLOC.replace("COLUMNS", "64"), SCALED, TILED])
 def test_right_code_has_no_finding(text: str) -> None:
     assert list_findings(text) == []
 
@@ -44,6 +57,9 @@ def test_right_code_has_no_finding(text: str) -> None:
         (RIGHT, "(64u >> 3)", "(32u >> 3)", "idesc_size", "32u >> 3"),
         (RIGHT, "(128u >> 4)", "(64u >> 4)", "idesc_size", "64u >> 4"),
         (RIGHT, "(128u >> 4)", "(96u >> 4)", "idesc_illegal", "96u"),
+        (BUILT, "(n >> 3) &", "(n >> 4) &", "idesc_unit", "n >> 4"),
+        (BUILT, "(ROWS, 64)", "(ROWS / 2, 64)", "idesc_size", "make_word(ROWS / 2, 64)"),
+        (BUILT, "(ROWS, 64)", "(ROWS, 32)", "idesc_size", "make_word(ROWS, 32)"),
         (RIGHT, "(1u << 7) |", "(3u << 7) |", "idesc_illegal", "3u << 7"),
         (RIGHT, "(1u << 4) |", "(0u << 4) |", "idesc_illegal", "0u << 4"),
         (RIGHT, "(1u << 7) |", "(0u << 7) |", "idesc_type", "0u << 7"),

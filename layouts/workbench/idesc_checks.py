@@ -16,12 +16,15 @@ from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import FORMS
 from lanescope.blackwell.tmem.placement import Allocation, explain_exclusive_allocation, find_allocation_faults
 from lanescope.blackwell.umma import parse_mma_opcode
+from lanescope.cxx.source_text import find_closing
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.workbench.blamed_numbers import find_argument_span
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.results import Bench, VerifiedOperand
 
@@ -38,7 +41,9 @@ TITLES = {
 }
 _OPCODE_OF_MMA = re.compile(r"tcgen05\.mma\b(?!\s*[`)])")
 _VECTOR = re.compile(r"\.(?:scale_vec::(\dX)|block(16|32))")
-_TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*\s*<<\s*(\d+)")
+_TERM = re.compile(r"(?:>>\s*(\d+)[uUlL]*|/\s*(\d+)[uUlL]*)\s*\)*(?:\s*&\s*\w+\s*\)*)?\s*<<\s*(\d+)")
+_SHIFTED = re.compile(r"\(*\s*(?:\(\s*\w+\s*\)\s*|\w+\s*\(\s*)?\(?\s*([A-Za-z_]\w*)\s*\)?\s*(?:>>|/)")
+_MOST_FOLLOWED = 4  # calls from an instruction descriptor's builder to the size
 _SIZES = ("m", "n")
 _UNITS = frozenset(row.get_field(name).field.unit for row in KINDS for name in _SIZES)
 _FOLLOWS = frozenset(("no_form",))  # the kind's own error: the opcode, which ptxas refuses
@@ -213,7 +218,28 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
         name = "M" if operand.name == "a" else "N"
         size = use.word.m if operand.name == "a" else use.word.n
         message = f"{name} is {size}: only {read} of the {rows} rows of {operand.name.upper()}'s box are read."
-        yield Pitfall("idesc_size", message, use.find_place(text, name.lower()))
+        yield Pitfall("idesc_size", message, _follow_size(text, use.find_place(text, name.lower())))
+
+
+def _follow_size(text: str, place: Span) -> Span:
+    """Return the argument of the only call of the function that encodes a size, if that is a parameter; else the place
+    of the term, since the term itself is right.
+    """
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    found = _SHIFTED.match(blank, *place)
+    for _ in range(_MOST_FOLLOWED):
+        function = find_function_at(functions, place[0])
+        if found is None or function is None or found[1] not in function.parameters:
+            break
+        named = re.finditer(rf"\b{function.name}\s*(?:<[^<>;(){{}}]*>\s*)?\(", blank)
+        calls = [match.span() for match in named if find_function_at(functions, match.start()) is not None]
+        end = find_closing(blank, calls[0][1] - 1) + 1 if len(calls) == 1 else 0
+        given = find_argument_span(blank, (calls[0][0], end), function.parameters.index(found[1])) if end else None
+        if given is None:
+            break
+        place, found = given, re.compile(r"\s*([A-Za-z_]\w*)\s*").fullmatch(blank, *given)
+    return place
 
 
 def _is_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
