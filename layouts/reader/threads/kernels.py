@@ -70,7 +70,7 @@ def run_kernels(
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
-    for body in parse_program(text, values):
+    for body in parse_program(text, tuple(values.items())):
         yield list(_run_program(text, body, values, f"dim3({block})" if block else "", recorded, (follow, size)))
 
 
