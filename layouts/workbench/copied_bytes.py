@@ -74,7 +74,9 @@ class FilledBytes:
             return (past >= 0) & (past < self.size) & lines
         stages = self.count or MOST_STAGES
         inside = past // self.step
-        staged = (inside < stages) & (past % self.step < self.size) | _is_in_last(past, self, stages)
+        staged = (inside < stages) & (past % self.step < self.size)
+        if self.size > self.step:  # the last stage is longer than the distance to the next
+            staged |= past - (stages - 1) * self.step < self.size
         return (past >= 0) & staged & lines
 
     def _holds_in_lines(self, chunks: Chunks) -> NDArray[np.bool_]:
@@ -84,13 +86,6 @@ class FilledBytes:
             return np.ones(chunks.shape, np.bool_)
         plain: Chunks = get_mode(self.map.swizzle or "none").unswizzle(16 * chunks)
         return plain % pitch < width
-
-
-def _is_in_last(past: Chunks, filled: FilledBytes, stages: int) -> NDArray[np.bool_]:
-    """Return which bytes are in the last stage, if a stage is longer than the distance to the next."""
-    last = past - (stages - 1) * filled.step
-    result: NDArray[np.bool_] = (last < filled.size) & (filled.size > filled.step)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

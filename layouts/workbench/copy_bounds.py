@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
@@ -48,10 +48,9 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
     others = {other for other in buffers if other != buffer and other.rpartition(".")[0] == owner}
     if owner and not others:
         return
-    form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
     declared = [
         match
-        for match in form.finditer(text.blank)
+        for match in _list_declared_arrays(text.blank, name)
         if owner or "__shared__" in read_statement_head(text.blank, match.start())
     ]
     if len(declared) != 1 or _is_in_union(text.blank, declared[0].start()):
@@ -65,6 +64,13 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
             " is overwritten.",
             (at[0], at[0] + len(declared[0][3].rstrip())),
         )
+
+
+@lru_cache(maxsize=64)
+def _list_declared_arrays(blank: str, name: str) -> tuple[re.Match[str], ...]:
+    """List the declarations of arrays of a name: (type, name, sizes)."""
+    form = re.compile(rf"([A-Za-z_][\w:]*)\s+({re.escape(name)})\s*((?:\[[^\[\];]+\]\s*)+)(?:__attribute__[^;]*)?;")
+    return tuple(form.finditer(blank))
 
 
 def _is_in_union(blank: str, at: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
@@ -294,6 +295,15 @@ def _is_tensor_map(value: object) -> bool:
 def _may_wait(record: AsmRun | BodilessCall | SkippedCode) -> bool:
     """Return whether code may wait for a copy."""
     if isinstance(record, BodilessCall):
-        head = record.term.head
-        return bool(_MAY_WAIT.search(head)) or not (is_load_name(head) or _QUIET.search(head))
-    return isinstance(record, SkippedCode) or bool(_WAITS.search(join_strings(record.text)))
+        return _may_call_wait(record.term.head)
+    return isinstance(record, SkippedCode) or _has_wait(record.text)
+
+
+@lru_cache(maxsize=256)
+def _may_call_wait(head: str) -> bool:
+    return bool(_MAY_WAIT.search(head)) or not (is_load_name(head) or _QUIET.search(head))
+
+
+@lru_cache(maxsize=256)
+def _has_wait(code: str) -> bool:
+    return _WAITS.search(join_strings(code)) is not None

@@ -340,7 +340,9 @@ def _is_member(name: str) -> bool:
 @lru_cache(maxsize=64)
 def _is_local_array(name: str, blank: str) -> bool:
     """Return whether a symbol is an array of each thread: every array of that name is declared so."""
-    found = [match[1] for match in re.finditer(rf"([^;{{}}]*[\w>]\s+){re.escape(name)}\s*\[", blank)]
+    named = [match.start() for match in re.finditer(rf"(?<=\s){re.escape(name)}\s*\[", blank)]
+    heads = [blank[max(blank.rfind(mark, 0, at) for mark in ";{}") + 1 : at] for at in named]
+    found = [words for words in heads if re.search(r"[\w>]\s+\Z", words)]
     return bool(found) and not any(re.search(r"__shared__|extern|\breturn\b", words) for words in found)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -149,8 +150,9 @@ class CxxLowering(ControlLowering):
 
         @cache
         def make() -> tree.Statement:
-            self.depth = depth
-            return self._lower_block(node) if node.type != "try_statement" else self._lower_function_try(node)
+            lowering = copy(self)  # of its own, since threads may share the tree
+            lowering.depth = depth
+            return lowering._lower_block(node) if node.type != "try_statement" else lowering._lower_function_try(node)
 
         return tree.DeferredBody(make, span=self.get_span(node))
 

@@ -59,7 +59,7 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
 def skip_scopes(scope: NameScope, name: str) -> NameScope | None:
     """Return the innermost scope that has a name, or decides which of others has it; None if no scope has it."""
     inner: NameScope | None = scope
-    while inner is not None and name not in inner.names and not inner.using and not isinstance(inner.owner, RecordType):
+    while inner is not None and name not in inner.names and not inner.using and not inner.of_record:
         inner = inner.parent
     return inner
 

@@ -223,11 +223,10 @@ def _spare_items(
     ev: Evaluator, statement: tree.Statement, written: Journal, scope: NameScope, follows_all: bool
 ) -> set[int]:
     """Return ids of the array items that keep their values; make the other items of these arrays unknown."""
-    filled = _list_filled_arrays(statement)
     spared: set[int] = set()
-    for name, array in _list_arrays(scope):
-        if not any(id(cell) in written for cell in array.cells):
-            continue
+    arrays = [(name, array) for name, array in _list_arrays(scope) if any(id(cell) in written for cell in array.cells)]
+    filled = _list_filled_arrays(statement) if arrays else set()
+    for name, array in arrays:
         fresh = name in filled or ev.python
         for n, cell in enumerate(array.cells):
             old = written[id(cell)][1] if id(cell) in written else None

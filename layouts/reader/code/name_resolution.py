@@ -52,8 +52,12 @@ def resolve_name(ev: Evaluator, path: tree.Path, scope: NameScope, at: int = 0) 
 def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool, at: int) -> tuple[Any, NameScope]:
     """Find the first part of a name as visible at its place of use."""
     start = skip_scopes(scope, name)
-    if start is None or ev.python:
-        return find_name(start, name) if start is not None else (None, scope)
+    if start is None:
+        return None, scope
+    if name in start.names and not (qualifier or start.using or name in start.since or start.owner == "namespace"):
+        return start.names[name], start  # a local name or a member
+    if ev.python:
+        return find_name(start, name)
 
     def declared(value: Any, home: NameScope) -> bool:
         if qualifier and not is_qualifier(value, home):

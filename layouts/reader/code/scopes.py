@@ -61,16 +61,17 @@ def get_content(bound: Any) -> Any:
 class NameScope:
     """The names of one block, function, struct, namespace or text; lookup.py looks names up.
 
-    owner: "function", "namespace", or the record of a struct. using: the namespaces of its using directives. since:
-    where each type, namespace, enumerator or using declaration is first declared, except in classes.
+    owner: "function", "namespace", or the record of a struct (of_record). using: the namespaces of its using
+    directives. since: where each type, namespace, enumerator or using declaration is first declared, except in classes.
     """
 
-    __slots__ = ("consts", "names", "owner", "parent", "since", "using")
+    __slots__ = ("consts", "names", "of_record", "owner", "parent", "since", "using")
 
     def __init__(self, parent: NameScope | None = None, owner: Any = None) -> None:
         self.parent = parent
         self.names: dict[str, Any] = {}
         self.owner = owner
+        self.of_record = owner is not None and not isinstance(owner, str)
         self.using: list[NameScope] = []
         self.since: dict[str, int] = {}
         # names of references to const; "?name" if that is unknown; "(name)" for a parameter passed by value

@@ -48,10 +48,12 @@ def _find_plain_type(name: str, integral: bool) -> ResolvedType | None:
 
 def resolve_type(ev: Evaluator, type_node: tree.Type, scope: NameScope) -> ResolvedType:
     """Resolve a type in a scope."""
-    dims = tuple(
-        SymbolicInt(0, ULONG) if size is None else get_integer_or_symbol(ev.evaluate_expression(size, scope))
-        for size in type_node.dims
-    )
+    dims: tuple[SymbolicInt, ...] = ()
+    if type_node.dims:
+        dims = tuple(
+            SymbolicInt(0, ULONG) if size is None else get_integer_or_symbol(ev.evaluate_expression(size, scope))
+            for size in type_node.dims
+        )
     base = _resolve_base_type(ev, type_node, scope)
     if not type_node.pointers and not dims and not type_node.reference and type_node.const <= base.const:
         return base

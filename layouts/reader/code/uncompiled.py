@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 
 from lanescope.cxx.source_text import MACRO, blank
 from lanescope.reader.code.dead_blocks import find_dead_blocks, has_branch
@@ -56,7 +56,12 @@ def _find_unused_macros(text: str, blanked: str) -> list[Span]:
 
 def find_uncompiled_parts(text: str, macros: Mapping[str, str]) -> Sequence[Span]:
     """Find the spans of a text that no choice of its undecided macros compiles, in order."""
-    variants = make_variants(Preprocessor(blank_printed(text), 1, macros))
+    return _find_uncompiled_parts(text, tuple(macros.items()))
+
+
+@lru_cache(maxsize=8)
+def _find_uncompiled_parts(text: str, macros: tuple[tuple[str, str], ...]) -> Sequence[Span]:
+    variants = make_variants(Preprocessor(blank_printed(text), 1, dict(macros)))
     return reduce(intersect_spans, (_join_spans(leaf.skipped) for leaf in list_leaves(variants)))
 
 

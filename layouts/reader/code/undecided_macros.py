@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from lanescope.cxx.source_text import COMMENT, blank_matches
 from lanescope.deadline import is_late
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED, is_feature_macro
 from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.source import ParsedSource
+from lanescope.reader.code.source import ParsedSource, PreparedSource
 from lanescope.reader.code.source_text import blank_printed
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.uncompiled import find_uncompiled_parts, intersect_spans
@@ -53,13 +54,20 @@ def list_undecided_macros(text: str, macros: Mapping[str, str]) -> dict[str, boo
     return tests_by_macro
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VariantSources:
-    """The code of a text with its undecided macros undefined, and in its other variants."""
+    """The code of a text with its undecided macros undefined, and in its other variants.
+
+    refused: whether an #error is reached without the macros; make_others: preprocesses the other variants.
+    """
 
     plain: ParsedSource
-    others: tuple[ParsedSource, ...]
-    refused: bool = False  # whether an #error is reached without the macros
+    refused: bool
+    make_others: Callable[[], Iterable[ParsedSource]]
+
+    @cached_property
+    def others(self) -> tuple[ParsedSource, ...]:
+        return tuple(self.make_others())
 
     def has_everywhere(self, place: int) -> bool:
         """Return whether a place of the text is code in every variant."""
@@ -73,12 +81,18 @@ class VariantSources:
 def parse_variants(text: str, macros: Mapping[str, str], undecided: Collection[str]) -> VariantSources:
     """Preprocess a text without its undecided macros, with all of them, and with each condition on them true."""
     code = blank_printed(text)
-    plain, defined = (
-        Preprocessor(code, 1, {**macros, **dict.fromkeys(undecided, value)}).read_text() for value in (NOT_DEFINED, "1")
-    )
-    open_text = Preprocessor(code, 1, macros)  # #if LEVEL == 2 holds for another value
-    ways = (open_text.read_text({condition: True}) for condition in open_text.read_text().met)
-    return VariantSources(plain.source, (defined.source, *(way.source for way in ways)), plain.failed)
+
+    def read_with(value: str) -> PreparedSource:
+        return Preprocessor(code, 1, {**macros, **dict.fromkeys(undecided, value)}).read_text()
+
+    def make_others() -> Iterator[ParsedSource]:
+        yield read_with("1").source
+        open_text = Preprocessor(code, 1, macros)  # #if LEVEL == 2 holds for another value
+        for condition in open_text.read_text().met:
+            yield open_text.read_text({condition: True}).source
+
+    plain = read_with(NOT_DEFINED)
+    return VariantSources(plain.source, plain.failed, make_others)
 
 
 def list_default_macros(text: str, macros: Mapping[str, str]) -> list[str]:

@@ -24,6 +24,7 @@ READ_ONLY_NAMES = re.compile(
     re.I,
 )
 READ_ONLY_METHODS = re.compile(_DEVICE_OPERATIONS, re.I)
+_PARTS = (tuple, tree.SyntaxNode)  # of a node, that may hold further nodes
 
 
 def is_read_only_call(function: tree.Expression, name: str) -> bool:
@@ -38,12 +39,13 @@ def walk_nodes(value: object) -> Iterator[tree.SyntaxNode]:
     while pending:
         node = pending.pop()
         if isinstance(node, tuple):
-            pending.extend(node)
+            pending.extend([part for part in node if isinstance(part, _PARTS)])
         elif isinstance(node, tree.DeferredBody):
             pending.append(node.make())
         elif isinstance(node, tree.SyntaxNode):
             yield node
-            pending.extend(getattr(node, slot) for slot in list_slots(type(node)))  # type: ignore[arg-type]  # slots
+            slots = list_slots(type(node))  # type: ignore[arg-type]  # slots
+            pending.extend([part for slot in slots if isinstance(part := getattr(node, slot), _PARTS)])
 
 
 @lru_cache(maxsize=64)

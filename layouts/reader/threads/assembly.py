@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,12 +60,17 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
         run.forget_order()
     else:
-        found = [one for one in list_statements(assembly.code) if isinstance(one, PtxInstruction)]
+        found = _list_instructions(assembly.code)
         require_statements(run, assembly.code, [one.opcode for one in found])
         for statement in found:
             if not statement.opcode.startswith("."):
                 _run_instruction(code, statement)
     code.write_outputs()
+
+
+@lru_cache(maxsize=256)
+def _list_instructions(code: str) -> tuple[PtxInstruction, ...]:
+    return tuple(one for one in list_statements(code) if isinstance(one, PtxInstruction))
 
 
 def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,12 +148,18 @@ class BarrierTrace:
 
 def is_skipped(run: KernelRunner, code: str) -> bool:
     """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
-    if run.barriers is None or not _PRODUCT.search(code) or _FOLLOWED.search(code):
+    if run.barriers is None or not _only_multiplies(code):
         return False
     if _ELSEWHERE.search(code):
         raise TraceLostError
     run.barriers.note_product(run)
     return True
+
+
+@lru_cache(maxsize=256)
+def _only_multiplies(code: str) -> bool:
+    """Return whether an asm statement has a product, and nothing of mbarriers."""
+    return _PRODUCT.search(code) is not None and _FOLLOWED.search(code) is None
 
 
 def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bool:

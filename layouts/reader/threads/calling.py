@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +188,7 @@ def _hold_value(value: Any, arguments: Any = None) -> Any:
         if isinstance(value, Pointer):
             kind = make_pointer_type(value.type, value.dims)
         elif isinstance(value, ThreadNumber):
-            kind = SizedType("auto", value.kind[0] // 8, True, value.kind[1])
+            kind = _make_auto_type(*value.kind)
         else:
             kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
         memory.write_value(0, kind.size, value, None)
@@ -195,6 +196,13 @@ def _hold_value(value: Any, arguments: Any = None) -> Any:
     return value
 
 
+@cache
+def _make_auto_type(bits: int, signed: bool) -> SizedType:
+    """Return the type of a variable that holds an integer."""
+    return SizedType("auto", bits // 8, True, signed)
+
+
+@lru_cache(maxsize=4096)
 def _read_line_head(text: str, at: int) -> str:
     return strip_comments(read_statement_head(text, at))
 

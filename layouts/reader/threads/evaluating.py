@@ -39,12 +39,6 @@ _ARITHMETIC = ("+", "-", "*", "/")
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
-def evaluate_expression(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
-    """Return the value of an expression, None if unknown."""
-    handler = _EVALUATE.get(type(node))
-    return handler(run, node, scope) if handler is not None else None
-
-
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
@@ -254,7 +248,7 @@ def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
     return values[0] if len(values) == 1 else None
 
 
-_EVALUATE: dict[type, Any] = {
+HANDLERS: dict[type, Any] = {  # by the class of an expression
     tree.Name: _evaluate_name,
     tree.NumberLiteral: _evaluate_literal,
     tree.Binary: _evaluate_binary,

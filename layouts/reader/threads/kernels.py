@@ -72,7 +72,7 @@ def run_kernels(
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
-    for body in parse_program(text, values):
+    for body in parse_program(text, tuple(values.items())):
         scope = Scope()
         for name, value in {**list_size_macros(text), **values}.items():
             expression = parse_expression(value)

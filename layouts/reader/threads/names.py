@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
 
 
+_NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
+
+
+def _drop_namespaces(path: tree.Path) -> tree.Path:
+    return tuple(part for part in path if part[0] not in _NAMESPACES)
+
+
 def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
-    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "cuda")]
+    parts = path if len(path) == 1 and path[0][0] not in _NAMESPACES else _drop_namespaces(path)
     found: Any = None
     for n, (name, arguments) in enumerate(parts):
         if n and isinstance(found, SizedType) and found.scope is not None:
             found = found.scope.names.get(name)
         else:
-            try:
-                found = scope.find(name)
-            except KeyError:
-                found = None
+            found = scope.find(name)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):

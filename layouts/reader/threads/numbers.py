@@ -133,8 +133,7 @@ def _combine_values(left: ThreadNumber, right: ThreadNumber, sign: int) -> dict[
 def _add_terms(left: Coefficient, right: Coefficient, sign: int) -> Coefficient:
     if isinstance(left, int) and isinstance(right, int):
         return left + sign * right
-    with np.errstate(over="ignore"):
-        total: Coefficient = as_array(left) + as_array(right) if sign > 0 else as_array(left) - as_array(right)
+    total: Coefficient = as_array(left) + as_array(right) if sign > 0 else as_array(left) - as_array(right)
     return total
 
 
@@ -142,8 +141,7 @@ def multiply_coefficients(left: Coefficient, right: Coefficient) -> Coefficient:
     """Multiply two coefficients, modulo 2⁶⁴ if they are arrays."""
     if isinstance(left, int) and isinstance(right, int):
         return left * right
-    with np.errstate(over="ignore"):
-        return as_array(left) * as_array(right)  # type: ignore[no-any-return]
+    return as_array(left) * as_array(right)  # type: ignore[no-any-return]
 
 
 def add_numbers(left: Number, right: Number, sign: int = 1) -> Number:

@@ -58,7 +58,7 @@ def call_operator(
     run: KernelRunner, op: str, operands: Sequence[tree.Expression], node: tree.Expression, scope: Scope
 ) -> Any:
     """Call the operator of the first operand's class; NOT_HERE if it is not an object or lacks the operator."""
-    if not isinstance(operands[0], tree.Name | tree.Member):
+    if not run.has_operators or not isinstance(operands[0], tree.Name | tree.Member):
         return NOT_HERE
     place = find_place(run, operands[0], scope)
     if find_method(place, f"operator{op}") is None:

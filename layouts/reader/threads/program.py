@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from lanescope.cxx.source_text import is_kernel_head, list_macros, split_arguments, split_list, strip_comments
@@ -30,13 +31,13 @@ class Scope:
     names: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Any:
-        """Return the meaning of a name; KeyError if nothing declares it."""
+        """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.parent
-        raise KeyError(name)
+        return None
 
     def add_function(self, function: tree.Function, home: Span | None = None) -> None:
         """Add a function to those of its name. home: the namespace around it; None for one of a class."""
@@ -84,12 +85,13 @@ class KernelLaunch:
     at: int = 0
 
 
-def parse_program(text: str, macros: dict[str, str]) -> list[tuple[tree.Statement, ...]]:
-    """Parse a text once for each choice of its open #if conditions."""
-    leaves = list(list_leaves(make_variants(Preprocessor(text, 20, macros))))
+@lru_cache(maxsize=2)
+def parse_program(text: str, macros: tuple[tuple[str, str], ...]) -> tuple[tuple[tree.Statement, ...], ...]:
+    """Parse a text once for each choice of its open #if conditions; the checks of one text run it several times."""
+    leaves = list(list_leaves(make_variants(Preprocessor(text, 20, dict(macros)))))
     if len(leaves) > 4:
-        return []
-    return [cxx.parse_cxx_parts(leaf.source)[0] for leaf in leaves if not leaf.unread]
+        return ()
+    return tuple(cxx.parse_cxx_parts(leaf.source)[0] for leaf in leaves if not leaf.unread)
 
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:

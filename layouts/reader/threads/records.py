@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lanescope.descriptor.matrix import View
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import DataBytes, Ints, LocalMemory, Mask
+from lanescope.value_class import value_class
 
 Span = tuple[int, int]
 
@@ -111,7 +112,7 @@ class DescriptorUse:
         return self.seen.bits // 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class LoadedRegister(DataBytes):
     """A register that ldmatrix filled."""
 

@@ -52,6 +52,7 @@ class KernelRunner:
 
     def __init__(self, text: str, threads: int, block: tuple[int, int, int], globals_: Scope) -> None:
         self.text = text
+        self.has_operators = "operator" in text
         self.threads = threads
         self.block = block
         self.globals = globals_
@@ -87,7 +88,9 @@ class KernelRunner:
     # values
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
-        return evaluating.evaluate_expression(self, expression, scope)
+        """Return the value of an expression, None if unknown."""
+        handler = evaluating.HANDLERS.get(type(expression))
+        return handler(self, expression, scope) if handler is not None else None
 
     def store_shared(
         self, address: Any, data: DataBytes, site: Span, copied: bool = False, step: Span | None = None

@@ -6,7 +6,7 @@ shared memory is (record, thread, byte), so that a value keeps its origin throug
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from lanescope.reader.threads.numbers import (
     make_number,
     select_numbers,
 )
+from lanescope.value_class import value_class
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -40,7 +41,7 @@ class LoadRecord:
     offset: ThreadNumber
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class DataBytes:
     """Bytes of every thread, each with its origin: [threads, bytes]."""
 
@@ -75,7 +76,7 @@ def make_open_data(threads: int, size: int) -> DataBytes:
     return DataBytes(nothing + OPEN, nothing, nothing)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class ReadBytes(DataBytes):
     """A register that a plain load of shared memory filled; site: the load."""
 
@@ -127,7 +128,9 @@ class LocalMemory:
         self.cells[offset] = (value, size)
 
     def _find_overlap(self, offset: int, size: int) -> list[int]:
-        near = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
+        near: Iterable[int] = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
+        if size <= 64 and len(self.cells) < 8:
+            near = sorted(start for start in self.cells if start >= max(offset - 16, 0))
         hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
         for start in hit:  # what is left of a larger value stays
             value, width = self.cells[start]
@@ -208,6 +211,13 @@ class SharedMemory:
 
     def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
         """Return the bytes at an address of every thread."""
+        least, most = int(address.min()), int(address.max())
+        if least == most and 0 <= least <= SHARED_BYTES - size:  # all threads read the same bytes
+            here = slice(least, least + size)
+            self.was_read[here] |= mask is None or bool(mask.any())
+            shape = len(address), size
+            parts = (np.broadcast_to(of[here].copy(), shape) for of in (self.record, self.thread, self.byte))
+            return DataBytes(*parts)
         places = address[:, None] + np.arange(size)
         legal = (places >= 0) & (places < SHARED_BYTES)
         places = np.where(legal, places, 0)
@@ -216,7 +226,7 @@ class SharedMemory:
         return DataBytes(np.where(legal, self.record[places], OPEN), self.thread[places], self.byte[places])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value_class(frozen=True, slots=True, eq=False)
 class Pointer:
     """A pointer.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from lanescope.cxx.integers import find_integer_type
 from lanescope.cxx.sizes import find_size
+from lanescope.value_class import value_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class StructMember:
     dims: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class SizedType:
     """A type and its size in bytes.
 
@@ -55,6 +57,7 @@ _TYPEDEFS = {"__nv_fp8_storage_t": "unsigned char"}  # cuda_fp8.h
 _VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double|dim|(?:__)?half|(?:__)?nv_bfloat16)([1-4])")
 
 
+@lru_cache(maxsize=1024)
 def find_builtin(name: str) -> SizedType | None:
     """Return a type of C++ or CUDA by its name."""
     integer = find_integer_type(_TYPEDEFS.get(name, name))

@@ -150,15 +150,10 @@ def _shift_left(value: SymbolicInt, by: int, kind: IntegerType) -> SymbolicInt:
             exactly = p.exact and (not by or _stays_exact(p, by, kind))
         width = min(p.width, kind.bits - p.low - by) if kind.bits else p.width
         pieces.append(SymbolBits(p.low + by, width, p.source, p.shift, exactly))
-    marks = tuple(replace(m, bit=m.bit + by) for m in value.marks)
-    return replace(
-        value,
-        const=kind.wrap(value.const << by),
-        pieces=tuple(pieces),
-        low=value.low + by,
-        marks=marks,
-        assumed=join_assumptions(value, more=tuple(rests)),
-    )
+    marks = tuple([TextMark(m.bit + by, m.span, m.origin) for m in value.marks])
+    assumed = join_assumptions(value, more=tuple(rests))
+    const = kind.wrap(value.const << by)
+    return SymbolicInt(const, value.type, tuple(pieces), value.low + by, marks, value.origin, assumed)
 
 
 def _is_signed_product(piece: SymbolBits, by: int, kind: IntegerType) -> bool:
@@ -184,18 +179,21 @@ def shift_right(value: SymbolicInt, down: int, kind: IntegerType) -> SymbolicInt
     elif signed:
         extended = (*extended, SymbolBits(bits, down, make_symbol(f"({format_factor(value)} < 0 ? -1 : 0)")))
     pieces = tuple(
-        SymbolBits(
-            max(p.low - down, 0),
-            p.width - max(down - p.low, 0),
-            p.source,
-            p.shift + max(down - p.low, 0),
-            p.exact,
-        )
-        for p in extended
-        if p.end > down
+        [
+            SymbolBits(
+                max(p.low - down, 0),
+                p.width - max(down - p.low, 0),
+                p.source,
+                p.shift + max(down - p.low, 0),
+                p.exact,
+            )
+            for p in extended
+            if p.end > down
+        ]
     )
-    marks = tuple(replace(m, bit=m.bit - down) for m in value.marks if m.bit >= down)
-    return replace(value, const=value.const >> down, pieces=pieces, low=max(value.low - down, 0), marks=marks)
+    marks = tuple([TextMark(m.bit - down, m.span, m.origin) for m in value.marks if m.bit >= down])
+    low = max(value.low - down, 0)
+    return SymbolicInt(value.const >> down, value.type, pieces, low, marks, value.origin, value.assumed)
 
 
 def insert_bits(word: SymbolicInt, value: SymbolicInt, low: int, width: int, span: Span) -> SymbolicInt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
 from functools import lru_cache
 
 from lanescope.cxx import integers as c_integers
@@ -27,6 +26,7 @@ from lanescope.reader.code.symbolic_integers.integer import (
 from lanescope.reader.code.symbolic_integers.linear import make_symbol
 
 MOST_SIDE = 32  # characters of an arm in the name of a choice
+_NAMELESS = make_symbol("")
 
 
 # Results if the left maximum equals the right minimum, and if the left minimum equals the right maximum.
@@ -80,12 +80,13 @@ def merge_ints(condition: str, yes: SymbolicInt, no: SymbolicInt) -> SymbolicInt
     a, b = convert_int(yes, kind), convert_int(no, kind)
     rests = join_assumptions(a, b)
     if (a.const, a.pieces) == (b.const, b.pieces):
-        return replace(a, marks=join_marks(a, b), origin=join_origins(a, b), assumed=rests)
+        return SymbolicInt(a.const, a.type, a.pieces, a.low, join_marks(a, b), join_origins(a, b), rests)
     if a.plain is not None and b.plain is not None and (a.width <= 32 or b.width <= 32) and not (a.marks or b.marks):
         merged = _choose_number(condition, a, b, kind)
     else:
         merged = _choose_bits(condition, a, b, kind)
-    return replace(merged, low=min(a.low, b.low), origin=join_origins(a, b), assumed=rests)
+    low, origins = min(a.low, b.low), join_origins(a, b)
+    return SymbolicInt(merged.const, merged.type, merged.pieces, low, merged.marks, origins, rests)
 
 
 def _choose_number(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: IntegerType) -> SymbolicInt:
@@ -120,19 +121,21 @@ def _choose_bits(condition: str, yes: SymbolicInt, no: SymbolicInt, kind: Intege
 
 def _format_side(value: SymbolicInt, low: int, width: int) -> str:
     """Format a range of bits of a value: a number or a name; a long name becomes a hash."""
-    mask = ((1 << width) - 1) << low
-    if not any(p.mask & mask for p in value.pieces):
+    past = low + width
+    inside = tuple([p for p in value.pieces if p.low < past and low < p.low + p.width])
+    if not inside:
         return str(value.const >> low & ((1 << width) - 1))
-    return _format_bits(value.const & mask, value.pieces, tuple(p.exact for p in value.pieces), low, width)
+    if any(p.source == _NAMELESS for p in value.pieces):
+        return "…"
+    mask = ((1 << width) - 1) << low
+    pieces = mask_pieces(inside, mask, 64)
+    return _format_bits(value.const & mask, pieces, tuple([p.exact for p in pieces]), low)
 
 
 @lru_cache(maxsize=1 << 14)
-def _format_bits(const: int, pieces: tuple[SymbolBits, ...], exact: tuple[bool, ...], low: int, width: int) -> str:
-    """Format bits of an unknown value. exact: of each piece, since equality of pieces ignores it."""
-    if not all(str(p.source) for p in pieces):
-        return "…"
-    mask = ((1 << width) - 1) << low
-    cut = SymbolicInt(const, IntegerType("bits", 64, False, 9), mask_pieces(pieces, mask, 64))
+def _format_bits(const: int, pieces: tuple[SymbolBits, ...], exact: tuple[bool, ...], low: int) -> str:
+    """Format bits from `low` up of an unknown value. exact: of each piece, since equality of pieces ignores it."""
+    cut = SymbolicInt(const, IntegerType("bits", 64, False, 9), pieces)
     text = format_name(shift_right(cut, low, cut.type))
     return text if len(text) <= MOST_SIDE else f"…{zlib.crc32(text.encode()) & 0xFFF:03x}"
 

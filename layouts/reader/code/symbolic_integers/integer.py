@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -158,7 +159,12 @@ def _sum_linear(value: SymbolicInt, modulo: bool) -> LinearExpression | None:
 
     modulo: equality modulo 2^bits of its type is enough.
     """
-    total, used_bits = LinearExpression(value.const), value.const & value.type.mask if value.pieces else 0
+    if not value.pieces:
+        return LinearExpression(value.const)
+    plain = value.plain
+    if plain is not None and value.pieces[0].exact:
+        return plain
+    total, used_bits = LinearExpression(value.const), value.const & value.type.mask
     for p in value.pieces:
         source = p.source.divide_exactly(1 << p.shift) if p.shift else p.source
         exact = p.exact or (modulo and not p.shift and p.end >= value.type.bits > 0)
@@ -226,25 +232,21 @@ def make_reduced(text: str, kind: IntegerType, *values: SymbolicInt, width: int 
     free = make_free(f"({text})", kind, min(width, kind.bits) if kind.bits else width)
     fits = kind.signed or 0 < width <= kind.bits
     exact = not kind.bits or (fits and all(get_exact_linear(v) is not None for v in values))
-    return replace(
-        free,
-        pieces=free.pieces if exact else make_inexact(free.pieces),
-        marks=join_marks(*values),
-        origin=join_origins(*values),
-        assumed=join_assumptions(*values),
-    )
+    return _carry_all(free, free.pieces if exact else make_inexact(free.pieces), values)
 
 
 def make_opaque(text: str, kind: IntegerType, *values: SymbolicInt, width: int = 0) -> SymbolicInt:
     """Make a result of which only the name is known, with the names of its operands in it."""
     small = kind.bits == 64 and any(v.pieces for v in values) and all(v.width <= 32 for v in values)
     text_in_type = f"({kind.written or kind.name})({text})" if small else f"({text})"
-    return replace(
-        make_free(text_in_type, kind, min(width, kind.bits) if kind.bits else width),
-        marks=join_marks(*values),
-        origin=join_origins(*values),
-        assumed=join_assumptions(*values),
-    )
+    free = make_free(text_in_type, kind, min(width, kind.bits) if kind.bits else width)
+    return _carry_all(free, free.pieces, values)
+
+
+def _carry_all(free: SymbolicInt, pieces: tuple[SymbolBits, ...], values: Sequence[SymbolicInt]) -> SymbolicInt:
+    """Return a result with the pieces given, and the marks, origins and assumptions of several operands."""
+    joined = join_marks(*values), join_origins(*values), join_assumptions(*values)
+    return SymbolicInt(free.const, free.type, pieces, free.low, *joined)
 
 
 # origins, marks and assumptions of results ---------------------------------------------------------------------------
@@ -291,7 +293,7 @@ def carry_origins(integer: SymbolicInt, left: SymbolicInt, right: SymbolicInt) -
 
 def make_inexact(pieces: tuple[SymbolBits, ...]) -> tuple[SymbolBits, ...]:
     """Return the pieces, marked as not exact."""
-    return tuple(replace(p, exact=False) for p in pieces)
+    return tuple([SymbolBits(p.low, p.width, p.source, p.shift) if p.exact else p for p in pieces])
 
 
 @lru_cache(maxsize=1 << 12)

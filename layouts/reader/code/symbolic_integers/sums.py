@@ -50,8 +50,8 @@ def add_ints(left: SymbolicInt, right: SymbolicInt, sign: int = 1) -> SymbolicIn
     if first is not None and second is not None:
         total = first + second.scale(sign)
         width, exact, more = _measure_sum(a, b, sign, total)
-        summed = int_from_linear(total, kind, width, join_origins(left, right), exact)
-        return replace(summed, assumed=join_assumptions(a, b, more=more))
+        s = int_from_linear(total, kind, width, join_origins(left, right), exact)
+        return SymbolicInt(s.const, s.type, s.pieces, s.low, s.marks, s.origin, join_assumptions(a, b, more=more))
     if sign == 1 and not get_possible_bits(a) & get_possible_bits(b):
         return or_ints(a, b)
     for base, step in ((a, b), (b, a)) if sign == 1 else ((a, b),):
