@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from lanescope.value_class import value_class
+from lanescope.cxx.value_class import value_class
 
 
 @value_class(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import CHAR, ULONG
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.code import tree
 from lanescope.reader.code.constness import find_constness
 from lanescope.reader.code.cute_values import is_cute_value
@@ -24,7 +25,6 @@ from lanescope.reader.code.values import (
     ReferredPlace,
     ResolvedType,
 )
-from lanescope.value_class import value_class
 
 if TYPE_CHECKING:
     from lanescope.reader.code.evaluator import Evaluator

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.cxx.integers import INT, IntegerType, promote
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.code import tree
 from lanescope.reader.code.specializations import fits_pattern
 from lanescope.reader.code.templates import is_same_type
 from lanescope.reader.code.values import RecordType, ResolvedType
-from lanescope.value_class import value_class
 
 EXACT, UNDERLYING, PROMOTED, CONVERTED, USER, ELLIPSIS = range(6)  # UNDERLYING: [over.ics.rank] 4.2
 UNKNOWN = -1  # an unknown rank

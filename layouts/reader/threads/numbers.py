@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.cxx.integers import COMPARED, EXACT
-from lanescope.value_class import value_class
+from lanescope.cxx.value_class import value_class
 
 Coefficient = int | NDArray[np.int64]
 Monomial = tuple[str, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanescope.cxx.value_class import value_class
 from lanescope.descriptor.matrix import View
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import DataBytes, Ints, LocalMemory, Mask
-from lanescope.value_class import value_class
 
 Span = tuple[int, int]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.threads.numbers import (
     LONG,
     Number,
@@ -22,7 +23,6 @@ from lanescope.reader.threads.numbers import (
     make_number,
     select_numbers,
 )
-from lanescope.value_class import value_class
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

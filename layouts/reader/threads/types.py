@@ -9,7 +9,7 @@ from typing import Any
 
 from lanescope.cxx.integers import find_integer_type
 from lanescope.cxx.sizes import find_size
-from lanescope.value_class import value_class
+from lanescope.cxx.value_class import value_class
 
 
 @dataclass(frozen=True, slots=True)

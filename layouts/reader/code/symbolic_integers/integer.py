@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from lanescope.cxx.integers import INT, IntegerType
 from lanescope.cxx.source_text import is_parenthesized
+from lanescope.cxx.value_class import value_class
 from lanescope.reader.code.symbolic_integers.linear import MOST_TERMS, LinearExpression, make_symbol
-from lanescope.value_class import value_class
 
 Span = tuple[int, int]
 MOST_ORIGINS = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from lanescope.value_class import value_class
+from lanescope.cxx.value_class import value_class
 
 MOST_TEXT = 80  # characters of a symbol's name
 MOST_TERMS = 24  # symbols in an expression, or pieces in a word
