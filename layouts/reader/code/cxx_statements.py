@@ -41,6 +41,9 @@ _CONTROL = re.compile(
 )
 
 
+_FUNCTION_POINTER = re.compile(r"void\s*\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(")
+
+
 class CxxLowering(ControlLowering):
     """The lowering of one text."""
 
@@ -170,13 +173,11 @@ class CxxLowering(ControlLowering):
 
     def _lower_function_pointer(self, node: tree_sitter.Node) -> tree.Declaration | None:
         """Lower void (*kernel)(T) = f, which the grammar reads as a call of void(*kernel)."""
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if node.type != "assignment_expression" or left is None or right is None or left.type != "call_expression":
+        sides = _split_assignment(node, "call_expression")
+        name = _FUNCTION_POINTER.match(self.get_text(sides[0])) if sides is not None else None
+        if sides is None or name is None:
             return None
-        name = re.match(r"void\s*\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(", self.get_text(left))
-        if name is None:
-            return None
-        value = self.lower_expression(right)
+        value = self.lower_expression(sides[1])
         return tree.Declaration(tree.Type((("auto", None),)), name[1], value, span=self.get_span(node))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
@@ -184,15 +185,15 @@ class CxxLowering(ControlLowering):
 
         half(&r)[3] = t may be an item of what a function returns, unless half is a type or t is cast to a reference.
         """
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if node.type != "assignment_expression" or left is None or right is None or left.type != "subscript_expression":
+        sides = _split_assignment(node, "subscript_expression")
+        if sides is None:
             return None
-        sizes, call = self._list_subscripts(left)
+        sizes, call = self._list_subscripts(sides[0])
         kind, argument_list = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         children = argument_list.named_children if argument_list is not None else []
         if call.type != "call_expression" or kind is None or [c.type for c in children] != ["pointer_expression"]:
             return None
-        value = self.lower_expression(right)
+        value = self.lower_expression(sides[1])
         cast = isinstance(value, tree.Cast) and bool(value.type.reference and value.type.dims)
         if kind.type != "primitive_type" and not cast and find_size(self.get_text(kind)) is None:
             return None
@@ -238,6 +239,14 @@ class CxxLowering(ControlLowering):
         )
         if "goto" in words:
             yield UnreadText("goto", span=self.get_span(node))
+
+
+def _split_assignment(node: tree_sitter.Node, kind: str) -> tuple[tree_sitter.Node, tree_sitter.Node] | None:
+    """Return (target, value) of an assignment to an expression of a kind; None for another node."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if node.type != "assignment_expression" or left is None or right is None or left.type != kind:
+        return None
+    return left, right
 
 
 _Reader = Callable[[CxxLowering, "tree_sitter.Node", Heads], Iterator[tree.Statement]]

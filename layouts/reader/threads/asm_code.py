@@ -112,8 +112,8 @@ class AsmCode:
         self.written.add(n)
 
     def assume_guard(self, guard: tuple[str, bool]) -> bool:
-        """Take an open predicate as met where it is first used, as a bound that the inner tiles of a grid keep; return
-        whether a guard is met by that.
+        """Assume the first guard of an open predicate to be true: it is a bound that inner tiles keep. Return whether
+        this guard is then true, too.
         """
         return self.guards.setdefault(guard[0], guard[1]) == guard[1]
 
@@ -129,7 +129,7 @@ class AsmCode:
         return self.run.sites[key]
 
     def get_span(self, operands: list[str]) -> tuple[int, int]:
-        """Return the place of the number that a statement's only operand is, through the calls that pass it on."""
+        """Return the place of a statement's only operand: the call that passes it, if it is a parameter."""
         n = self.find_number(operands[0]) if len(operands) == 1 else None
         node = self.assembly.operands[n][1] if n is not None else None
         if isinstance(node, tree.Name) and self.run.calls:

@@ -123,7 +123,7 @@ def _decide_guard(code: AsmCode, guard: tuple[str, bool]) -> Mask | None:
 
 
 def _is_padding(code: AsmCode, opcode: str, operands: list[str]) -> bool:
-    """Return whether an instruction stores zeros, as for elements out of range: the tiles inside have none."""
+    """Return whether an instruction stores zeros, as for elements out of range, which inner tiles do not have."""
     registers = split_operands(operands[1].strip("{} ")) if opcode.startswith("st.") and len(operands) > 1 else []
     values = [code.get_value(register) for register in registers]
     return bool(values) and all(isinstance(value, ThreadNumber) and value.known == 0 for value in values)
@@ -173,7 +173,7 @@ def _run_arithmetic(code: AsmCode, opcode: str, operands: list[str]) -> None:
 
 
 def _convert_operand(value: Any, kinds: Sequence[tuple[int, bool]]) -> Any:
-    """Return a value as mov, cvta and cvt.to.from leave it: read with the last type, converted to the first."""
+    """Return the result of mov, cvta or cvt.to.from: the value in the last type, converted to the first."""
     if isinstance(value, Pointer) and value.space == "shared":
         value = value.offset
     for kind in reversed(kinds):

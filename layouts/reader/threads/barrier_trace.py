@@ -116,7 +116,7 @@ class BarrierTrace:
             self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
 
     def follow_loop(self, run: KernelRunner, inside: Mask | None) -> Mask:
-        """Return the threads that run another turn of a loop; one whose end depends on a wait ends after it."""
+        """Return the threads that run another iteration; a loop whose end depends on a wait ends after it."""
         if inside is not None:
             if run.turns[-1] > MOST_TURNS:
                 raise TraceLostError
@@ -193,7 +193,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
 
 
 def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:
-    """Give the trace up if an asm statement has an operation of mbarriers outside its PTX statements."""
+    """Raise TraceLostError if an asm statement has mbarrier operations that were not parsed as instructions."""
     if run.barriers is not None and len(_FOLLOWED.findall(code)) > sum(len(_FOLLOWED.findall(o)) for o in opcodes):
         raise TraceLostError
 
@@ -302,7 +302,7 @@ def _are_numbers(*values: Any) -> bool:
 
 
 def _put(code: AsmCode, token: str, value: Any) -> None:
-    """Write a register under the name that guards have for it, too."""
+    """Write a register, also under the name that guards use."""
     if token.strip() not in ("", "_"):
         code.put_value(token, value)
         if code.find_number(token) is None:

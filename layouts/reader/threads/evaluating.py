@@ -137,7 +137,7 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
 
 
 def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber) -> ThreadNumber | None:
-    """Return a name for a choice between uniform numbers by an open one; without it, the number that both are."""
+    """Return a symbol for an open choice between uniform numbers; if the condition is no number, their equal value."""
     if condition is None:
         return yes if _are_equal(yes, no) else None
     parts = (condition, yes, no)

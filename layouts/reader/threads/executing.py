@@ -1,4 +1,4 @@
-"""Statements of device code, executed for the threads of a block that reach them: each returns those that go on.
+"""Execute statements of device code for all threads that reach them; each returns the threads that continue.
 
 Loops with an open end run a few iterations; open conditions are assumed true, as in the inner tiles of a grid.
 """
@@ -82,9 +82,7 @@ def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, yes: Ma
 
 
 def _run_otherwise(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
-    """Handle the branch that is not taken for an unknown condition: padding with zeros is ignored, other stores
-    make the tile unknown.
-    """
+    """Run the other branch of an unknown condition: padding with zeros is ignored, other stores make bytes unknown."""
     if _is_padding(run.text[slice(*statement.span)]):
         return
     run.run_otherwise(lambda: run.run(statement, scope, mask))
@@ -102,7 +100,7 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
 
 
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
-    """Run the turns of a loop; return the threads that its condition has ended, or that its open end leaves."""
+    """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
     while True:
         inside = _decide_turn(run, loop, scope, active)
@@ -124,7 +122,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
 
 
 def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask | None:
-    """Return the threads that run the next turn of a loop; None if its end is open."""
+    """Return the threads that run the next iteration of a loop; None if its end is open."""
     turns = run.turns[-1]
     inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
     if run.barriers is not None:

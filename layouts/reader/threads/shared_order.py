@@ -164,7 +164,7 @@ class SharedOrder:
         self.reader[places] = _NOBODY
 
     def _is_used(self, events: Ints) -> bool:
-        """Return whether a product has taken what a read brought: a loop's last turn may read ahead for nothing."""
+        """Return whether a product uses what was read: the last iteration of a loop may read ahead for nothing."""
         return any(event not in self.matrices or event in self.taken for event in np.unique(events).tolist())
 
     def _number_site(self, site: Span) -> int:
