@@ -278,8 +278,7 @@ class _BenchBuilder(TextContents):
                 self.loads, make_view(instruction, name, "K"), of_operand
             ):
                 chosen[name] = (None, OVERWRITTEN)
-            lines = (turn.argument.address for turn in of_operand)
-            if why := next((said for line in lines if line and (said := self.loads.describe_unmoved(line))), ""):
+            if why := self._describe_unmoved(of_operand):
                 chosen[name] = (None, why)
         self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         named = drop_doubtful_names(chosen, group, self.groups)
@@ -292,6 +291,11 @@ class _BenchBuilder(TextContents):
             OperandCase(self, instruction, name, of_operand, *named[name], filled[name], self.why, known.get(name))
             for name, of_operand in turns.items()
         ]
+
+    def _describe_unmoved(self, turns: list[verification.OperandTurn]) -> str:
+        """Return why the address of a read does not move with the loop of its copies; "" if it does."""
+        said = (self.loads.describe_unmoved(turn.argument.address) for turn in turns if turn.argument.address)
+        return next(filter(None, said), "")
 
     def _verify_case(
         self, case: OperandCase, other: exchanged_buffers.FollowedBuffer | None, turns: list[verification.OperandTurn]

@@ -59,20 +59,23 @@ def _find_qualified(ev: Evaluator, scope: NameScope, name: str, qualifier: bool,
     if ev.python:
         return find_name(start, name)
 
-    def declared(value: Any, home: NameScope) -> bool:
-        if qualifier and not is_qualifier(value, home):
-            return False
-        known = home.since.get(name)
-        if known is None:
-            known = _get_begin(value) if home.owner == "namespace" else 0
-        elif isinstance(value, FunctionSet):  # a using declaration beside functions of the namespace
-            known = min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
-        return not at or known <= at
+    def fits(value: Any, home: NameScope) -> bool:
+        return (is_qualifier(value, home) or not qualifier) and (not at or _find_begin(value, home, name) <= at)
 
-    entity, home = find_name(start, name, declared)
+    entity, home = find_name(start, name, fits)
     if entity is None and at:
         return find_name(start, name, is_qualifier) if qualifier else find_name(start, name)
     return entity, home
+
+
+def _find_begin(value: Any, home: NameScope, name: str) -> int:
+    """Return the place in the text from which a name of a scope is declared."""
+    known = home.since.get(name)
+    if known is None:
+        return _get_begin(value) if home.owner == "namespace" else 0
+    if isinstance(value, FunctionSet):  # a using declaration beside functions of the namespace
+        return min([known, *(f.first for f in value.functions if value.get_home(f) is home)])
+    return known
 
 
 def _get_own_meaning(ev: Evaluator, entity: Any, home: NameScope, name: str) -> Any:
