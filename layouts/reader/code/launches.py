@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.map_objects import FILLED, list_pointed_maps
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.scopes import NameScope
@@ -138,6 +139,8 @@ def _format_value(value: Any, depth: int = 0) -> str:
     elif isinstance(value, FunctionSet) and value.this is None and value.captured is None:
         inner = (*map(id, value.functions), *(value.templates or ()))
         return f"function({','.join(_format_value(item, depth + 1) for item in inner)})"
+    elif maps := list_pointed_maps(value):  # made again in each turn of a loop
+        return f"maps({','.join(str(cell.value).partition(FILLED)[0] for cell in maps)}, {getattr(value, 'at', 0)})"
     elif not isinstance(value, _PLAIN) and (not isinstance(value, Pointer) or value.array is not None):
         return f"#{next(_NUMBERS)}"  # its contents may differ
     if depth > MOST_DEPTH:
