@@ -114,16 +114,29 @@ static int kept_rows;
 void run("""
 
 
+def hold_on_device(made: str, passed: str) -> str:
+    """Return the kernel with pointers to maps that the host has made and copied in this way."""
+    by_value = "const __grid_constant__ CUtensorMap ta,\n    const __grid_constant__ CUtensorMap tb"
+    text = plant((by_value, "const CUtensorMap* ta, const CUtensorMap* tb"), ("&ta", "ta"), ("&tb", "tb"), text=TMA)
+    text = plant((OLD, f"  {made}\n"), ("(map_a, map_b, C", f"({passed}, C"), text=text)
+    return plant(("void run(", RETURNING.replace("void run(", PLACE)), text=text)
+
+
 @for_each(("holder", "exchanged"), [(name, exchanged) for name in ON_DEVICE for exchanged in (False, True)])
 def test_a_pointer_leads_to_the_map_in_device_memory(holder: str, exchanged: bool) -> None:
     made, passed = ON_DEVICE[holder]
     if exchanged:
         passed = ", ".join(reversed(passed.split(", ")))
-    by_value = "const __grid_constant__ CUtensorMap ta,\n    const __grid_constant__ CUtensorMap tb"
-    text = plant((by_value, "const CUtensorMap* ta, const CUtensorMap* tb"), ("&ta", "ta"), ("&tb", "tb"), text=TMA)
-    text = plant((OLD, f"  {made}\n"), ("(map_a, map_b, C", f"({passed}, C"), text=text)
-    boxes = list_boxes(plant(("void run(", RETURNING.replace("void run(", PLACE)), text=text))
+    boxes = list_boxes(hold_on_device(made, passed))
     assert boxes == [(64, 128), (64, 64)] if exchanged else boxes == [(64, 64), (64, 128)]
+
+
+def test_a_loop_that_copies_its_maps_again_runs_the_kernel_once() -> None:
+    once = hold_on_device(*ON_DEVICE["returned"])
+    turns = plant(("  auto first = ", "  for (int size : {512, 1024, 2048}) { auto first = "), text=once)
+    turns = turns.replace("C, M, N, K);\n}", "C, M, N, K); }\n}")
+    counts = [len(run.events) for text in (once, turns) for run in KernelText(evaluate_text(text)).runs]
+    assert len(counts) == 2 and counts[0] == counts[1] > 0
 
 
 X = f"CUtensorMap x = {A};"

@@ -379,7 +379,7 @@ def test_the_loop_over_k_tells_that_trans_is_missing() -> None:
     assert (right.findings, right.verified) == ([], 2)
     wrong = NARROW.replace("x1.trans.shared", "x1.shared")
     (finding,) = check_thread_tiles(wrong, {}).findings
-    assert (finding.code, wrong[slice(*finding.span)][:12]) == ("trans_missing", "asm volatile")
+    assert (finding.code, wrong[slice(*finding.span)][:12]) == ("trans_missing", "ldmatrix.syn")
     packed = wrong.replace("B[(k0 + i / 8) * N + blockIdx.x * 8 + i % 8]", "B[blockIdx.x * K * 8 + k0 * 8 + i]")
     assert not check_thread_tiles(packed, {}).findings  # 8×8 blocks in global memory, transposed or not
 

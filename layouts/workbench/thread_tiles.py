@@ -312,6 +312,7 @@ _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
 
 # places ---------------------------------------------------------------------------------------------------------------
 
+_OPCODE = re.compile(r"\bldmatrix[.\w:]*")
 _OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 
 
@@ -331,9 +332,11 @@ def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
 
 
 def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
-    """Return the asm statement whose opcode is wrong, or the call that selects the wrong helper."""
+    """Return the opcode of an asm statement that is wrong, or the call that selects the wrong helper."""
+    opcode = _OPCODE.search(text, *site)
+    opcode_site = opcode.span() if opcode is not None else site
     if not calls:
-        return site
+        return opcode_site
     right = [where for at, where, _ in verdicts.good if at == site]
     for depth in range(len(calls), 0, -1):
         shared = any(where[:depth] == calls[:depth] for where in right)
@@ -341,5 +344,5 @@ def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: 
             name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
             helper = name[0] if name else ""
             in_helper = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
-            return site if in_helper else calls[depth - 1]
+            return opcode_site if in_helper else calls[depth - 1]
     return calls[0]

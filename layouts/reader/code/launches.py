@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.map_objects import FILLED, list_pointed_maps
 from lanescope.reader.code.overloads import CallArgument
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.scopes import NameScope
@@ -130,6 +131,8 @@ def _format_value(value: Any, depth: int = 0) -> str:
     """Format a value with its parts."""
     list_parts = _PARTS.get(type(value))
     parts = list_parts(value) if list_parts is not None else None
+    if parts is None and (maps := list_pointed_maps(value)):  # made again in each iteration of a loop
+        return f"maps({','.join(str(cell.value).partition(FILLED)[0] for cell in maps)}, {getattr(value, 'at', 0)})"
     if parts is None or depth > MOST_DEPTH:
         return f"#{next(_NUMBERS)}"  # its contents may differ
     words = "function" if isinstance(value, FunctionSet) else value

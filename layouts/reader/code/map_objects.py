@@ -23,7 +23,8 @@ _ENCODE = re.compile(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$|tensor_?map
 _ALLOCATE = re.compile(r"cudaMalloc(?:Async|Managed|Host)?|cudaHostAlloc|cuMemAlloc")
 _COPY = re.compile(r"cudaMemcpy(?:ToSymbol)?(?:Async)?|cuMemcpyHtoD(?:Async)?")
 _MAP_BYTES, _MOST_MAPS = 128, 64
-_FILLED = re.compile(r"[^\s?]*'map\d+")
+FILLED = "'map"  # before the number of the call that filled an object
+_FILLED = re.compile(rf"[^\s?]*{FILLED}\d+")
 _UNKNOWN = "?'map0"  # the name of an object that may be none of those that known calls filled
 _EMPTY = re.compile(r"[\w.:\[\]]*")  # names of objects that nothing has written: reading them is undefined
 _SEVERAL = " ? "  # between the names of an object that is one of several
@@ -157,7 +158,7 @@ def fill_map(ev: Evaluator, term: OpaqueValue, recorded: bool) -> None:
     if cell is None:
         return
     ev.filled_maps += 1
-    name = f"{re.sub(r'[^A-Za-z0-9_.:]', '', cell.name)[:40]}'map{ev.filled_maps}"
+    name = f"{re.sub(r'[^A-Za-z0-9_.:]', '', cell.name)[:40]}{FILLED}{ev.filled_maps}"
     ev.write_cell(cell, OpaqueValue(name, cell.kind))
     if recorded:
         ev.bodiless_calls[-1] = replace(ev.bodiless_calls[-1], filled=name)
