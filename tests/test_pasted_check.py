@@ -101,5 +101,5 @@ def test_a_check_that_runs_out_of_time_says_so_and_is_tried_again(
     text = CUTE + "// once more\n"
     with monkeypatch.context() as hasty:
         hasty.setattr(running, "run_within", end_at_once)
-        assert "Nothing was verified." in get_page(client, text)
+        assert "Not checked to its end" in get_page(client, text)
     assert 'id="finding-0"' in get_page(client, text)

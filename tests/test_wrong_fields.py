@@ -54,6 +54,7 @@ WRONG |= {
     },
     "/smem": {"mn": "", "k": "abc", "base": "-1"},
     "/chain": {"mma": "zz", "s_pitch_bytes": "abc", "s_base": "", "operand": "z"},
+    "/layouts/tv?": {"cute": "(4,8", "stored": "zz", "to": "pink", "element_bits": "abc"},
     "/layouts/tv": {"slice": "zz", "to": "pink", "element_bits": "abc", "axes": "q"},
     "/layouts/triton": {"to": "zz", "axes": "q", "at": "z"},
     "/tiles/copy": {"bits": "abc", "element_bits": "q", "pitch_bytes": "-1", "swizzle": "pink"},

@@ -12,6 +12,8 @@ from lanescope.app.check.running import UNREAD, describe_gaps, list_needed_names
 from lanescope.app.check.sarif import link_rule, read_rule_rows
 from lanescope.inputs import format_count, join_words
 
+UNFINISHED = "Not checked to its end"
+
 
 @dataclass(frozen=True, slots=True)
 class ShownEdit:
@@ -77,7 +79,7 @@ class ReportView:
     def headline(self) -> str:
         """Return the verdict of a report without findings."""
         if not self.finished:
-            return "Not checked to its end"
+            return UNFINISHED
         if self.state == "ok":
             return "Every read is right"
         return "No mistake found, but not everything is verified" if self.state == "care" else "Nothing to verify"
@@ -90,6 +92,8 @@ class ReportView:
     @property
     def found(self) -> str:
         """Return the number of findings in words: `1 mistake and 2 warnings`, `no mistake found`."""
+        if not self.findings and not self.finished:
+            return UNFINISHED
         errors = sum(shown.state == "bad" for shown in self.findings)
         counts = ((errors, "mistake"), (len(self.findings) - errors, "warning"))
         return join_words([format_count(count, noun) for count, noun in counts if count]) or "no mistake found"
@@ -98,7 +102,7 @@ class ReportView:
     def summary(self) -> str:
         """Return in one line what was verified, and what was not and why."""
         if not self.finished:
-            return "Nothing was verified."
+            return f"{UNFINISHED}."
         report = self.report
         counts = (
             (report.descriptors, "descriptor"),
