@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lanescope import find
 from lanescope.app.banks import facts as bank_facts
+from lanescope.app.banks import questions as bank_questions
 from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import state
 from lanescope.app.kit.api import parse_json
@@ -159,7 +160,7 @@ def test_addresses_and_accesses(text: str) -> None:
     given_ = parse_or_refusal(lambda: banks.parse_addresses(text))
     if isinstance(given_, list):
         parse_or_refusal(lambda: banks.compute_cost(banks.ACCESSES["ld.shared.b32"], given_))
-    parse_or_refusal(lambda: [bank_facts.parse_use(item) for item in bank_facts.parse_accesses(text)])
+    parse_or_refusal(lambda: [bank_facts.parse_use(item) for item in bank_questions.parse_accesses(text)])
     parse_or_refusal(lambda: bank_facts.parse_use({"swizzle": text}))
 
 

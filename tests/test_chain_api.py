@@ -11,6 +11,7 @@ from html import unescape
 import pytest
 
 from lanescope.app.banks import facts as bank_facts
+from lanescope.app.banks import questions as bank_questions
 from lanescope.app.hardware import chain_runs, verification
 from lanescope.errors import LayoutError
 from lanescope.ptx import hardware_runs
@@ -290,16 +291,16 @@ def test_what_is_wrong_with_an_access_is_named(client: Client, path: str, body: 
 
 
 def test_accesses_as_people_write_them() -> None:
-    assert bank_facts.parse_accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
+    assert bank_questions.parse_accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
         {"access": "ldmatrix.x4"},
         {"access": "st.shared.b128", "pattern": "columns"},
         {"access": "ld.shared.b32", "address": [0, 128, 256]},
     ]
-    assert bank_facts.parse_accesses("") == [] and bank_facts.parse_accesses("ld.shared.b32:- 4") == [
+    assert bank_questions.parse_accesses("") == [] and bank_questions.parse_accesses("ld.shared.b32:- 4") == [
         {"access": "ld.shared.b32", "address": [None, 4]}
     ]
     with pytest.raises(LayoutError, match="precedes every access"):
-        bank_facts.parse_accesses("0 4 8")
+        bank_questions.parse_accesses("0 4 8")
 
 
 @for_each(

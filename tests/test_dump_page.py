@@ -86,6 +86,15 @@ def test_a_wrong_form_gets_an_error_at_its_field(
     assert page.status_code == 422 and [field for field, _ in said] == [name] and message in said[0][1]
 
 
+def test_every_field_is_validated_before_a_file_is_there(client: Client) -> None:
+    """With what was typed, whether or not it is right."""
+    typed = {"descriptor": "0xZZ", "instruction": "mma.m16n8k7", "base": "0x800"}
+    for page in (client.get("/dump", params=typed), client.post("/dump", data=typed, files={"other": ("x", b"1")})):
+        wrong = set(re.findall(r'<small [^>]*id="(\w+)-error" role="alert">', page.text))
+        assert page.status_code == 422 and {"descriptor", "instruction"} <= wrong and "base" not in wrong
+        assert all(f'value="{text}"' in page.text for text in typed.values())
+
+
 def test_a_body_that_is_not_a_form_is_refused(client: Client) -> None:
     assert client.post("/dump", content=b"a=1").status_code == 415
     broken = client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data; boundary=b"})

@@ -20,8 +20,8 @@ LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 # Address of a page → its wrong fields as typed.
 WRONG = {
     "/scale-factors": {"m": "abc", "n": "-1", "tile_k": ""},
-    "/tmem": {"m": "abc", "n": ""},
-    "/tmem/epilogue": {"m": "1.5", "n": "zz"},
+    "/tmem": {"m": "abc", "n": "", "access": "zz"},
+    "/tmem/epilogue": {"m": "1.5", "n": "zz", "access": "tcgen05.cp"},
     "/triton-dot": {"m": "0", "n": "abc", "k": ""},
     "/idesc": {"kind": "f16", "a": "pink", "m": "abc", "n": "zz"},
     "/zero-column-mask": {"m": "abc", "n": "zz", "skip_span": "99999"},
@@ -54,11 +54,14 @@ WRONG |= {
     },
     "/smem": {"mn": "", "k": "abc", "base": "-1"},
     "/chain": {"mma": "zz", "s_pitch_bytes": "abc", "s_base": "", "operand": "z"},
+    "/layouts/tv?": {"cute": "(4,8", "stored": "zz", "to": "pink", "element_bits": "abc"},
     "/layouts/tv": {"slice": "zz", "to": "pink", "element_bits": "abc", "axes": "q"},
     "/layouts/triton": {"to": "zz", "axes": "q", "at": "z"},
     "/tiles/copy": {"bits": "abc", "element_bits": "q", "pitch_bytes": "-1", "swizzle": "pink"},
     f"/metadata/{SPARSE}": {"words": "zz", "selector": "99"},
-    "/banks": {"row_bytes": "abc", "pad": ""},
+    "/banks": {"access": "pink", "row_bytes": "abc", "pad": "", "swizzle": "7", "accesses": "ldmatrix.x4:rows, blue"},
+    "/deliver": {"instruction": "zz", "pitch_bytes": "abc", "moves": "pink"},
+    "/dump": {"descriptor": "zz", "instruction": "blue", "base": "-1", "slice_k": "q"},
     "/weights": {"k": "abc", "n": "0x"},
 }
 RIGHT = {("/diagram", "ptx"), ("/idesc", "kind")}
@@ -129,6 +132,20 @@ def test_every_wrong_field_says_so_and_keeps_what_was_typed(client: Client, path
     assert set(forms.wrong) == set(typed)
     for name in typed:
         assert len(forms.messages[f"{name}-error"]) > 10, name
+
+
+def test_another_access_of_the_banks_page_is_named_in_its_error(client: Client) -> None:
+    """The fields of the first access are its own; that of the others names each of them."""
+    said = [
+        ({"accesses": "st.shared.b128:diagonal"}, "accesses", "diagonal"),
+        ({"accesses": "ldmatrix.x4, st.shared.b32:0 1 2"}, "accesses", "3 addresses for st.shared.b32"),
+        ({"address": "0 1 2"}, "address", "3 addresses for ldmatrix.x4"),
+    ]
+    for query, name, words in said:
+        status, forms = read_forms(client, "/banks", query)
+        assert status == 422 and set(forms.wrong) == {name}
+        message = forms.messages[f"{name}-error"]
+        assert words in message and "accesses." not in message and "1.access" not in message, message
 
 
 @declare_question

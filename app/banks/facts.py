@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from lanescope.app.banks.questions import (
-    ACCESS_TEXT,
     MOST_ACCESSES,
     ROW_FIELDS,
     AccessBody,
@@ -15,13 +13,13 @@ from lanescope.app.banks.questions import (
     OneAccess,
     RowFields,
     UseFields,
+    parse_swizzle,
 )
 from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
 from lanescope.app.kit.question import (
     options_of,
 )
-from lanescope.cute.text import parse_swizzle
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
 from lanescope.shared import bank_counters, banks, freeing
@@ -138,7 +136,7 @@ def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
     Omitted fields get the page's defaults.
     """
     _require_one_source(body, [body])
-    return _parse_access(body, body), _parse_swizzle(body.get("swizzle", "none"))
+    return _parse_access(body, body), parse_swizzle(body.get("swizzle", "none"))
 
 
 def _require_one_source(body: Json, items: list[Json]) -> None:
@@ -194,31 +192,6 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_
         if measured
         else f"Not measured on {architecture}; on {', '.join(bank_counters.MEASURED)} only.",
     )
-
-
-def _parse_swizzle(value: object) -> Swizzle:
-    for mode in MODES:
-        if isinstance(value, str) and mode.name.lower() == value.strip().lower():
-            return mode.swizzle()
-    return parse_swizzle(value)
-
-
-def parse_accesses(text: str) -> list[Json]:
-    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,…"""
-    out: list[Json] = []
-    for part in re.split(r"[\s,;]+", text.strip()):
-        if part[:1].isalpha() and part != "null":
-            name, _, part = part.partition(":")
-            out.append({"access": name})
-        if not part:
-            continue
-        if part[:1].isalpha() and part != "null":
-            out[-1]["pattern"] = part
-        elif not out:
-            raise LayoutError("bad_accesses", f"'{part[:40]}' precedes every access.", ACCESS_TEXT, "accesses")
-        else:
-            out[-1].setdefault("address", []).extend(banks.parse_addresses(part))
-    return out
 
 
 def _list_wanted(body: Json) -> list[Json]:

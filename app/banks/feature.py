@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from lanescope.app.banks import facts
 from lanescope.app.banks.draw import build_chart, draw_banks, list_turns
 from lanescope.app.banks.facts import BankCost, Solved
-from lanescope.app.banks.questions import AccessBody, AccessQuestion, BanksQuestion, SolveMany, SolveOne
+from lanescope.app.banks.questions import AccessBody, AccessQuestion, BanksQuestion, SolveMany, SolveOne, parse_accesses
 from lanescope.app.kit import links
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.feature import Entry, Feature, Tool
@@ -28,10 +29,12 @@ from lanescope.shared.swizzle import MODES
 def build_banks_context(question: BanksQuestion, answer: BankCost) -> dict[str, Any]:
     """Return the template's variables."""
     use, xor = facts.parse_question(question)
-    wanted = [question.body, *(item for item in facts.parse_accesses(question.accesses) if item != question.body)]
-    solved = facts.solve_swizzle(
-        {"accesses": wanted} | ({} if all("address" in item for item in wanted) else question.rows)
-    )
+    wanted = [question.body, *(item for item in parse_accesses(question.accesses) if item != question.body)]
+    rows = {} if all("address" in item for item in wanted) else question.rows
+    try:
+        solved = facts.solve_swizzle({"accesses": wanted} | rows)
+    except LayoutError as error:
+        raise _name_access(error, wanted) from None
     least = solved.swizzle
     wavefronts = list_wavefronts(use.access, use.address(xor))
     mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
@@ -48,6 +51,18 @@ def build_banks_context(question: BanksQuestion, answer: BankCost) -> dict[str, 
         )[2],
         "apply": f"{least.bits},{least.base},{least.shift}",
     }
+
+
+def _name_access(error: LayoutError, wanted: Sequence[Mapping[str, Any]]) -> LayoutError:
+    """Return an error about one of several accesses as the page's fields have it: the first has fields of its own."""
+    part = re.fullmatch(r"accesses\.(\d+)\.(\w+)", error.field)
+    if part is None:
+        return error
+    if part[1] == "0":
+        return error.move_to_field(part[2])
+    name = wanted[int(part[1])]["access"]
+    message = error.message if name in error.message else f"{name}: {error.message}"
+    return LayoutError(error.code, message, error.hint, "accesses")
 
 
 def run_banks(
@@ -86,7 +101,7 @@ def run_banks(
             "also",
         )
     if solve:
-        accesses = [access, *facts.parse_accesses(", ".join(also or []))]
+        accesses = [access, *parse_accesses(", ".join(also or []))]
         solved = facts.solve_swizzle(rows | {"accesses": accesses})
         return print_answer(solved, _format_solution, as_json, solved.free)
     found = facts.build_use_cost(*facts.parse_use(access | rows | swizzle), facts.parse_architecture(words))

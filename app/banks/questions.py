@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from lanescope.app.kit.enumerations import Number
@@ -16,9 +17,12 @@ from lanescope.app.kit.question import (
     text_field,
     word_field,
 )
-from lanescope.inputs import LONGEST_KEY
+from lanescope.cute import text
+from lanescope.errors import LayoutError
+from lanescope.inputs import LONGEST_KEY, parse_choice
 from lanescope.ptx.architectures import ARCHITECTURES
 from lanescope.shared import banks
+from lanescope.shared.swizzle import MODES, Swizzle
 
 Address = Annotated[
     list[Number | None],
@@ -30,11 +34,44 @@ MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # pitch in bytes
 
 
+def parse_swizzle(value: object) -> Swizzle:
+    """Return the swizzle of a mode's name, or of B,M,S."""
+    for mode in MODES:
+        if isinstance(value, str) and mode.name.lower() == value.strip().lower():
+            return mode.swizzle()
+    return text.parse_swizzle(value)
+
+
+def parse_accesses(words: str) -> list[Json]:
+    """Parse accesses separated by commas, semicolons or blanks: access, access:pattern, or access:address,…"""
+    out: list[Json] = []
+    for part in re.split(r"[\s,;]+", words.strip()):
+        if part[:1].isalpha() and part != "null":
+            name, _, part = part.partition(":")
+            out.append({"access": banks.get_access(name).name})
+        if not part:
+            continue
+        if part[:1].isalpha() and part != "null":
+            out[-1]["pattern"] = parse_choice(part, "pattern", banks.REACHES, "bad_pattern")
+        elif not out:
+            raise LayoutError("bad_accesses", f"'{part[:40]}' precedes every access.", ACCESS_TEXT, "accesses")
+        else:
+            out[-1].setdefault("address", []).extend(banks.parse_addresses(part))
+    return out
+
+
 @declare_question
 class AccessFields:
     """An access of a warp, and how its lanes reach the rows of a tile."""
 
-    access: str = text_field("ldmatrix.x4", "Access", "ldmatrix.x4, st.shared.b128, …", argument=True, type=AccessName)
+    access: str = text_field(
+        "ldmatrix.x4",
+        "Access",
+        "ldmatrix.x4, st.shared.b128, …",
+        argument=True,
+        type=AccessName,
+        check=banks.get_access,
+    )
     pattern: str = word_field(
         banks.REACHES, "Lane addresses", "How the lanes reach rows of the tile", "ldmatrix", type=AccessPattern
     )
@@ -65,6 +102,7 @@ class UseFields(RowFields, AccessFields):
         "Swizzle",
         "Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.",
         type=SwizzleText,
+        check=parse_swizzle,
         size=8,
         suggest="modes",
         placeholder="128B or B,M,S",
@@ -120,6 +158,7 @@ class AccessQuestion(UseFields):
         "Or one byte address per lane",
         "Instead of rows: one byte address per lane, with commas; - for an inactive lane.",
         wide=True,
+        check=banks.parse_addresses,
         placeholder="0, 128, 256, … ; - for an inactive lane",
     )
 
@@ -143,5 +182,6 @@ class BanksQuestion(AccessQuestion):
         "Other accesses to the same tile (access:pattern or access:addresses)",
         "Other accesses to the same tile: access:pattern or access:addresses.",
         wide=True,
+        check=parse_accesses,
         placeholder="ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …",
     )

@@ -11,8 +11,9 @@ from lanescope.app.kit.question import declare_question, number_field, text_fiel
 from lanescope.delivery.ask import LONGEST_SIDE, RENUMBERED, SOURCES, TYPES, DeliveryRequest, answer_request
 from lanescope.delivery.conversions import WIDTHS, find_conversions
 from lanescope.delivery.places import PER, Fragment, name_places
-from lanescope.delivery.solve import ALLOWED, DEFAULT_LIMIT, Delivery, list_fitting_orders, name_access
+from lanescope.delivery.solve import ALLOWED, DEFAULT_LIMIT, Delivery, list_fitting_orders, name_access, parse_allowed
 from lanescope.inputs import join_words
+from lanescope.names import lookup
 from lanescope.ptx import hardware_runs
 from lanescope.render.delivery import render_kernel
 from lanescope.shared.banks import format_swizzle, get_access, make_address_use
@@ -30,6 +31,12 @@ SAME = {"": "the operand's"}
 MOST_LIMIT = 256
 
 
+def _check_instruction(text: str) -> None:
+    """Raise LayoutError for a text that is neither a pattern nor an instruction."""
+    if "->" not in text:
+        lookup.parse_instruction(text, "instruction")
+
+
 @declare_question
 class DeliveryQuestion:
     """An operand, and where its elements are stored."""
@@ -41,6 +48,7 @@ class DeliveryQuestion:
         size=60,
         wide=True,
         argument=True,
+        check=_check_instruction,
     )
     operand: str = word_field(("a", "b", "c", "d"), "Operand", "Which operand of the instruction")
     type: str = word_field(
@@ -72,7 +80,11 @@ class DeliveryQuestion:
         called={"none": "nothing", "both": "k and n"},
     )
     moves: str = text_field(
-        "", "Allowed", f"Loads and moves that are allowed, all where it is empty: {join_words(ALLOWED)}.", size=30
+        "",
+        "Allowed",
+        f"Loads and moves that are allowed, all where it is empty: {join_words(ALLOWED)}.",
+        check=parse_allowed,
+        size=30,
     )
     limit: int = number_field(DEFAULT_LIMIT, "Limit", "Most instructions.", least=1, most=MOST_LIMIT)
 

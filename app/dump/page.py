@@ -77,7 +77,8 @@ def _render_answer(
         if "dump" in sent:
             context |= _build_context(fields, sent, example)
     except LayoutError as error:
-        context["error"] = add_wrong_fields(error, ASKED, fields)
+        context["error"] = error
+    context["error"] = add_wrong_fields(context["error"], ASKED, fields)
     context["form"] = _build_form(fields, context["error"])
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}

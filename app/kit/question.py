@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from importlib import import_module
 from keyword import iskeyword
 from operator import or_
@@ -182,9 +182,22 @@ def _parse_flag(value: Any, field: str) -> bool:
     return parse_choice(value, field, tuple(NO_YES)) == "1"
 
 
-def text_field(default: str, label: str, help: str, *, most: int = LONGEST_TEXT, **more: Any) -> Any:
-    """Declare free text of at most `most` characters."""
-    return parsed_field(partial(require_text, most=most), label, help, default, **more)
+def text_field(default: str, label: str, help: str, **more: Any) -> Any:
+    """Declare free text. most: its characters, LONGEST_TEXT unless given; check: raises LayoutError for a text that no
+    request allows.
+    """
+    most, check = more.pop("most", LONGEST_TEXT), more.pop("check", None)
+
+    def parse(value: Any, field: str) -> str:
+        text = require_text(value, field, most)
+        try:
+            if check and text.strip():
+                check(text)
+        except LayoutError as error:
+            raise error.move_to_field(field) from None
+        return text
+
+    return parsed_field(parse, label, help, default, **more)
 
 
 def kind_field(kind: str, kinds: Iterable[str], label: str, help: str = "", **more: Any) -> Any:

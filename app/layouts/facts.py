@@ -16,15 +16,16 @@ from lanescope.app.kit.fact import (
     make_optional_field,
 )
 from lanescope.app.kit.memory_words import CuteText
-from lanescope.app.kit.question import declare_question, parsed_field
+from lanescope.app.kit.question import declare_question, parsed_field, text_field
 from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.linear_layouts import split_sizes
 from lanescope.cute import calls as cutecalls
 from lanescope.cute import tuples
 from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.inputs import require_text, shorten_value
+from lanescope.inputs import shorten_value
 from lanescope.tiles.tv import TV, tv
 from lanescope.triton.linear import linear_from_cute
 
@@ -164,11 +165,11 @@ def _parse_tile(value: Any, field: str) -> list[Any]:
 class TvBody:
     """A thread-value layout over a tile."""
 
-    cute: str = parsed_field(
-        require_text,
+    cute: str = text_field(
+        "((4,8),(2,2,2)):((32,1),(16,8,128))",
         "Layout (thread, value) → element",
         "(thread, value) → element: ((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.",
-        "((4,8),(2,2,2)):((32,1),(16,8,128))",
+        check=parse_cute_layout,
         required=True,
         argument=True,
         type=CuteText,

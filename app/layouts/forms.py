@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lanescope.app.kit.question import declare_question, fields_of, labels_of, number_field, raw_field
+from lanescope.app.kit.question import declare_question, fields_of, labels_of, number_field, raw_field, text_field
 from lanescope.app.kit.question_form import Control, form_of
 from lanescope.app.layouts.facts import TvBody
 from lanescope.app.layouts.triton_facts import TritonBody
+from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 
 
@@ -20,10 +21,15 @@ class TvForm(TvBody):
     slice: str = raw_field(
         "Slice", "Coordinates of the layout whose elements are kept; _ for all.", size=8, placeholder="(5,_)"
     )
-    stored: str = raw_field(
-        "In shared memory", "The tile's layout in shared memory, for the banks.", size=22, placeholder="row-major"
+    stored: str = text_field(
+        "",
+        "In shared memory",
+        "The tile's layout in shared memory, for the banks.",
+        check=parse_cute_layout,
+        size=22,
+        placeholder="row-major",
     )
-    to: str = raw_field("Compare with", "Another layout of the same tile.", wide=True)
+    to: str = text_field("", "Compare with", "Another layout of the same tile.", check=parse_cute_layout, wide=True)
     axes: str = raw_field("Axes down, across", "The two axes that are drawn, from 0.")
     at: str = raw_field("Index of the others", "The indices of the axes that are not drawn.")
 

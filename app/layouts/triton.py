@@ -77,7 +77,9 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         drawn, out["error"] = draw_without_wrong(lambda kept: build(kept, chosen, query), fields, ("to",))
         out |= drawn
     except LayoutError as error:
-        out["error"] = add_wrong_fields(error, TRITON_FIELDS, fields)
+        out["error"] = error
+    if out["error"]:
+        out["error"] = add_wrong_fields(out["error"], TRITON_FIELDS, fields)
     rank = 0 if layout is None or layout.tensor_memory else len(layout.shape)
     return out | {"rank": rank, "form": build_form(TritonForm, fields, rank, out.get("hidden", ()), out["error"])}
 

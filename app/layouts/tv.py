@@ -94,7 +94,9 @@ def build_context(query: Mapping[str, str]) -> dict[str, Any]:
         drawn, out["error"] = draw_without_wrong(lambda kept: _build_layout(kept, query), fields, names)
         out |= drawn
     except LayoutError as error:
-        out["error"] = add_wrong_fields(error, TV_FIELDS, fields)
+        out["error"] = error
+    if out["error"]:
+        out["error"] = add_wrong_fields(out["error"], TV_FIELDS, fields)
     rank = len(out.get("sizes", ()))
     return out | {"rank": rank, "form": build_form(TvForm, fields, rank, out.get("hidden", ()), out["error"])}
 

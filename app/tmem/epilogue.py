@@ -28,7 +28,9 @@ class EpilogueQuestion:
     m: int = rows_of_d_field(size=4)
     n: int = columns_of_d_field(size=4)
     d: str = word_field(("f32", "f16"), "Type of D", "The type of D: f16 takes the low half of a column.")
-    access: str = text_field("tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", size=34)
+    access: str = text_field(
+        "tcgen05.ld.16x256b.x4", "Load", "The load of every warp.", check=tmem.parse_access, size=34
+    )
     element: str = word_field(("bf16", "f16", "f32"), "Stored as", "The type that is stored.")
     stored: str = word_field(
         STORED, "In shared memory", "Storage of D in shared memory.", "128B", called={ROWS: "whole rows"}

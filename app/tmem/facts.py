@@ -66,7 +66,13 @@ class LayoutQuestion(MmaQuestion, OperandQuestion):
 class AccessQuestion:
     """An access to tensor memory."""
 
-    access: str = text_field(tmem.EXAMPLE, "Access", "A tcgen05.ld, .st, .cp or .shift.", examples=(tmem.EXAMPLE,))
+    access: str = text_field(
+        tmem.EXAMPLE,
+        "Access",
+        "A tcgen05.ld, .st, .cp or .shift.",
+        check=tmem.parse_access,
+        examples=(tmem.EXAMPLE,),
+    )
     split: int = number_field(
         0, "Half split", "The constant of 16x32bx2; x, or 2x packed, where it is 0.", most=tmem.COLUMNS
     )

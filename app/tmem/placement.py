@@ -110,10 +110,11 @@ class PlacementQuestion(PlacedQuestion):
         wide=True,
         placeholder="kind=f16 m=128 n=64 d=320",
     )
-    access: str = parsed_field(
-        require_text,
+    access: str = text_field(
+        "",
         "Load, store, copy or shift",
         "A tcgen05.ld, .st, .cp or .shift.",
+        check=tmem.parse_access,
         wide=True,
         size=20,
         placeholder="tcgen05.ld.32x32b.x32",
