@@ -32,9 +32,14 @@
   });
   // A form whose fields are too long for an address is posted: data-long has the most characters of a query.
   document.addEventListener("submit", ({ target: form }) => {
+    if (!form.dataset.long && form.id !== "files") return;
+    form.setAttribute("aria-busy", "true"); // reading code takes up to a few seconds
     if (!form.dataset.long) return;
     const texts = [...new FormData(form)].filter(([, value]) => typeof value === "string");
     form.method = String(new URLSearchParams(texts)).length > Number(form.dataset.long) ? "post" : "get";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[aria-busy]")) form.removeAttribute("aria-busy");
   });
   // The bar's box has one line and would join those of a paste: a text of several is sent whole.
   document.addEventListener("paste", (event) => {
