@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.app.check.checking import check_sources
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.printing import list_notes, list_stats
-from lanescope.app.check.running import describe_gap
+from lanescope.app.check.running import check_source, describe_gap, merge_reports
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
@@ -97,21 +96,21 @@ def test_a_long_list_is_shortened_and_whole_in_json() -> None:
     text = f"template <{', '.join(f'int {name}' for name in names)}> __global__ void kernel() {{"
     text += 'uint64_t desc = make(P0) | 1ull << 62; asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"); }'
     text = "__device__ uint64_t make(int x) { return (uint64_t)((x & 0x3FFFF) >> 4) | (uint64_t)64 << 32; }\n" + text
-    report = check_sources([SourceText("a.cu", text)])
+    report = merge_reports([check_source(SourceText("a.cu", text), 60.0)])
     assert any(all(name in gap for name in names) for gap in report.gaps)
     assert "P5 and 3 more" in "\n".join(list_notes(report)) and "P6" not in "\n".join(list_notes(report))
     assert describe_gap("depends on BN", 2) == "2 depend on BN"
 
 
 def test_what_differs_from_thread_to_thread_is_not_asked_for() -> None:
-    report = check_sources([SourceText("a.cu", "")])
+    report = merge_reports([check_source(SourceText("a.cu", ""), 60.0)])
     report.sources[0].gaps.update({"depends on threadIdx.x, BK": 1})
     (note,) = [line for line in list_notes(report) if "Give" in line]
     assert note.endswith("Give -D BK=VALUE.")
 
 
 def test_folders_of_the_table_begin_at_the_argument() -> None:
-    report = check_sources([SourceText(f"/a/b/{name}", "") for name in ("x.cu", "c/y.cu")])
+    report = merge_reports(check_source(SourceText(f"/a/b/{name}", ""), 60.0) for name in ("x.cu", "c/y.cu"))
     assert [line.split()[0] for line in list_stats(report.sources, ["/a/b"])] == ["folder", ".", "c", "all"]
     assert [line.split()[0] for line in list_stats(report.sources, ["/a/b/x.cu", "/a/b/c"])][1:3] == [".", "c"]
 

@@ -11,7 +11,8 @@ import pytest
 from lanescope.app.check import cache, checking, config, defines, headers, sarif, suppress
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan, find_sources
 from lanescope.app.check.headers import HeaderFinder
-from lanescope.app.check.printing import list_notes, list_totals
+from lanescope.app.check.notes import list_totals
+from lanescope.app.check.printing import list_notes
 from lanescope.app.check.running import SourceReport, merge_reports
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.app.check.facts import SourceText
-from lanescope.app.check.printing import list_totals
+from lanescope.app.check.notes import list_totals
 from lanescope.app.check.running import check_source, merge_reports
 from lanescope.workbench.check import check_text
 from tests.guilty_kernels import RIGHT

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 
 import pytest
 
+from lanescope.app.check import answer
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.includes import join_includes
-from lanescope.app.read import files as read_files
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
 
@@ -16,7 +17,7 @@ from tests.guilty_kernels import KERNELS, RIGHT
 @pytest.fixture(autouse=True)
 def without_haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give slow machines time: the verdicts do not depend on it."""
-    monkeypatch.setattr(read_files, "SECONDS", 60.0)
+    monkeypatch.setattr(answer, "SECONDS", 60.0)
 
 
 def send(client: Client, *files: tuple[str, str | bytes]) -> tuple[int, str]:
@@ -29,9 +30,12 @@ def test_each_finding_names_its_file_and_line(client: Client) -> None:
     code, shown = send(client, ("right.cu", RIGHT), ("src/helper.cuh", helper), ("src/call.cu", call))
     assert code == 200 and "3 files, 2 findings" in shown
     line = 1 + helper.count("\n", 0, helper.index("512"))
-    assert f"<b>src/helper.cuh, line {line}</b>" in shown and "<code>512 → 1024</code>" in shown
+    in_call, in_helper = (
+        part.partition("</section>")[0] for part in re.split(r"src/(?:call.cu|helper.cuh)</h2>", shown)[1:]
+    )
+    assert f"<b>line {line}</b>" in in_helper and "<code>512 → 1024</code>" in in_helper
     line = 1 + call.count("\n", 0, call.index("512"))
-    assert f"<b>src/call.cu, line {line}</b>" in shown
+    assert f"<b>line {line}</b>" in in_call
     assert shown.index("src/call.cu") < shown.index("right.cu")  # what is wrong comes first
 
 
@@ -92,7 +96,7 @@ def test_a_file_past_the_workbench_s_limit_is_checked(client: Client) -> None:
     long = KERNELS[0].text + "// a comment\n" * 5000
     assert len(long) > 1 << 16
     code, shown = send(client, ("long.cu", long))
-    assert code == 200 and "long.cu, line 9" in shown and "Open and repair" not in shown
+    assert code == 200 and "<b>line 9</b>" in shown and "Open and repair" not in shown
 
 
 def test_what_is_no_text_and_no_file_is_told(client: Client) -> None:

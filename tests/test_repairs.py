@@ -79,6 +79,12 @@ def test_every_repair_of_the_known_texts_is_right() -> None:
     assert repaired >= 3
 
 
+def test_a_repair_may_have_any_text() -> None:
+    """What separates edits and repairs in an address is encoded there."""
+    new = "f(a, b) % 2 ~ %2C\n"
+    assert repair_text("x = 1;", format_edits([TextEdit((4, 5), new)])).text == f"x = {new};"
+
+
 def test_repairs_follow_one_another_and_unwind_in_turn() -> None:
     text = "a = 512; b = 16;"
     first = repair_text(text, "4-7:1024")

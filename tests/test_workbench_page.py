@@ -171,9 +171,17 @@ def test_a_posted_text_leads_to_its_address(client: Client) -> None:
 
     short = parse_qs(urlsplit(sent(TEXT.replace("\n", "\r\n"), **{"at.sA": "0x800"})).query)
     assert short == {"text": [TEXT], "at.sA": ["0x800"]} or short["text"] == [TEXT.rstrip("\n")]
+    long = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in range(40))
+    assert list(parse_qs(urlsplit(sent(long)).query)) == ["z"]
+
+
+def test_a_kernel_stays_out_of_the_address_and_a_link_to_it_is_offered(client: Client) -> None:
+    """An address of more than 2,000 characters is for whoever wants it: it still opens, up to 7 KiB."""
     long = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in range(400))
-    link = sent(long)
-    assert len(link) < 8192 and list(parse_qs(urlsplit(link).query)) == ["z"]
+    answer = client.post("/read", data={"text": long}, follow_redirects=False)
+    assert answer.status_code == 200 and "K steps 4 to 7 of A read past" in unescape(answer.text)
+    (link,) = re.findall(r'<a href="(/read\?z=[^"]*)">A link', answer.text)
+    assert 2000 < len(link) < 8192
     assert "K steps 4 to 7 of A read past" in client.get(link).text
     told = client.get(link.replace("/read?", "/read.json?")).json()
     assert told["bench"]["headline"] == "K steps 4 to 7 of A read past the swizzle atom"

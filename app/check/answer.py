@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from lanescope.app.check import suppress
 from lanescope.app.check.defines import find_target, list_unused, make_choices, parse_defines
-from lanescope.app.check.facts import CheckReport, decode_source
+from lanescope.app.check.facts import CheckReport, SourceText, decode_source
 from lanescope.app.check.includes import join_includes
-from lanescope.app.check.running import check_source, merge_reports
+from lanescope.app.check.running import SourceReport, check_source, merge_reports
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import declare_question, list_field, raw_field, text_field
 from lanescope.app.kit.target import target_field
@@ -52,13 +53,19 @@ def answer_check(question: CheckBody) -> CheckReport:
     defines = parse_defines(f"{name}={value}" for name, value in values.items())
     target = question.target or find_target(defines)
     sources = [decode_source(file.name, file.text.encode("utf-8", "surrogatepass")) for file in question.files]
-    end = time.monotonic() + SECONDS
-    report = merge_reports(
-        check_source(
-            join_includes(source, sources), max(round(end - time.monotonic(), 1), 0.1), make_choices(defines), target
-        )
-        for source in sources
-    )
+    checked = check_within(sources, make_choices(defines), target)
     texts = {source.name: source.text for source in sources}
-    report = replace(report, unused=list(list_unused(defines, texts.values())))
+    report = replace(merge_reports(report for _, report in checked), unused=list(list_unused(defines, texts.values())))
     return suppress.apply_comments(report, texts)
+
+
+def check_within(
+    sources: Sequence[SourceText], choices: Mapping[str, str], target: str, seconds: float | None = None
+) -> Iterator[tuple[SourceText, SourceReport]]:
+    """Yield each source joined with those that it includes, and its report. seconds: for all; None for those of a
+    request.
+    """
+    end = time.monotonic() + (SECONDS if seconds is None else seconds)
+    for source in sources:
+        joined = join_includes(source, sources)
+        yield joined, check_source(joined, max(round(end - time.monotonic(), 1), 0.1), choices, target)

@@ -45,11 +45,6 @@ class SourceSet:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def check_sources(sources: Iterable[SourceText], seconds: float = SECONDS, target: str = "") -> CheckReport:
-    """Check texts without reading further files. seconds: for each; target: the target of ptxas, "" for any."""
-    return merge_reports(check_source(source, seconds, None, target) for source in sources)
-
-
 def check_files(paths: Iterable[Path], seconds: float = SECONDS) -> CheckReport:
     """Check files with what they include; raise LayoutError for one that cannot be read. seconds: for each."""
     return merge_reports(run_jobs(join_sources(paths, HeaderFinder(), {}, seconds).jobs))

@@ -23,7 +23,7 @@ from lanescope.app.kit.fact import copy_fact
 from lanescope.app.kit.job import run_within
 from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
-from lanescope.inputs import format_count, shorten_value
+from lanescope.inputs import capitalize_sentence, format_count, shorten_value
 from lanescope.workbench import check as engine
 from lanescope.workbench import check_report
 from lanescope.workbench.condition_balance import UNBALANCED, find_unbalanced_conditions
@@ -322,6 +322,12 @@ def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
 
 def describe_missing(source: CheckedSource) -> str:
     """Return in one line what is missing to verify all descriptors and fragments of a file; "" if nothing is."""
+    sentence = describe_gaps(source)
+    return f"{sentence}{_suggest_options(source)}" if sentence else ""
+
+
+def describe_gaps(source: CheckedSource) -> str:
+    """Return a sentence about the descriptors and fragments of a file without a verdict, and why; "" for none."""
     gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
     parts = []
     if gaps:
@@ -332,7 +338,7 @@ def describe_missing(source: CheckedSource) -> str:
         parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
     sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}.{_suggest_options(source)}" if sentence else ""
+    return f"{capitalize_sentence(sentence)}." if sentence else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:
@@ -340,6 +346,13 @@ def _suggest_options(source: CheckedSource) -> str:
     options = []
     if source.unfound:
         options.append(f"its include{'s' * (len(source.unfound) > 1)} {', '.join(source.unfound[:4])} (-I)")
+    values = [f"-D {name}=VALUE" for name in list_needed_names(source)]
+    options += [shorten_list(values)] if values else []
+    return f" Give {', '.join(options)}." if options else ""
+
+
+def list_needed_names(source: CheckedSource) -> list[str]:
+    """List the names whose values would close gaps, as -D takes them."""
     names = [
         name
         for gap in (*source.gaps, *source.kernel_gaps)
@@ -347,6 +360,4 @@ def _suggest_options(source: CheckedSource) -> str:
         for name in gap.removeprefix(_DEPENDS).split(", ")
     ]
     names += [BLOCK_NAME] if NO_THREADS in source.kernel_gaps else []
-    values = [f"-D {name}=VALUE" for name in dict.fromkeys(names) if can_be_given(name)]
-    options += [shorten_list(values)] if values else []
-    return f" Give {', '.join(options)}." if options else ""
+    return [name for name in dict.fromkeys(names) if can_be_given(name)]

@@ -1,7 +1,8 @@
 """Repairs that a reader applied to a text, as the address has them: the text as pasted, and `fix`.
 
 `fix=502-505:1024` replaces characters 502 to 504 by 1024. Edits of one repair are joined by commas, repairs by ~; each
-counts characters of the text after the repairs before it. Undo drops the last one.
+counts characters of the text after the repairs before it. A comma, ~, % or line break in a text is percent-encoded.
+Undo drops the last repair.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from urllib.parse import unquote
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
@@ -17,6 +19,7 @@ from lanescope.workbench.repairs import apply_edits
 from lanescope.workbench.results import TextEdit
 
 _EDIT = re.compile(r"(\d{1,7})-(\d{1,7}):([^,~\n]*)")
+_RESERVED = re.compile(r"[%,~\n]")
 MOST_REPAIRS = 32
 
 
@@ -37,16 +40,19 @@ class RepairedText:
     fix: str = ""
     applied: tuple[AppliedEdit, ...] = ()
 
-    def extend(self, edits: Iterable[TextEdit]) -> str | None:
-        """Return the repairs with one more; None if an address cannot express its edits."""
-        written = format_edits(edits)
-        return None if written is None else "~".join(filter(None, (self.fix, written)))
+    def extend(self, edits: Iterable[TextEdit]) -> str:
+        """Return the repairs with one more."""
+        return "~".join(filter(None, (self.fix, format_edits(edits))))
 
 
-def format_edits(edits: Iterable[TextEdit]) -> str | None:
-    """Format the edits of one repair; None if a text has a comma, a ~ or a line break."""
-    parts = [f"{edit.span[0]}-{edit.span[1]}:{edit.text}" for edit in edits]
-    return ",".join(parts) if all(_EDIT.fullmatch(part) for part in parts) else None
+def format_edits(edits: Iterable[TextEdit]) -> str:
+    """Format the edits of one repair, in the order of the text.
+
+    >>> format_edits([TextEdit((8, 9), "f(a, b)"), TextEdit((2, 3), "1024")])
+    '2-3:1024,8-9:f(a%2C b)'
+    """
+    parts = sorted((edit.span, _RESERVED.sub(lambda match: f"%{ord(match[0]):02X}", edit.text)) for edit in edits)
+    return ",".join(f"{first}-{past}:{text}" for (first, past), text in parts)
 
 
 def repair_text(text: str, fix: str) -> RepairedText:
@@ -70,7 +76,7 @@ def _parse_edit(part: str, text: str) -> TextEdit:
     match = _EDIT.fullmatch(part)
     if match is None or not int(match[1]) <= int(match[2]) <= len(text):
         raise _refuse(part)
-    return TextEdit((int(match[1]), int(match[2])), match[3])
+    return TextEdit((int(match[1]), int(match[2])), unquote(match[3]))
 
 
 def _refuse(fix: str) -> LayoutError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from lanescope.app.check.facts import CheckReport
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, fact, make_optional_field
 from lanescope.app.memory.storage import StorageSpec
@@ -206,4 +207,8 @@ class Reading(Meaning):
     caution: Annotated[
         tuple[str, ...] | None,
         Description("Of a bench: what speaks against calling right what matches; its own `caution`."),
+    ] = make_optional_field()
+    check: Annotated[
+        CheckReport | None,
+        Description("Of code: the report of POST /check. The file of its places is the text."),
     ] = make_optional_field()

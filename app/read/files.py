@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lanescope.app.check.checking import check_sources
-from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
-from lanescope.app.check.includes import join_includes
+from lanescope.app.check.answer import check_within
+from lanescope.app.check.facts import SourceText
+from lanescope.app.check.report_view import ReportView
+from lanescope.app.check.running import merge_reports
+from lanescope.app.check.suppress import apply_comments
 from lanescope.app.kit.question import declare_question, raw_field
 from lanescope.app.kit.target import target_field
-from lanescope.app.read import workbench
 from lanescope.reader import LONGEST
 
 ENDINGS = ".cu,.cuh,.h,.hh,.hpp,.hxx,.c,.cc,.cpp,.cxx,.inl,.inc,.py,.txt,.ptx"
-SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itself
 
 
 @declare_question
@@ -28,11 +27,10 @@ class FilesForm:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file with its findings. fits: whether the workbench takes its text; texts: of all files, by name."""
+    """A file with its report."""
 
     source: SourceText
-    report: CheckReport
-    texts: Mapping[str, str]
+    view: ReportView
 
     @property
     def included(self) -> list[str]:
@@ -41,39 +39,15 @@ class CheckedFile:
 
     @property
     def fits(self) -> bool:
-        return fits_workbench(self.source)
-
-    def quote_place(self, place: SourceSpan) -> str:
-        """Return the text at a place in one line."""
-        lines = self.texts[place.file].split("\n")
-        return lines[place.line - 1][place.column - 1 : place.end_column - 1] if place.line == place.end_line else "…"
-
-    @property
-    def state(self) -> str:
-        """Return bad, ok, care or open; ok only if everything was verified."""
-        if self.report.findings:
-            return "bad"
-        is_open = self.report.open or self.report.doubts or self.report.unverified
-        return "care" if is_open else "ok" if self.report.verified else "open"
-
-
-def fits_workbench(source: SourceText) -> bool:
-    """Return whether the workbench takes a file's text."""
-    return 0 < len(source.text) <= LONGEST
+        """Return whether the workbench takes its text, with what it includes."""
+        return 0 < len(self.source.text) <= LONGEST
 
 
 def check_files(sources: Sequence[SourceText], target: str = "") -> list[CheckedFile]:
     """Check each file with those that it includes; findings come first. target: what ptxas compiles for, "" for any."""
-    end = time.monotonic() + SECONDS
     texts = {source.name: source.text for source in sources}
-    checked = [
-        CheckedFile(source, check_sources([source], max(round(end - time.monotonic(), 1), 0.1), target), texts)
-        for source in (join_includes(source, sources) for source in sources)
-    ]
-    return sorted(checked, key=lambda file: ("bad", "care", "open", "ok").index(file.state))
-
-
-def link_workbench(source: SourceText) -> str:
-    """Link the workbench of a file whose text an address holds; "" for any other."""
-    link = workbench.link_text(source.text, {}) if fits_workbench(source) else ""
-    return link if "?" in link else ""
+    checked = []
+    for joined, report in check_within(sources, {}, target):
+        own = {name: texts[name] for name in (joined.name, *report.source.included)}
+        checked.append(CheckedFile(joined, ReportView(apply_comments(merge_reports([report]), own), texts)))
+    return sorted(checked, key=lambda file: ("bad", "care", "open", "ok").index(file.view.state))

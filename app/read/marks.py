@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from lanescope.app.read.checked import FindingPlace
 from lanescope.app.read.edits import AppliedEdit
 from lanescope.workbench import Bench, TextPiece
 from lanescope.workbench.results import Span
 
 FAR = 64  # columns that the card of a text always shows
 TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
+STATES = ("bad", "care")  # of findings
 FIELDS = ("start_address", "lbo", "sbo", "base_offset", "swizzle")
 
 
@@ -42,22 +44,27 @@ class TextRun:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line. state: guilty, mended, suspect or ""; repairs: numbers of the repairs that begin here."""
+    """A line. state: guilty, mended, suspect or ""; finding: the first that begins here, None without one."""
 
     runs: tuple[TextRun, ...]
     state: str = ""
-    repairs: tuple[int, ...] = ()
+    finding: FindingPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TextMarks:
     """Marks besides the pieces. origins: field of the shown descriptor → where the text sets it; applied: the
-    applied repairs.
+    applied repairs; findings: of check, in the order of its list.
     """
 
     origins: Mapping[str, Sequence[Span]] = field(default_factory=dict)
     suspects: Sequence[Span] = ()
     applied: Sequence[AppliedEdit] = ()
+    findings: Sequence[FindingPlace] = ()
+
+    def find_first(self, first: int, past: int) -> FindingPlace | None:
+        """Return the first finding that begins between two characters."""
+        return next((found for found in self.findings if first <= found.span[0] <= past), None)
 
 
 def _assign_pieces(size: int, pieces: Sequence[TextPiece]) -> list[int]:
@@ -74,46 +81,64 @@ def mark_text(text: str, bench: Bench, marks: TextMarks) -> list[TextLine]:
     size = len(text)
     owner = _assign_pieces(size, bench.pieces)
     fields = _place_fields(size, marks.origins)
-    wrong = _cover(size, (operand.place for operand in bench.operands if operand.place))
-    suspect = _cover(size, marks.suspects)
-    edits = {edit.span: edit.text for repair in bench.repairs for edit in repair.edits}
+    found = {
+        state: [_cut_line(text, one.span) for one in marks.findings if one.shown.state == state] for state in STATES
+    }
+    wrong = _cover(size, (*(operand.place for operand in bench.operands if operand.place), *found["bad"]))
+    suspect = _cover(size, (*marks.suspects, *found["care"]))
+    offered = (*(repair.edits for repair in bench.repairs), *(found.edits for found in marks.findings))
+    edits = {edit.span: edit.text for of_one in offered for edit in of_one}
     applied = {mark.span: mark.before for mark in marks.applied}
     cuts = {at for span in (*edits, *applied) for at in span}
+    inserted = {first: [TextRun("", becomes=new)] for (first, past), new in edits.items() if first == past}
     tags = _place_tags(text, bench.pieces, owner)
+    keys = list(zip(owner, fields, wrong, suspect, strict=True))
     lines: list[TextLine] = []
     at = 0
     for line in text.removesuffix("\n").split("\n"):
         runs: list[TextRun] = []
-        start, end = at, at + len(line)
-        while start < end:
-            key = (owner[start], fields[start], wrong[start], suspect[start])
-            stop = start + 1
-            while stop < end and stop not in cuts and (owner[stop], fields[stop], wrong[stop], suspect[stop]) == key:
-                stop += 1
-            n = key[0]
+        end = at + len(line)
+        for start, stop in _split_line(keys, cuts, at, end):
+            n, name, is_wrong, is_suspect = keys[start]
             made = TextRun(
                 text[start:stop],
                 n,
-                field=key[1],
-                wrong=key[2],
-                suspect=key[3],
+                field=name,
+                wrong=is_wrong,
+                suspect=is_suspect,
                 becomes=edits.get((start, stop)),
                 before=applied.get((start, stop)),
             )
+            runs += inserted.get(start, [])
             runs += _tag_run(made, bench.pieces, n >= 0 and start <= tags[n] < stop)
-            start = stop
-        lines.append(_make_line(tuple(runs), bench, (at, end)))
+        runs += inserted.get(end, [])
+        lines.append(_make_line(tuple(runs), marks.find_first(at, end)))
         at = end + 1
     return lines
 
 
-def _make_line(runs: tuple[TextRun, ...], bench: Bench, span: Span) -> TextLine:
-    begins = [n for n, repair in enumerate(bench.repairs) if span[0] <= repair.edits[0].span[0] <= span[1]]
-    if any(run.wrong or run.becomes is not None for run in runs):
-        return TextLine(runs, "guilty", tuple(begins))
+def _split_line(keys: Sequence[object], cuts: Set[int], start: int, end: int) -> Iterator[Span]:
+    """Yield the places of consecutive characters with the same key, split at `cuts`."""
+    while start < end:
+        stop = start + 1
+        while stop < end and stop not in cuts and keys[stop] == keys[start]:
+            stop += 1
+        yield start, stop
+        start = stop
+
+
+def _make_line(runs: tuple[TextRun, ...], finding: FindingPlace | None) -> TextLine:
+    if any(run.wrong or run.becomes is not None for run in runs) or (finding and finding.shown.state == "bad"):
+        return TextLine(runs, "guilty", finding)
     if any(run.before is not None for run in runs):
-        return TextLine(runs, "mended")
-    return TextLine(runs, "suspect" if any(run.suspect for run in runs) else "")
+        return TextLine(runs, "mended", finding)
+    return TextLine(runs, "suspect" if finding or any(run.suspect for run in runs) else "", finding)
+
+
+def _cut_line(text: str, span: Span) -> Span:
+    """Return the part of a span in its first line."""
+    end = text.find("\n", span[0], span[1])
+    return span if end < 0 else (span[0], end)
 
 
 def _cover(size: int, spans: Iterable[Span]) -> list[bool]:

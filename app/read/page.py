@@ -4,7 +4,7 @@ stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,12 +21,13 @@ from lanescope.app.kit.wire import encode_json_body, read_upload_form
 from lanescope.app.kit.work import run_off_loop
 from lanescope.app.layouts import triton
 from lanescope.app.read import draw, files, meaning_links, text_meanings, workbench
-from lanescope.app.read.answer import read_and_verify
+from lanescope.app.read.answer import read_and_check
+from lanescope.app.read.checked import ExaminedText, examine_text
 from lanescope.app.read.edits import RepairedText, repair_text
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.app.read.files import FilesForm
 from lanescope.app.read.marks import TextMarks, mark_text
-from lanescope.app.read.sheet import build_sheet
+from lanescope.app.read.sheet import SheetInput, build_sheet
 from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
@@ -60,7 +61,8 @@ def read_page(request: Request) -> Response:
 def read_json(request: Request) -> Response:
     """Return the answer of POST /api/v1/read for the same address."""
     query = dict(request.query_params)
-    return encode_json_body(read_and_verify(_parse_text(query).text, _parse_choices(query)))
+    text, target = _parse_text(query).text, parse_target(query)
+    return encode_json_body(read_and_check(text, _parse_choices(query), target, _parse_name(query)))
 
 
 @router.post("/read")
@@ -74,9 +76,9 @@ async def post_text(request: Request) -> Response:
 def _redirect_or_render(request: Request, query: dict[str, str]) -> Response:
     repaired = _parse_text(query)
     choices = workbench.drop_default_assumptions(repaired.text, _parse_choices(query))
-    target = workbench.link_text(repaired.before, choices | _get_page_state(repaired, query))
-    if repaired.before and target.partition("?")[2].startswith(("text=", "z=")):
-        return RedirectResponse(target, 303)
+    link = workbench.link_text(repaired.before, choices | _get_page_state(repaired, query), workbench.LONGEST_SHOWN)
+    if repaired.before and workbench.has_text(link):
+        return RedirectResponse(link, 303)
     return _render_text(request, query)
 
 
@@ -102,32 +104,54 @@ def _parse_choices(query: dict[str, str]) -> dict[str, str]:
 
 def _get_page_state(repaired: RepairedText, query: dict[str, str]) -> dict[str, str]:
     """Return the parts of the address other than the text and its assumptions."""
-    state = {"fix": repaired.fix, "step": query.get("step", "")}
+    state = {name: query.get(name, "") for name in ("step", "target")}
+    state |= {"fix": repaired.fix, "name": _parse_name(query)}
     return {key: value for key, value in state.items() if value}
+
+
+def _parse_name(query: Mapping[str, str]) -> str:
+    """Return the name of the text's file, "" for a text without one."""
+    return shorten_value(query.get("name", "").strip(), 200)
 
 
 def _render_text(request: Request, query: dict[str, str]) -> Response:
     error: LayoutError | None = None
-    repaired, assumptions = RepairedText("", ""), _parse_choices(query)
+    repaired, target, examined = RepairedText("", ""), "", None
+    assumptions = _parse_choices(query)
     try:
         repaired = _parse_text(query)
         _check_length(repaired.text)
-        bench = workbench.verify_text(repaired.text, assumptions)
+        target = parse_target(query)
+        examined = examine_text(repaired.text, assumptions, target, _parse_name(query))
     except LayoutError as refused:
-        error, bench = refused, None
-        if assumptions and error.field in assumptions:
+        error = refused
+        if error.field == "target" or error.field in assumptions:
             assumptions = {key: value for key, value in assumptions.items() if key != error.field}
-            bench = workbench.verify_text(repaired.text, assumptions)
-    text = repaired.text
-    if bench is None:
-        return _render_meanings(request, text if text.strip() else "", error)
+            examined = examine_text(repaired.text, assumptions, target, _parse_name(query))
+    if examined is None or not _is_bench(examined):
+        return _render_meanings(request, repaired.text if repaired.text.strip() else "", error)
+    return _render_bench(request, query, repaired, SheetInput.of(examined, repaired, assumptions), error)
+
+
+def _is_bench(examined: ExaminedText) -> bool:
+    """Return whether the workbench shows a text: parts that belong together, a report, or a kernel without meaning."""
+    if workbench.has_verdict(examined.bench) or examined.tells_more:
+        return True
+    return examined.is_silent and text_meanings.read_text(examined.text).kind == "unknown"
+
+
+def _render_bench(
+    request: Request, query: dict[str, str], repaired: RepairedText, page: SheetInput, error: LayoutError | None
+) -> Response:
+    bench, text, assumptions = page.bench, repaired.text, dict(page.assumptions)
     answer = workbench.build_answer(bench, text, assumptions)
     descriptors = [operand.descriptor for operand in bench.operands]
     paired = sorted(zip(answer.operands, descriptors, strict=True), key=lambda pair: pair[0].verdict != "mismatch")
-    sheet = build_sheet(bench, repaired, assumptions, query.get("step", ""))
+    sheet = build_sheet(page, query.get("step", ""))
     shown = bench.pieces[sheet.shown.operand.descriptor] if sheet.shown else None
-    marks = TextMarks(shown.origins if shown else {}, sheet.suspects, repaired.applied)
-    link = workbench.link_text(repaired.before, assumptions | ({"fix": repaired.fix} if repaired.fix else {}))
+    marks = TextMarks(shown.origins if shown else {}, sheet.suspects, repaired.applied, sheet.findings)
+    state = _get_page_state(repaired, query)
+    link = workbench.link_text(repaired.before, assumptions | {k: v for k, v in state.items() if k != "step"})
     context = {
         "text": text,
         "repaired": repaired,
@@ -135,19 +159,21 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
         "sheet": sheet,
         "lines": mark_text(text, bench, marks),
         "given": dict(query) | assumptions,
+        "state": state,
         "chosen": {key: value for key, value in assumptions.items() if key.startswith("stored.")},
         "error": error,
         "wrong": error.field if error else "",
-        "link": link,
-        "holds_text": "?" in link,
-        "json": link.replace("/read?", "/read.json?", 1) if "?" in link else "",
+        "link": link if workbench.has_text(link) else "",
+        "posted": request.method == "POST",
+        "json": link.replace("/read?", "/read.json?", 1) if workbench.has_text(link) else "",
         "shown": paired,
         "labels": LABEL_OF,
         "unread": tuple(dict.fromkeys(list_unread_includes(text))),
         "files_form": form_of(FilesForm, {}),
         "hatches": render_hatches(),
     }
-    return render_page(request, "read/bench.html", context, 422 if error else 200)
+    finished = page.view is None or page.view.finished
+    return render_page(request, "read/bench.html", context, 422 if error else 200, keep=finished)
 
 
 def _check_length(text: str) -> None:
@@ -175,18 +201,17 @@ def files_page(request: Request) -> Response:
 
 def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) -> Response:
     sources = [decode_source(shorten_value(name, 200), raw) for name, raw in sorted(sent)]
-    if len(sources) == 1 and not target and (link := files.link_workbench(sources[0])):
-        return RedirectResponse(link, 303)
     error = find_wrong_fields(fields_of(FilesForm), {"target": target})
+    if len(sources) == 1 and not error and 0 < len(sources[0].text) <= LONGEST:
+        return _redirect_or_render(request, {"text": sources[0].text, "name": sources[0].name, "target": target})
     if not sources:
         error = join_errors((error, LayoutError("bad_request", "No file was chosen.", "Choose source files.", "files")))
     checked = [] if error else files.check_files(sources, parse_target({"target": target}))
-    found = len({(finding.place, finding.code) for file in checked for finding in file.report.findings})
     context = {
         "error": error,
         "files": checked,
-        "found": found,
-        "verified": sum(file.report.verified for file in checked),
+        "found": len({(shown.finding.place, shown.finding.code) for file in checked for shown in file.view.findings}),
+        "verified": sum(file.view.report.verified for file in checked),
         "target": target,
         "files_form": form_of(FilesForm, {"target": target}, error=error),
     }

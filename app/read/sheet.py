@@ -1,12 +1,16 @@
 """The page of a workbench, in the order of the page: the verdict, how each operand is stored, what the text states and
-what was assumed, the selected word with its fields, every step, and the picture of one.
+what was assumed, what check finds, the selected word with its fields, every step, and the picture of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
+from lanescope.app.check.report_view import ReportView
+from lanescope.app.read.checked import ExaminedText, FindingPlace, list_given_names, make_key, place_findings
 from lanescope.app.read.edits import RepairedText
 from lanescope.app.read.sheet_step import (
     ShownStep,
@@ -19,17 +23,20 @@ from lanescope.app.read.sheet_step import (
 )
 from lanescope.app.read.sheet_storage import StorageRow, list_storages
 from lanescope.app.read.workbench import find_line
-from lanescope.inputs import join_words
+from lanescope.inputs import capitalize_sentence, join_words
 from lanescope.names.form_names import format_short_name
 from lanescope.ptx import catalog
 from lanescope.workbench import Bench
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.results import Assumption, Repair, Span, TextPiece
 
+_MAP_FIELD = re.compile(r"\.(?:box_\d|swizzle)$")
+_CHANGING = re.compile(r"at\..*\w'")
+
 
 @dataclass(frozen=True, slots=True)
 class SheetRepair:
-    """A repair as a button. fix: all repairs with this one, as the address holds them; "" if it cannot."""
+    """A repair as a button. fix: all repairs with this one, as the address has them."""
 
     label: str
     line: int
@@ -38,12 +45,15 @@ class SheetRepair:
 
 @dataclass(frozen=True, slots=True)
 class SheetVerdict:
-    """state: ok, bad, care or open; sentences: below the headline; texts have code between backticks."""
+    """state: ok, bad, care or open; sentences: below the headline; texts have code between backticks. summary: what
+    check verified and what it did not.
+    """
 
     state: str
     headline: str
     sentences: tuple[str, ...]
     repairs: tuple[SheetRepair, ...] = ()
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +76,85 @@ class Sheet:
     shown: ShownStep | None
     cards: tuple[StepCard, ...]
     suspects: tuple[Span, ...]
+    repairs: tuple[SheetRepair, ...]
+    view: ReportView | None
+    findings: tuple[FindingPlace, ...]
+    repair_of: Mapping[int, SheetRepair]
 
 
-def build_sheet(bench: Bench, repaired: RepairedText, assumptions: Mapping[str, str], chosen: str) -> Sheet:
-    """Build the page of a bench. chosen: the step of the address, `operand.step` by their numbers."""
+@dataclass(frozen=True, slots=True)
+class SheetInput:
+    """What a page shows: a text with its repairs, its bench, and the report of check, None for a text without code.
+
+    late: whether the time is over in which the outcome of a storage is tried.
+    """
+
+    bench: Bench
+    repaired: RepairedText
+    assumptions: Mapping[str, str]
+    view: ReportView | None = None
+    late: Callable[[], bool] = lambda: False
+
+    @staticmethod
+    def of(examined: ExaminedText, repaired: RepairedText, assumptions: Mapping[str, str]) -> SheetInput:
+        """Return the page of a text that was examined."""
+        name = examined.report.sources[0].file if examined.report else ""
+        view = ReportView(examined.report, {name: repaired.text}) if examined.report else None
+        return SheetInput(examined.bench, repaired, assumptions, view, lambda: time.monotonic() > examined.end)
+
+
+def build_sheet(page: SheetInput, chosen: str) -> Sheet:
+    """Build the page of a text. chosen: the step of the address, `operand.step` by their numbers."""
+    bench, repaired, assumptions, view = page.bench, page.repaired, page.assumptions, page.view
     at, number = _choose_step(bench, chosen)
     shown = show_step(bench, at, number) if number >= 0 else None
-    storages = tuple(list_storages(bench, repaired.text, assumptions))
+    storages = tuple(list_storages(bench, repaired.text, assumptions, page.late))
     suspects = _list_suspects(bench)
+    findings = tuple(place_findings(repaired.text, view)) if view else ()
+    repair_of = {found.number: made for found in findings if (made := _offer_repair(found, repaired))}
+    own = _list_repairs(bench, repaired)
+    judged = _judge(page, shown, suspects, any(row.has_question for row in storages))
+    if not judged.repairs and 0 in repair_of:
+        judged = replace(judged, repairs=(repair_of[0],))
     return Sheet(
-        verdict=_judge(bench, repaired, shown, suspects, any(row.has_question for row in storages)),
+        verdict=replace(judged, summary=view.summary) if view else judged,
         storages=storages,
         facts=tuple(_list_facts(bench, repaired.text)),
-        assumed=tuple(a for a in bench.assumed if not a.key.startswith("stored.")),
+        assumed=(*filter(_is_asked, bench.assumed), *_list_open_names(page)),
         unjudged=tuple(dict.fromkeys(_list_unjudged(bench))),
         shown=shown,
         cards=tuple(list_cards(bench.operands[at])) if shown else (),
         suspects=tuple(span for _, _, span in suspects if bench.verdict == "unknown"),
+        repairs=tuple({made.fix: made for made in (*own, *repair_of.values())}.values()),
+        view=view,
+        findings=findings,
+        repair_of=repair_of,
     )
+
+
+def _is_asked(assumption: Assumption) -> bool:
+    """Return whether a person can know a value: not that of an expression with a variable that changes in a loop."""
+    return not assumption.key.startswith("stored.") and not _CHANGING.match(assumption.key)
+
+
+def _offer_repair(found: FindingPlace, repaired: RepairedText) -> SheetRepair | None:
+    """Return the repair of a finding as a button, None if it has none."""
+    if not found.edits:
+        return None
+    line = find_line(repaired.text, found.edits[0].span[0])
+    return SheetRepair(f"Apply {found.shown.repair}", line, repaired.extend(found.edits))
+
+
+def _list_open_names(page: SheetInput) -> Iterator[Assumption]:
+    """Yield the names whose values check needs, and those that are given, without the ones of the bench."""
+    known = {assumption.key for assumption in page.bench.assumed}
+    has_maps = any(key.startswith("box.") for key in known)  # the bench asks for boxes and swizzles by itself
+    needed = page.view.needs if page.view else []
+    for name in dict.fromkeys((*list_given_names(page.assumptions), *needed)):
+        key = make_key(name)
+        if not known & {key, f"at.{name}"} and not (has_maps and _MAP_FIELD.search(name)):
+            value = page.assumptions.get(key, "")
+            yield Assumption(key, name, value, "as given" if value else "with its value more can be verified")
 
 
 def _choose_operand(bench: Bench) -> int:
@@ -116,8 +187,13 @@ def _is_any_right(bench: Bench) -> bool:
 # the verdict ----------------------------------------------------------------------------------------------------------
 
 
-def _format_unjudged(names: list[str]) -> str:
-    return f"{join_words(names)} {'is' if len(names) == 1 else 'are'} not judged" if names else ""
+def _format_unjudged(names: Sequence[str], judged: Set[str]) -> str:
+    """Word which operands are not judged. judged: those of which other reads are."""
+    if not names:
+        return ""
+    if judged >= set(names):
+        return f"not every read of {join_words(names)} is judged"
+    return f"{join_words(names)} {'is' if len(names) == 1 else 'are'} not judged"
 
 
 def _judge_right(bench: Bench) -> SheetVerdict:
@@ -126,29 +202,42 @@ def _judge_right(bench: Bench) -> SheetVerdict:
     is_open = bool(bench.caution or bench.missing or unjudged or not bench.complete)
     total = sum(step.total for operand in bench.operands if operand.verdict == "match" for step in operand.steps)
     counted = f"{total:,} of {total:,} elements are read where they are stored."
-    left = _format_unjudged(unjudged)
+    right = {operand.name.upper() for operand in bench.operands if operand.verdict == "match"}
+    left = _format_unjudged(unjudged, right)
     headline = f"{bench.headline}; {left}" if left else bench.headline
     rest = bench.caution or ((bench.detail,) if bench.detail and not left else ())
     missing = tuple(m for operand in bench.operands if operand.verdict == "unknown" for m in operand.missing[:1])
-    return SheetVerdict("care" if is_open else "ok", headline, (counted, *rest, *missing))
+    return SheetVerdict("care" if is_open else "ok", headline, tuple(dict.fromkeys((counted, *rest, *missing))))
 
 
 def _judge(
-    bench: Bench,
-    repaired: RepairedText,
-    shown: ShownStep | None,
-    suspects: list[tuple[str, TextPiece, Span]],
-    has_question: bool,
+    page: SheetInput, shown: ShownStep | None, suspects: list[tuple[str, TextPiece, Span]], has_question: bool
 ) -> SheetVerdict:
     """Return the verdict. It is green only if nothing is undetermined."""
+    bench, repaired, view = page.bench, page.repaired, page.view
     if bench.verdict == "mismatch":
         return _judge_wrong(bench, repaired, shown)
+    if view and view.findings:
+        return _judge_found(bench, view)
     if any(operand.verdict == "match" for operand in bench.operands):
-        return _judge_right(bench)
+        right = _judge_right(bench)
+        return replace(right, state="care") if view and view.state != "ok" else right
     if suspects:
         return _judge_suspect(suspects, shown, repaired.text)
     detail = tuple(filter(None, (describe_repeats(shown), bench.detail)))
-    return SheetVerdict("care" if has_question else "open", bench.headline, detail)
+    if has_question or not view:
+        return SheetVerdict("care" if has_question else "open", bench.headline, detail)
+    return SheetVerdict(view.state, view.headline, detail if bench.operands else ())
+
+
+def _judge_found(bench: Bench, view: ReportView) -> SheetVerdict:
+    """Return the verdict of a text in which check finds mistakes, and none in what its descriptors read."""
+    first, *more = view.findings
+    headline = f"{first.finding.title} (line {first.finding.place.line})"
+    if more:
+        headline = f"{capitalize_sentence(view.found)}. {headline}"
+    right = (f"{bench.headline}.",) if bench.verdict == "match" else ()
+    return SheetVerdict(view.state, headline, (first.finding.message, *right))
 
 
 def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) -> SheetVerdict:
@@ -162,7 +251,7 @@ def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) 
         headline = f"{headline.partition(': ')[0]}: {changes}"
     if operand.place:
         headline += f" (line {find_line(repaired.text, operand.place[0])})"
-    repairs = tuple(_list_repairs(bench, repaired))
+    repairs = _list_repairs(bench, repaired)
     sentences = [bench.detail, shown.pair if shown and shown.operand is operand else "", _describe_repairs(bench)]
     return SheetVerdict("bad", headline, tuple(filter(None, sentences)), repairs)
 
@@ -182,10 +271,16 @@ def _format_repair(repair: Repair) -> str:
     return ", ".join(f"{was} → {edit.text}" for was, edit in zip(repair.before, repair.edits, strict=True))
 
 
-def _list_repairs(bench: Bench, repaired: RepairedText) -> Iterator[SheetRepair]:
-    for repair in bench.repairs:
-        line = find_line(repaired.text, repair.edits[0].span[0])
-        yield SheetRepair(f"Apply {_format_repair(repair)}", line, repaired.extend(repair.edits) or "")
+def _list_repairs(bench: Bench, repaired: RepairedText) -> tuple[SheetRepair, ...]:
+    """Return the repairs of what the bench verifies as buttons."""
+    return tuple(
+        SheetRepair(
+            f"Apply {_format_repair(repair)}",
+            find_line(repaired.text, repair.edits[0].span[0]),
+            repaired.extend(repair.edits),
+        )
+        for repair in bench.repairs
+    )
 
 
 def _describe_repairs(bench: Bench) -> str:

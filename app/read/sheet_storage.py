@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lanescope.app.memory.presets import compute_thumbnail
@@ -53,9 +53,11 @@ def _find_source(bench: Bench, text: str, operand: VerifiedOperand, choice: str)
     return f"line {first}" if first == last else f"lines {first}–{last}", True
 
 
-def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> Iterator[StorageRow]:
+def list_storages(
+    bench: Bench, text: str, assumptions: Mapping[str, str], late: Callable[[], bool] = lambda: False
+) -> Iterator[StorageRow]:
     """Yield a row for each operand. The first operand without a storage gets a question, with the result of each
-    option.
+    option until it is late.
     """
     is_settled = bench.verdict == "mismatch"
     names = set()
@@ -69,12 +71,12 @@ def list_storages(bench: Bench, text: str, assumptions: Mapping[str, str]) -> It
         is_settled = is_settled or has_question
         options = tuple(
             _try_storage(text, {**assumptions, key: name}, operand, StorageOption(name, title))
-            if has_question and len(text) <= LONGEST_TRIED
+            if has_question and len(text) <= LONGEST_TRIED and not late()
             else StorageOption(name, title)
             for name, title in titles.items()
         )
         source, is_in_text = _find_source(bench, text, operand, choice)
-        if is_in_text:
+        if is_in_text and not has_question:
             options = (StorageOption("", "as in the text"), *options)
         chosen = choice or ("" if operand.stored is not None else "?")
         yield StorageRow(operand.name.upper(), key, chosen, source, options, has_question)

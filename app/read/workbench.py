@@ -34,6 +34,7 @@ from lanescope.workbench.results import Repair
 from lanescope.workbench.scan import find_mentions
 
 LONGEST_ADDRESS = 7 << 10  # longest query that every address holds
+LONGEST_SHOWN = 2000  # longest query that a page gives itself; a longer text is posted
 KEYS = (
     "at.",
     "builder.",
@@ -55,17 +56,14 @@ KEYS = (
 )
 
 
-def verify_text(text: str, assumptions: Mapping[str, str]) -> Bench | None:
-    """Verify a text of several parts and return its Bench; None for any other text. LayoutError if an assumption is
-    wrong.
-    """
-    bench = workbench.build_bench(text, assumptions, repair=True)
+def has_verdict(bench: Bench) -> bool:
+    """Return whether a text has several parts that are verified together, or one that is wrong by itself."""
     has_broken_map = any(piece.notices for piece in bench.pieces if piece.kind == "tensor_map")
     has_several_kinds = len(bench.kinds) > 1 and bench.kinds & {"descriptor", "tensor_map", "layout"}
     leaves_open = any(
         assumption.key.startswith("builder.") for assumption in bench.assumed
     )  # the result of a function without code
-    return bench if bench.operands or has_broken_map or has_several_kinds or leaves_open else None
+    return bool(bench.operands or has_broken_map or has_several_kinds or leaves_open)
 
 
 def has_descriptor_reader(text: str) -> bool:
@@ -272,15 +270,20 @@ def _link_step(operand: VerifiedOperand, step: OperandStep) -> str:
 # the address ----------------------------------------------------------------------------------------------------------
 
 
-def link_text(text: str, assumptions: Mapping[str, str]) -> str:
-    """Link the page of a text with the assumptions: the text itself if the address holds it, else compressed; without
-    it if even that is too long.
+def link_text(text: str, assumptions: Mapping[str, str], longest: int = LONGEST_ADDRESS) -> str:
+    """Link the page of a text with the assumptions: the text itself if a query of `longest` characters holds it, else
+    compressed; without it if even that is too long.
     """
     for carrier in ({"text": text}, {"z": compress_text(text)}, {}):
         query = urlencode({**carrier, **assumptions})
-        if len(query) <= LONGEST_ADDRESS:
+        if len(query) <= longest:
             return f"/read?{query}" if query else "/read"
     return "/read"
+
+
+def has_text(link: str) -> bool:
+    """Return whether a link contains its text."""
+    return link.partition("?")[2].startswith(("text=", "z="))
 
 
 def compress_text(text: str) -> str:

@@ -5,8 +5,10 @@ import { copies } from "../kit/copy.js";
 const SVG = "http://www.w3.org/2000/svg";
 
 const placeNow = () => location.pathname + location.search;
+const readForm = (form, submitter) => String(new URLSearchParams(new FormData(form, submitter)));
 let asked = null; // what is under way: {data, control}
 let shown = placeNow();
+let sent = ""; // what the page shows, where the address does not have it: the form of a text that is too long for it
 
 function cancel() {
   asked?.control.abort();
@@ -24,44 +26,55 @@ function leave(form, submitter) {
   form.submit();
 }
 
-/** Sends the form of the page and puts the answer's bench in place of this one; the address follows. A later question
-    takes the place of one that is not answered yet. */
+/** Sends the form of the page; the address follows, or for a long text what the history keeps beside it. */
 async function send(form, submitter) {
-  const data = String(new URLSearchParams(new FormData(form, submitter)));
+  const data = readForm(form, submitter);
   if (asked?.data === data) return; // Enter in a field: its change has asked the same
+  const held = keepFocus(submitter?.name ? submitter : document.activeElement);
+  const address = await put(data, () => leave(form, submitter));
+  if (address === null) return;
+  if (address !== location.href) history.pushState({ sent }, "", address || undefined);
+  shown = placeNow();
+  held();
+}
+
+/** Puts the answer's bench in place of this one and returns its address, "" if that does not have the text; null if
+    there is none. A later question takes the place of one that is not answered yet. */
+async function put(data, fail) {
   cancel();
   const mine = asked = { data, control: new AbortController() };
-  const bench = document.getElementById("bench"), place = scrollX;
+  const bench = document.getElementById("bench") ?? document.querySelector("section.read");
+  const place = scrollX;
   bench.setAttribute("aria-busy", "true");
   let page, address;
   try {
     const body = new URLSearchParams(data), { signal } = mine.control;
-    const answer = await fetch(form.action, { method: "POST", body, signal });
+    const { action } = document.querySelector("form[action$='/read']");
+    const answer = await fetch(action, { method: "POST", body, signal });
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
     address = answer.redirected ? answer.url : "";
   } catch {
-    if (mine === asked) leave(form, submitter);
-    return;
+    if (mine === asked) fail();
+    return null;
   }
-  if (mine !== asked) return;
+  if (mine !== asked) return null;
   asked = null;
   const next = page.getElementById("bench");
-  if (!next) {
+  if (!next || (!address && location.search)) { // or the address is that of another text
     if (address) location.assign(address);
-    else leave(form, submitter);
-    return;
+    else fail();
+    return null;
   }
-  const held = keepFocus(submitter?.name ? submitter : document.activeElement);
   const scrolled = bench.querySelector(".code .scroll")?.scrollTop ?? 0;
   bench.replaceWith(document.adoptNode(next));
   document.title = page.title;
-  if (address && address !== location.href) history.pushState({ bench: true }, "", address);
-  shown = placeNow();
+  sent = address ? "" : data;
   start();
   const scroll = document.querySelector(".code .scroll");
-  if (scroll) scroll.scrollTop = scrolled;
+  if (scroll && scrolled) scroll.scrollTop = scrolled;
+  else showFirstMistake();
   scrollTo(place, scrollY);
-  held();
+  return address;
 }
 
 /** Returns what gives the focus to the element that stands for this one on the next page. */
@@ -87,6 +100,13 @@ function start() {
     copies(button, () => document.getElementById("text").value);
   }
   pointCells(bench);
+}
+
+/** Scrolls the text, in its card and not on the page, to the first line that is wrong. */
+function showFirstMistake() {
+  const line = document.querySelector(".lines > :is(.line-guilty, .line-suspect)");
+  const scroll = line?.closest(".scroll");
+  if (scroll && !location.hash) scroll.scrollTop = line.offsetTop - scroll.clientHeight / 3;
 }
 
 /** Pointing at a part of the text lights its row, and the other way round. */
@@ -193,9 +213,16 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("change", ({ target }) => {
   if (target.matches("#bench .asm :is(input, select)")) target.form.requestSubmit();
 });
-addEventListener("popstate", () => {
-  if (placeNow() === shown) return; // a line or a part of the text
+addEventListener("popstate", ({ state }) => {
+  if (placeNow() === shown && (!state?.sent || state.sent === sent)) return; // a line or a part of the text
   cancel();
-  location.reload();
+  if (state?.sent) put(state.sent, () => location.reload());
+  else location.reload();
+  shown = placeNow();
 });
 start();
+showFirstMistake();
+// A posted text has no address: the history keeps it, so that the page can be loaded again, and left and come back to.
+const last = location.search ? "" : history.state?.sent, form = document.getElementById("asked");
+if (last && !form) put(last, () => {});
+else if (form && !location.search) history.replaceState({ sent: sent = readForm(form) }, "");

@@ -1,0 +1,114 @@
+"""What a report says besides its findings: notes in the order of their places, and what was verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lanescope.app.check.facts import CheckReport, OpenQuestion, SourceSpan
+from lanescope.app.check.running import UNREAD, describe_gap, describe_kernel_gaps, describe_unverified
+from lanescope.inputs import format_count, join_words
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNote:
+    """A doubt or an open question, and every place that it is about. code: of a doubt, "" for a question."""
+
+    message: str
+    code: str
+    places: tuple[SourceSpan, ...]
+
+
+def collect_notes(report: CheckReport) -> list[ReportNote]:
+    """Return doubts and open questions by place, equal ones once."""
+    places: dict[tuple[str, str], list[SourceSpan]] = {}
+    for doubt in report.doubts:
+        places.setdefault((doubt.message, doubt.code), []).append(doubt.place)
+    told = set[str]()
+    for message, place in _join_questions(report.open):
+        reason = message.partition(" is not verified: ")[2]
+        if reason in report.unverified and reason not in told:  # one note for an operand and its reads
+            told.add(reason)
+            message = f"{message} ({format_count(report.unverified[reason], 'read')})"
+        places.setdefault((message, ""), []).append(place)
+    for reason, count in report.unverified.items():
+        if reason not in told:
+            places.setdefault((describe_unverified(reason, count), ""), []).append(report.unverified_at[reason])
+    order = {source.file: n for n, source in enumerate(report.sources)}
+
+    def rank(note: ReportNote) -> tuple[int, int, int]:
+        first = note.places[0]
+        return order.get(first.file, len(order)), first.line, first.column
+
+    notes = (ReportNote(message, code, tuple(found)) for (message, code), found in places.items())
+    return sorted(notes, key=rank)
+
+
+def _join_questions(questions: Iterable[OpenQuestion]) -> Iterator[tuple[str, SourceSpan]]:
+    """Yield (message, place) of open questions; one for all instructions that read an operand at one place."""
+    groups: dict[tuple[str, str, SourceSpan], list[str]] = {}
+    for question in questions:
+        head, verb, reason = question.message.partition(" is not verified: ")
+        operand, of, instruction = head.partition(" of ")
+        joins = bool(verb and of) and len(operand) == 1
+        key = (operand if joins else question.message, reason if joins else "", question.place)
+        groups.setdefault(key, []).append(instruction if joins else "")
+    for (operand, reason, place), instructions in groups.items():
+        others = len(instructions) - 1
+        more = f" and of {format_count(others, 'other instruction')}" if others else ""
+        yield (f"{operand} of {instructions[0]}{more} is not verified: {reason}" if reason else operand), place
+
+
+def list_totals(report: CheckReport) -> Iterator[str]:
+    """List the numbers of findings, and last of verified and unverified reads."""
+    accepted = f", {len(report.suppressed)} accepted" if report.suppressed else ""
+    targets = sorted({source.target for source in report.sources if source.target})
+    made_for = f" for {join_words(targets)}" if targets else ""
+    yield (
+        f"{format_count(report.files, 'file')}{made_for}: {_count_contents(report)};"
+        f" {format_count(len(report.findings), 'finding')}{accepted}"
+    )
+    yield _describe_verified(report)
+
+
+def _count_contents(report: CheckReport) -> str:
+    """Return how many descriptors and tensor maps a report has, and how many reads are verified."""
+    counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
+    verified = f"{format_count(report.verified, 'read')} verified"
+    if report.placed:
+        verified += f" ({report.placed:,} if the tiles start at multiples of the swizzle's pattern)"
+    return f"{counts}, {verified}"
+
+
+def _describe_descriptors(report: CheckReport) -> str:
+    """Describe how many descriptors have no verdict and why, or that all have one; "" if there are none."""
+    gaps = {gap: count for gap, count in report.gaps.items() if gap != UNREAD}
+    if count := sum(gaps.values()):
+        ordered = sorted(gaps.items(), key=lambda item: -item[1])
+        reasons = ", ".join(describe_gap(gap, number) for gap, number in ordered)
+        return f"{count:,} of {format_count(report.descriptors, 'descriptor')} not verified: {reasons}"
+    if not report.descriptors:
+        return ""
+    every = f"all {report.descriptors:,} descriptors have" if report.descriptors > 1 else "the descriptor has"
+    return f"{every} a verdict"
+
+
+def _describe_verified(report: CheckReport) -> str:
+    unread = report.gaps.get(UNREAD, 0)
+    silent = [s for s in report.sources if s.multiplier and not s.descriptors and not s.verified]
+    parts = []
+    if descriptors := _describe_descriptors(report):
+        parts.append(descriptors)
+    if kernels := describe_kernel_gaps(report.kernels, report.kernel_gaps):
+        parts.append(kernels)
+    elif report.kernels:
+        every = f"all {report.kernels:,} kernels with mma have" if report.kernels > 1 else "the kernel with mma has"
+        parts.append(f"{every} a verdict")
+    if silent:
+        names = "/".join(sorted({source.multiplier for source in silent}))
+        parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
+    if unread:
+        parts.append(f"{format_count(unread, 'file')} not read: not verified")
+    if not parts and (report.verified or report.findings):
+        return "no descriptor in these files"
+    return "; ".join(parts) or "nothing to verify: no descriptor, wgmma or tcgen05.mma in these files"

@@ -1,0 +1,137 @@
+"""What lanescope check reports of a pasted text, and where in the text its findings and repairs are."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lanescope.app.check.answer import SECONDS, check_within
+from lanescope.app.check.defines import make_choices
+from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
+from lanescope.app.check.report_view import ReportView, ShownFinding
+from lanescope.app.check.running import merge_reports
+from lanescope.app.check.suppress import apply_comments
+from lanescope.reader import pasted_text
+from lanescope.workbench import Bench, build_bench
+from lanescope.workbench.results import Span, TextEdit
+
+PASTED = "pasted.txt"  # the name of a text without one: an excerpt, whose conditions need no end
+RESERVE, LEAST = 0.6, 0.5  # seconds that the rest of the page has, and that a check has at least
+MOST_KEPT = 32  # reports of texts that were checked last: the next step of one is shown at once
+_GIVEN = "macro."  # begins the key of a value that -D gives
+_CODE = re.compile(r"__global__|__device__|\.entry\b|\.func\b|@\w+(?:\.\w+)*\bjit\b")
+_KERNEL = re.compile(r"__global__|\.entry\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedText:
+    """A text with everything known about it. report: of check, None for a text that is not code; end: the time, as
+    time.monotonic has it, after which nothing more is tried.
+    """
+
+    text: str
+    bench: Bench
+    report: CheckReport | None
+    end: float
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether it is a kernel in which there is nothing to verify."""
+        report = self.report
+        multiplies = report is not None and any(source.multiplier for source in report.sources)
+        return report is not None and not multiplies and not _has_contents(report)
+
+    @property
+    def tells_more(self) -> bool:
+        """Return whether the report says more than the meanings of the text: a mistake, a verified read, a kernel."""
+        report = self.report
+        if report is None or self.is_silent:
+            return False
+        return bool(report.findings or report.doubts or report.verified) or _KERNEL.search(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPlace:
+    """Where a finding is in the text, and its repair there. number: its place in the report's list."""
+
+    number: int
+    shown: ShownFinding
+    span: Span
+    edits: tuple[TextEdit, ...]
+
+
+def examine_text(text: str, assumptions: Mapping[str, str], target: str = "", name: str = "") -> ExaminedText:
+    """Verify the parts of a text together and, if it is code, check it. LayoutError if an assumption is wrong.
+
+    assumptions: values that it leaves open, by the keys of `Bench.assumed`; target: what ptxas compiles for, "" for
+    any; name: of its file, "" for none.
+    """
+    end = time.monotonic() + SECONDS
+    bench = build_bench(text, assumptions, repair=True)
+    report = None
+    if _is_code(text, bench):
+        report = _check_text(text, assumptions, target, name, max(end - RESERVE - time.monotonic(), LEAST))
+        if not _has_contents(report) and not _KERNEL.search(text):
+            report = None
+    return ExaminedText(text, bench, report, end)
+
+
+def _is_code(text: str, bench: Bench) -> bool:
+    """Return whether a text is code that check reads: a descriptor alone, a name or a layout is not."""
+    has_parts = bool(bench.operands) or len(bench.kinds) > 1
+    return ("\n" in text.strip() and has_parts) or ("{" in text and _CODE.search(text) is not None)
+
+
+def _check_text(text: str, assumptions: Mapping[str, str], target: str, name: str, seconds: float) -> CheckReport:
+    given = {name: assumptions[make_key(name)] for name in list_given_names(assumptions)}
+    choices = {**make_choices(given), **assumptions}
+    source = SourceText(name or PASTED, pasted_text.clean_text(text, places=True))
+    kept = _get_kept(source, frozenset(choices.items()), target)
+    if not kept:
+        report = merge_reports(report for _, report in check_within([source], choices, target, seconds))
+        report = apply_comments(report, {source.name: source.text})
+        if not ReportView(report, {}).finished:
+            return report
+        kept.append(report)
+    return kept[0]
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _get_kept(source: SourceText, choices: frozenset[tuple[str, str]], target: str) -> list[CheckReport]:
+    """Return the list that holds the report of a text once it is finished."""
+    return []
+
+
+def _has_contents(report: CheckReport) -> bool:
+    """Return whether a report is about anything in its text."""
+    counts = report.descriptors, report.tensor_maps, report.kernels, report.verified
+    return any(counts) or bool(report.findings or report.doubts or report.open)
+
+
+def place_findings(text: str, view: ReportView) -> Iterator[FindingPlace]:
+    """Yield the places of the findings in a text."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    moved = pasted_text.make_place_map(text)
+
+    def find_span(place: SourceSpan) -> Span:
+        first, past = starts[place.line - 1] + place.column - 1, starts[place.end_line - 1] + place.end_column - 1
+        return moved(first, past) if moved else (first, past)
+
+    for number, shown in enumerate(view.findings):
+        edits = tuple(dict.fromkeys(TextEdit(find_span(edit.place), edit.after) for edit in shown.edits))
+        yield FindingPlace(number, shown, find_span(shown.finding.place), edits)
+
+
+def list_given_names(assumptions: Iterable[str]) -> Iterator[str]:
+    """Yield the names whose values are given as with -D."""
+    yield from (key.removeprefix(_GIVEN) for key in assumptions if key.startswith(_GIVEN))
+
+
+def make_key(name: str) -> str:
+    """Return the key of the value of a name, as with -D."""
+    return _GIVEN + name
