@@ -120,7 +120,7 @@ def build_sheet(page: SheetInput, chosen: str) -> Sheet:
         verdict=replace(judged, summary=view.summary) if view else judged,
         storages=storages,
         facts=tuple(_list_facts(bench, repaired.text)),
-        assumed=(*filter(_is_asked, bench.assumed), *_list_open_names(page)),
+        assumed=(*_list_asked(bench), *_list_open_names(page)),
         unjudged=tuple(dict.fromkeys(_list_unjudged(bench))),
         shown=shown,
         cards=tuple(list_cards(bench.operands[at])) if shown else (),
@@ -132,9 +132,22 @@ def build_sheet(page: SheetInput, chosen: str) -> Sheet:
     )
 
 
-def _is_asked(assumption: Assumption) -> bool:
-    """Return whether a person can know a value: not that of an expression with a variable that changes in a loop."""
-    return not assumption.key.startswith("stored.") and not _CHANGING.match(assumption.key)
+def _list_asked(bench: Bench) -> Iterator[Assumption]:
+    """Yield the assumptions that a person can know: not the values of expressions that change in a loop, and the box of
+    a tensor map once.
+    """
+    has_maps = _asks_for_maps(bench)
+    for assumption in bench.assumed:
+        changes = assumption.key.startswith("stored.") or _CHANGING.match(assumption.key)
+        if not changes and not (
+            has_maps and assumption.key.startswith(make_key("")) and _MAP_FIELD.search(assumption.key)
+        ):
+            yield assumption
+
+
+def _asks_for_maps(bench: Bench) -> bool:
+    """Return whether a bench asks for boxes and swizzles of maps by their number."""
+    return any(assumption.key.startswith("box.") for assumption in bench.assumed)
 
 
 def _offer_repair(found: FindingPlace, repaired: RepairedText) -> SheetRepair | None:
@@ -148,7 +161,7 @@ def _offer_repair(found: FindingPlace, repaired: RepairedText) -> SheetRepair | 
 def _list_open_names(page: SheetInput) -> Iterator[Assumption]:
     """Yield the names whose values check needs, and those that are given, without the ones of the bench."""
     known = {assumption.key for assumption in page.bench.assumed}
-    has_maps = any(key.startswith("box.") for key in known)  # the bench asks for boxes and swizzles by itself
+    has_maps = _asks_for_maps(page.bench)
     needed = page.view.needs if page.view else []
     for name in dict.fromkeys((*list_given_names(page.assumptions), *needed)):
         key = make_key(name)
