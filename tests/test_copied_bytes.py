@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread
+from lanescope.workbench.shared_variables import are_separate
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_sample
@@ -327,3 +328,11 @@ def test_an_expression_has_a_value_in_each_thread(
     expression: str, thread: int, block: BlockShape, value: int | None
 ) -> None:
     assert evaluate_for_thread(expression, thread, block) == value
+
+
+def test_dynamic_shared_memory_has_one_address() -> None:
+    text = "extern __shared__ half a[]; extern __shared__ char b[]; __shared__ half c[64], d[N * 2]; __shared__ B e;"
+    assert are_separate("a", "&c", text) and are_separate("c", "d", text) and are_separate("c", "e", text)
+    assert not are_separate("a", "b", text)  # all extern arrays begin at one address
+    assert not are_separate("c", "N", text)  # not a variable in shared memory
+    assert are_separate("s.full", "s.empty", text) and not are_separate("s.full", "c", text)

@@ -17,6 +17,7 @@ from lanescope.workbench.asm_operands import find_operand_argument, join_strings
 from lanescope.workbench.copied_bytes import FilledBytes, find_buffer
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.known_values import require_known
+from lanescope.workbench.shared_variables import are_separate
 from lanescope.workbench.transfers import is_known
 
 _WAIT = re.compile(r"(?:try|test)_wait")
@@ -55,7 +56,7 @@ class CopyWaits:
             return False
         exact = fill.sure and re.fullmatch(r"(?:\+ \d+)?", rest) is not None and self._are_all_run(event, waits)
         for wait in waits:
-            other = wait.array != array and _are_separate(wait.array, array, self.text.blank)
+            other = wait.array != array and are_separate(wait.array, array, self.text.blank)
             other |= exact and wait.array == array and len(wait.address.terms) == 1 and str(wait.address) != key
             later = wait.run.order > event.order and wait.run.arms[: len(event.arms)] == event.arms
             if not other and not later:
@@ -99,12 +100,3 @@ def _uses_barriers(run: KernelRun, own: Iterable[AsmRun]) -> bool:
 
 def _is_of(calls: Sequence[tuple[str, object]], run: KernelRun) -> bool:
     return any(name == run.name for name, _ in calls)
-
-
-def _are_separate(one: str, other: str, blank: str) -> bool:
-    """Return whether two variables are different members of one object, or different shared variables of the text."""
-    names = [name.removeprefix("&") for name in (one, other)]
-    owners = {name.rpartition(".")[0] for name in names}
-    if owners != {""}:
-        return len(owners) == 1
-    return all(re.search(rf"__shared__[^;{{}}]*\b{re.escape(name)}\b", blank) for name in names)

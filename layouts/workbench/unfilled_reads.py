@@ -32,6 +32,7 @@ from lanescope.workbench.names import find_operand_letter
 from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, ReadPlace, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import OPEN_BLOCK, WarpgroupRuns, depends_on_thread, evaluate_terms
+from lanescope.workbench.shared_variables import are_separate
 from lanescope.workbench.stage_counters import is_counter
 from lanescope.workbench.transfers import is_known
 
@@ -151,7 +152,7 @@ class _RunJudge:
         if fills is None or self.copied.may_fill(read.buffer) or self._is_stored(read.buffer):
             return None
         if not fills:
-            separate = all(_are_separate(read.buffer, fill.buffer, self.text.blank) for fill in self.copied.fills)
+            separate = all(are_separate(read.buffer, fill.buffer, self.text.blank) for fill in self.copied.fills)
             return self._make_unfilled(read, separate, _GroupRead(EVERY_GROUP, (), {}))
         states: dict[int, bool | None] = {EVERY_GROUP: True}
         if depends_on_thread(read.address.terms):
@@ -368,11 +369,3 @@ def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:
         return letters[0] != letters[1]
     own, other = ({name.lstrip("&") for name in one.names} for one in (tensor_map, fill.map))
     return bool(own) and not own & fill.copy.maps and bool((other - own) & fill.copy.maps)
-
-
-def _are_separate(buffer: str, other: str, blank: str) -> bool:
-    """Return whether two buffers are different members of one object, or different arrays of the text."""
-    owner, _, _ = buffer.rpartition(".")
-    if owner or "." in other:
-        return owner == other.rpartition(".")[0]
-    return all(re.search(rf"__shared__[^;{{}}]*\b{re.escape(name)}\s*\[", blank) for name in (buffer, other))
