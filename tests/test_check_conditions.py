@@ -8,11 +8,13 @@ from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.missing_includes import find_possible_definers
 from tests.cases import for_each
 from tests.transfer_kernels import TMA, plant
+from tests.workbench_cases import CASES
 
-SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
-STRIDE = "  d |= encode(1024) << 32;\n"
-FEWER = SIZES.replace("STAGES = 4", "STAGES = 2")
-DEBUG = plant((SIZES, f"#ifdef DEBUG\n{FEWER}\n#else\n{SIZES}\n#endif"))
+KERNEL = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
+STRIDE = "  d |= (uint64_t)enc(1024) << 32;\n"
+PLACE = "  half* sB = smem + 64 * 64;\n"
+FARTHER = PLACE.replace("64 * 64", "128 * 64")
+DEBUG = plant((PLACE, f"#ifdef DEBUG\n{FARTHER}#else\n{PLACE}#endif\n"), text=KERNEL)
 
 
 def put_stride(defined: int, undefined: int) -> str:
@@ -34,14 +36,14 @@ def list_notes(report: CheckReport) -> list[str]:
 )
 def test_reads_are_verified_with_the_macros_undefined(condition: str, names: tuple[str, ...]) -> None:
     report = check_text(DEBUG.replace("#ifdef DEBUG", condition))
-    assert report.steps == 24 and not report.findings and not report.unverified
+    assert report.steps == 8 and not report.findings and not report.unverified
     assert [point.needs for point in report.open] == [names]
     assert f"with {' and '.join(names)} undefined" in list_notes(report)[0]
 
 
 def test_a_given_macro_needs_no_note() -> None:
     report = check_text(DEBUG, {"macro.DEBUG": "1"})
-    assert report.steps == 24 and not report.open
+    assert report.steps == 8 and not report.open
 
 
 def test_a_mistake_of_both_variants_is_found() -> None:
@@ -57,7 +59,7 @@ def test_a_mistake_of_the_default_is_found_though_another_variant_is_right() -> 
 
 def test_a_mistake_of_another_variant_is_a_note_with_its_definition() -> None:
     report = check_text(put_stride(512, 1024))
-    assert not report.findings and report.steps == 24
+    assert not report.findings and report.steps == 8
     assert any(note.startswith("With -D DEBUG: A of") for note in list_notes(report))
     assert [one.code for one in check_text(put_stride(512, 1024), {"macro.DEBUG": "1"}).findings] == ["sbo_other_width"]
 
@@ -93,7 +95,7 @@ def test_a_missing_fence_is_found_beside_code_that_only_a_macro_adds() -> None:
 
 
 def test_code_that_stands_only_where_a_macro_is_defined_is_checked() -> None:
-    wrong = TMA.replace(STRIDE, STRIDE.replace("1024", "512"))
+    wrong = KERNEL.replace(STRIDE, STRIDE.replace("1024", "512"))
     at = wrong.index("__global__")
     report = check_text(f"{wrong[:at]}#ifdef WITH_WGMMA\n{wrong[at:]}#endif\n")
     assert not report.findings and any(note.startswith("With -D WITH_WGMMA: A of") for note in list_notes(report))

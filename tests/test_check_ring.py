@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, list_codes
 from tests.ring_kernels import RING, plant_after
 from tests.sample import take_sample
+from tests.test_copied_bytes import RIGHT as COPIES
 from tests.transfer_kernels import TMA, plant
 
 LOOP = "for (int turn = 1"
@@ -63,14 +64,15 @@ def test_a_barrier_may_announce_several_tiles() -> None:
 
 def test_a_member_of_a_union_may_be_filled_beyond_its_end() -> None:
     """The bytes after it are those of another member."""
-    array = "alignas(1024) bf16 A[ROWS * BK * STAGES];"
-    text = RING.replace(array, f"union {{ alignas(1024) bf16 A[ROWS * BK]; {array.replace('A[', 'all[')} }};")
-    assert not check_text(text).findings
+    array = "alignas(1024) bf16 A[STAGES][BM * BK];"
+    first = array.replace("STAGES", "1")
+    assert not check_text(plant((array, f"union {{ {first} {array.replace('A[', 'all[')} }};"), text=COPIES)).findings
 
 
 def test_a_copy_to_a_number_is_of_no_array() -> None:
     """Its destination is known, but no variable."""
-    assert not check_text(RING.replace("      &ring.A[stage * ROWS * BK],", "reinterpret_cast<void*>(1024),")).findings
+    text = plant(("tma_load(s.A[q],", "tma_load(reinterpret_cast<bf16*>(1024),"), text=COPIES)
+    assert "copy_past_array" not in list_codes(text)
 
 
 @for_each("name", take_sample(list(MISTAKES), 5))
