@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lanescope.ptx import catalog
-from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.matrix_loads import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.check import check_text

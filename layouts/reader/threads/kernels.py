@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.calling import make_argument
@@ -23,6 +24,7 @@ from lanescope.reader.threads.program import (
     list_launches,
     list_local_constants,
     list_size_macros,
+    list_template_uses,
     make_launches,
     parse_expression,
     parse_program,
@@ -95,7 +97,9 @@ def _run_program(
                 why = f"the text has more than {MOST_KERNELS} kernels"
                 yield KernelRun(function, KernelRunner(text, 32, (32, 1, 1), scope), False, why)
             elif is_kernel(text, function):
-                launches = list(make_launches(recorded, function.name)) or list_launches(text, body, function.name)
+                launches = list(make_launches(recorded, function.name))
+                if not launches or all(map(_is_open, launches)):
+                    launches = list_launches(text, body, function.name) or launches
                 launches = launches or [KernelLaunch((), "", None)]
                 launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
                 launches = launches[:MOST_ORDERED] if known[0] else launches
@@ -105,6 +109,11 @@ def _run_program(
                     if result is not None:
                         count += 1
                         yield result
+
+
+def _is_open(launch: KernelLaunch) -> bool:
+    """Return whether a template argument of a launch is not known."""
+    return OPEN in str(launch.templates)
 
 
 def _run_launch(
@@ -118,6 +127,7 @@ def _run_launch(
     arguments, (follow, (size, blocks)) = given
     host = KernelRunner(text, 32, (32, 1, 1), globals_)
     enclosing = Scope(globals_)
+    _bind_launcher(host, launch.around, enclosing)
     for statement in list_local_constants(launch.around, launch.at):
         enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
     inner = Scope(globals_)
@@ -153,6 +163,17 @@ def _run_launch(
     except (StepsOverError, TraceLostError, RecursionError):
         return KernelRun(function, runner, False, "", open_)
     return KernelRun(function, runner, True, "", open_)
+
+
+def _bind_launcher(host: KernelRunner, around: tree.Function | None, enclosing: Scope) -> None:
+    """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults."""
+    uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
+    for n, parameter in enumerate(around.templates if around is not None else ()):
+        values = (evaluate_template(host, use[n], host.globals) for use in uses if n < len(use))
+        value = next((value for value in values if value is not None), None)
+        if value is None and parameter.default is not None:
+            value = evaluate_template(host, parameter.default, enclosing)
+        enclosing.names[parameter.name] = value
 
 
 def _make_key(value: Any) -> Any:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
-from lanescope.reader.threads import calling, evaluating, objects
+from lanescope.reader.threads import calling, evaluating, names, objects
 from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
@@ -35,11 +36,16 @@ from lanescope.reader.threads.storage import (
     merge_values,
     spread_coefficient,
 )
+from lanescope.reader.threads.types import SizedType
 
 MOST_STEPS = 20_000
 OPEN_TURNS = 2  # of a loop whose end is not known
+RING_TURNS = 5  # of the outermost one, if copies are waited for by groups: stages are used again
 MOST_TURNS = 4096
 Span = tuple[int, int]
+
+
+_WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior")
 
 
 class StepsOverError(Exception):
@@ -90,11 +96,25 @@ class KernelRunner:
         self.most_steps = MOST_STEPS
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
+        self.strides = OpenStrides()  # of CuTe's layouts
+        self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
+        self.misfits: dict[str, Span] = {}  # why CuTe does not compile a copy → the first place
+        self.open_loops = 0  # around what is run
+        self.ring_turns = RING_TURNS if _WAITS.search(text) else OPEN_TURNS
 
     # values
 
     def evaluate(self, expression: tree.Expression | None, scope: Scope) -> Any:
         return evaluating.evaluate_expression(self, expression, scope)
+
+    def evaluate_template(self, argument: tree.Expression, scope: Scope) -> Any:
+        return names.evaluate_template(self, argument, scope)
+
+    def find_type(self, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+        return names.find_type(self, type_, scope)
+
+    def resolve(self, path: tree.Path, scope: Scope) -> Any:
+        return names.resolve_path(self, path, scope)
 
     def store_shared(
         self, address: Any, data: DataBytes, site: Span, copied: bool = False, step: Span | None = None
@@ -109,6 +129,7 @@ class KernelRunner:
         places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
             self.stores.append(site)
+        self._find_misaligned(places, data.size, site)
         self._find_clash(places, data, site)
         if self.order is not None:
             near = self._find_order_site(site)
@@ -150,6 +171,12 @@ class KernelRunner:
         if self.barriers is not None:
             raise TraceLostError
 
+    def _find_misaligned(self, places: NDArray[np.int64], size: int, site: Span) -> None:
+        """Record a store of 4 to 16 bytes whose addresses are not multiples of it apart, wherever the array begins."""
+        mine = places[self.mask]
+        if size in (4, 8, 16) and mine.size and ((mine - mine[0]) % size).any():
+            self.misaligned.setdefault(site, size)
+
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Record two threads that store different elements in the same bytes."""
         mine = places[self.mask]
@@ -174,11 +201,11 @@ class KernelRunner:
         terms[()] = terms.get((), 0) + at
         return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
 
-    def load_global(self, array: str, offset: Any, size: int) -> DataBytes:
+    def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
         if offset is None or len(self.records) > 20_000:
             return make_open_data(self.threads, size)
-        self.records.append(LoadRecord(array, offset))
+        self.records.append(LoadRecord(array, offset, site, tuple(self.calls)))
         lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
         here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
         return DataBytes(here * 0 + len(self.records) - 1, lanes, here)
@@ -238,6 +265,9 @@ class KernelRunner:
 
     def _run_definition(self, statement: Any, scope: Scope, mask: Mask) -> Mask:
         calling.define_local(self, statement, scope)
+        return mask
+
+    def _run_nothing(self, statement: tree.Statement, scope: Scope, mask: Mask) -> Mask:
         return mask
 
     def _run_assembly(self, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
@@ -310,6 +340,7 @@ class KernelRunner:
         frame.loops.append(flags)
         active, after, opened, turns = mask, self.everyone & False, 0, 0
         late = loop.late
+        most = OPEN_TURNS if self.open_loops else self.ring_turns
         self.turns.append(0)
         if self.order is not None:
             self.order.loops.append((loop.span, 0))
@@ -317,9 +348,10 @@ class KernelRunner:
             inside = active if late and not turns else self.decide_condition(loop.condition, scope, active)
             if self.barriers is not None:
                 inside = self.barriers.follow_loop(self, inside)
-            elif inside is None or loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition)):
+            elif inside is None or loop.condition is None or (turns >= most and _is_forever(loop.condition)):
                 opened += 1
-                if opened > OPEN_TURNS:
+                self.open_loops += opened == 1
+                if opened > most:
                     after = after | active
                     self.forget_order()
                     break
@@ -337,6 +369,7 @@ class KernelRunner:
             self.turns[-1] = turns
             if self.order is not None:
                 self.order.loops[-1] = loop.span, turns
+        self.open_loops -= opened > 0
         self.turns.pop()
         frame.loops.pop()
         if self.order is not None:
@@ -396,6 +429,8 @@ _HANDLERS: dict[type, Any] = {
     statements.ExpressionStatement: KernelRunner._run_expression,
     tree.Declaration: KernelRunner._run_declaration,
     tree.Alias: KernelRunner._run_definition,
+    tree.UsingDeclaration: KernelRunner._run_nothing,
+    tree.NamespaceAlias: KernelRunner._run_nothing,
     tree.StructDefinition: KernelRunner._run_definition,
     tree.Function: KernelRunner._run_definition,
     statements.Assembly: KernelRunner._run_assembly,
