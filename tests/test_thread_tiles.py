@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.ptx import catalog
-from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.matrix_loads import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
 from lanescope.workbench.thread_gaps import UNREAD_PARTS

@@ -20,7 +20,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
-from lanescope.reader.threads.assembly import gather_register
+from lanescope.reader.threads.matrix_loads import gather_register
 from lanescope.reader.threads.matrix_reads import find_described_places
 from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.runner import KernelRunner

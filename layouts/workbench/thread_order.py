@@ -45,7 +45,7 @@ _CODES = {
 }
 _COUNTER = re.compile(r"%\s*\w*(?:stage|buf|slot|depth)", re.I)
 Span = tuple[int, int]
-_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(")
+_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|\bSM(?:75|80|89|120)_\d+x\d")
 
 
 @dataclass(frozen=True, slots=True)

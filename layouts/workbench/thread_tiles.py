@@ -27,7 +27,7 @@ from lanescope.workbench.fragment_causes import (
     find_wrong_k_step,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
-from lanescope.workbench.operand_slices import find_repeated_slices, find_unset_registers
+from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
 from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
@@ -40,12 +40,21 @@ from lanescope.workbench.thread_fragments import (
     find_wrong_register,
     locate_operand,
 )
-from lanescope.workbench.thread_gaps import BY_WMMA, NOT_REACHED, CheckedKernel, describe_run, list_kernels_by_text
+from lanescope.workbench.thread_gaps import (
+    BY_CUTE,
+    BY_WMMA,
+    NOT_REACHED,
+    CheckedKernel,
+    describe_run,
+    list_kernels_by_text,
+)
 from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
-_USES = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b")
+_USES = re.compile(
+    r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b|\bSM(?:75|80|89|120)_\d+x\d"
+)
 MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
@@ -59,6 +68,8 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "wmma_layout": "A wmma fragment has the other layout than its tile",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
     "tile_not_filled": "A fragment takes bytes that no thread stores",
+    "store_misaligned": "A store to shared memory is not aligned to its bytes",
+    "cute_copy_misfit": "CuTe cannot copy a tensor by this atom",
     "stores_overlap": "Two threads store different elements in the same bytes",
 }
 
@@ -133,8 +144,10 @@ def _take_gap(
     kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
 ) -> CheckedKernel:
     """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
-    if kernel.gap == BY_WMMA:
+    if kernel.gap in (BY_WMMA, BY_CUTE):
         runs = [run for report in reports for run in report.kernels if run.name == kernel.name]
+        if kernel.gap == BY_CUTE and any(not run.gap for run in runs):  # others may be instances of scalar atoms
+            runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
         return replace(kernel, gap="") if runs and not any(run.gap for run in runs) else kernel
     if kernel.gap or not kernel.name:
         return kernel
@@ -158,10 +171,12 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         clashes = list(_find_clashes(run.runner))
         if run.complete:
             _add_complete_run(report, run, verdicts)
+        report.findings += [FragmentFinding("cute_copy_misfit", why, site) for why, site in run.runner.misfits.items()]
         report.findings += find_scale_mistakes(run.runner.products)
-        report.findings += clashes or _keep_first(
-            (*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good))
-        )
+        judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
+        report.findings += clashes or judged
+        if not any(finding.code == "rows_misaligned" for finding in judged):
+            report.findings += _find_misaligned(run.runner)
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
     return FragmentReport(findings, len(good), report.kernels, _list_proved(runs, good), report.suspects)
@@ -175,7 +190,7 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]
-        report.findings += find_repeated_slices(verdicts.pairs)
+        report.findings += find_slice_mistakes(run.runner, verdicts.pairs)
         report.suspects += [one for one in repeated if one.array]
 
 
@@ -200,6 +215,15 @@ def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
     for site, first, second in run.clashes if run.products or run.descriptors else ():
         message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
         yield FragmentFinding("stores_overlap", message, site)
+
+
+def _find_misaligned(run: KernelRunner) -> Iterable[FragmentFinding]:
+    """Yield the first store of a kernel that is not aligned; others have the same pitch."""
+    for site, size in list(run.misaligned.items())[:1] if run.products else ():
+        message = (
+            f"The addresses that threads store {size} bytes at are not multiples of {size} apart: the store traps."
+        )
+        yield FragmentFinding("store_misaligned", message, site)
 
 
 # verdicts -------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from lanescope.errors import LayoutError
 
 Tiler = Any  # a CuteLayout, an int, None, or a tuple of Tilers
 ONE = CuteLayout(1, 0)
+_PRIME = (1 << 31) - 1
 MOST_CHECKED = 1 << 12  # size up to which results are checked for every index
 
 
@@ -168,8 +169,9 @@ def _compose(a: CuteLayout, b: CuteLayout) -> CuteLayout:
 
 def _check_carry(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> None:
     """Raise LayoutError if modes of B compose with A one by one but carry when added, which CuTe does not check."""
-    expected = tuples.compute_indices(b.list_indices(), a.shape, a.stride)
-    for at in np.flatnonzero(expected != result.list_indices())[:1].tolist():
+    expected = tuples.compute_indices(b.list_indices(), a.shape, _reduce_strides(a.stride))
+    made = CuteLayout(result.shape, _reduce_strides(result.stride)).list_indices()
+    for at in np.flatnonzero((expected - made) % _PRIME)[:1].tolist():
         coord = index_to_coordinate(at, b.shape)
         raise make_refusal(
             f"{a} ∘ {b} is not admissible: CuTe gives {result}, which at {format_tuple(coord)} is {result(at)}, but"
@@ -177,6 +179,13 @@ def _check_carry(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> None:
             f" A({b(at)}) = {expected[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
             "Give B strides that divide the sizes of A's modes.",
         )
+
+
+def _reduce_strides(stride: Nested) -> Nested:
+    """Return strides modulo a prime where they are too large for NumPy, as those that stand for open numbers are."""
+    if isinstance(stride, tuple):
+        return tuple(map(_reduce_strides, stride))
+    return stride if abs(stride) < _PRIME else stride % _PRIME
 
 
 def _compose_mode(

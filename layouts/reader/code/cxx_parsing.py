@@ -22,6 +22,8 @@ _COMMA_LEFT_OUT = re.compile(rb'\)\s(?=\s*"[=+&%]{0,3}[A-Za-z]"\s*\()')  # betwe
 _LESS_THAN_CALL = re.compile(
     rb"([\w)\]]\s|;\s*\w+)<(?=\s?(?:\w+::)*\w+<[^<>;(){}]*>\((?:[^();{}]|\([^();{}]*\))*\)\s*[;)&|?+*/%=!-])"
 )
+# typename of a dependent type, which the grammar does not read before T::type{} in an expression
+_TYPENAME = re.compile(rb"(?<=[(,={])(\s*)typename(?=\s+\w+\s*(?:<|::))|(?<=\breturn )()typename(?=\s+\w+\s*(?:<|::))")
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
@@ -50,6 +52,7 @@ def parse_bounded(
     length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
     data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(b"),", data))
+    data = _TYPENAME.sub(lambda found: found[0].replace(b"typename", b" " * 8), data)
     if _measure_depth(data) > MOST_OPEN:
         return None
     calls = 0

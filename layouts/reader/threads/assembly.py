@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lanescope.reader.code.inline_ptx import PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_trace import follow_barrier, is_skipped, require_statements
+from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
     Number,
@@ -23,8 +22,8 @@ from lanescope.reader.threads.numbers import (
 )
 from lanescope.reader.threads.order_events import follow_instruction
 from lanescope.reader.threads.program import Scope, split_operands
-from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, MmaUse, RegisterUse
-from lanescope.reader.threads.results import make_results
+from lanescope.reader.threads.records import MmaUse, RegisterUse
+from lanescope.reader.threads.results import find_added, make_results
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -40,7 +39,6 @@ from lanescope.reader.threads.values import fit_data
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-MOST_PRODUCTS = 2000
 _STORE = re.compile(r"cp\.async\.c[ag]|st\.")
 _MOVE = re.compile(r"cp\.async\.c[ag]|(?:st|ld)\.")
 _TYPE = re.compile(r"\.([usb])(8|16|32|64)\b")
@@ -204,75 +202,20 @@ def _convert_to_places(code: AsmCode, address: Any) -> Any:
 
 
 def _load_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    run = code.run
     outputs = split_operands(operands[0].strip().strip("{}"))
     address = _convert_to_places(code, code.get_address(operands[1])) if len(operands) > 1 else None
-    if (
-        address is None
-        or "m8n8" not in opcode
-        or "b16" not in opcode
-        or (not run.mask.all() and not _has_complete_warps(run))
-    ):
-        for output in outputs:
-            code.put_value(output, make_open_data(run.threads, 4))
-        return
-    arguments = run.mask & _gives_address(run, len(outputs))
-    site, calls = code.get_site(operands[1]), tuple(run.calls)
-    rows = run.load_shared(address, 16, arguments, site)
-    writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
-    places = np.asarray(address)[arguments]
-    aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
-    step = code.get_site(operands[1], first=True)
-    load = MatrixLoad(
-        opcode, code.assembly.span, rows, site, calls, writers, aligned, np.asarray(address), step, _note_read(run)
-    )
-    for n, output in enumerate(outputs):
-        data = gather_register(rows, n, ".trans" in opcode)
-        code.put_value(output, LoadedRegister(data.record, data.thread, data.byte, load, n))
-
-
-def _note_read(run: KernelRunner) -> int:
-    """Note that the last read was an ldmatrix; return its number."""
-    if run.order is None:
-        return 0
-    run.order.matrices.add(run.order.reads)
-    return run.order.reads
-
-
-def _gives_address(run: KernelRunner, count: int) -> Any:
-    return np.arange(run.threads) % 32 < 8 * count
-
-
-def _has_complete_warps(run: KernelRunner) -> bool:
-    warps = np.array_split(run.mask, max(run.threads // 32, 1))
-    return all(bool(warp.all()) or not warp.any() for warp in warps)
-
-
-def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
-    """Return the contents of register `number` of ldmatrix.b16, given the 16 bytes at every lane's address.
-
-    Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
-    2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
-    """
-    lane = np.arange(rows.record.shape[0])
-    base = lane // 32 * 32 + 8 * number
-    group, quad = lane % 32 // 4, lane % 4
-    parts = []
-    for half in range(2):
-        row = base + (2 * quad + half if turned else group)
-        column = group if turned else 2 * quad + half
-        row = np.minimum(row, len(lane) - 1)
-        for byte in range(2):
-            at = 2 * column + byte
-            parts.append(DataBytes(*(getattr(rows, n)[row, at][:, None] for n in ("record", "thread", "byte"))))
-    return join_data(parts)
+    sites = [code.get_site(operands[1], first=first) for first in (False, True)] if address is not None else ()
+    registers = load_matrices(code.run, opcode, address, len(outputs), (code.assembly.span, *sites))
+    for output, register in zip(outputs, registers, strict=True):
+        code.put_value(output, register)
 
 
 def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     if len(run.products) < MOST_PRODUCTS:
         a, b = (
-            tuple(_make_use(code, register) for register in split_operands(text.strip("{} "))) for text in operands[1:3]
+            tuple(_use_register(code, register) for register in split_operands(text.strip("{} ")))
+            for text in operands[1:3]
         )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         added = split_operands(operands[3].strip("{} "))
@@ -287,6 +230,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 tuple(run.turns),
                 result,
                 any(code.get_value(register) is None and code.is_unset(register) for register in added),
+                adds=find_added(run, code.get_value(added[0])) if added else None,
                 ids=tuple(_list_scale_ids(code, opcode, operands)),
             )
         )
@@ -322,14 +266,9 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
     return None if offset is None else (place.array, offset)
 
 
-def _make_use(code: AsmCode, token: str) -> Any:
+def _use_register(code: AsmCode, token: str) -> RegisterUse:
     value = code.get_value(token)
-    if isinstance(value, LoadedRegister):
-        if code.run.order is not None and value.load is not None:
-            code.run.order.taken.add(value.load.read)
-        return RegisterUse(value, value.load, value.number)
-    known = isinstance(value, DataBytes) and value.size == 4
-    return RegisterUse(value if known else None, unset=value is None and code.is_unset(token))
+    return make_use(code.run, value, value is None and code.is_unset(token))
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -342,7 +281,8 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return
     known = isinstance(source, Pointer) and source.space == "global"
-    data = run.load_global(source.array, source.offset, count) if known else make_open_data(run.threads, count)
+    site = code.get_site(operands[1], first=True)
+    data = run.load_global(source.array, source.offset, count, site) if known else make_open_data(run.threads, count)
     run.store_shared(target, data, code.get_site(operands[0]), True, code.get_site(operands[0], first=True))
 
 

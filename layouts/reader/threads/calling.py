@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library, objects
+from lanescope.reader.threads.cute import calls as cute_calls
+from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
+from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument, names_cute
 from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
 from lanescope.reader.threads.order_events import follow_call
@@ -19,7 +22,7 @@ from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
-from lanescope.reader.threads.values import cast_value, convert_value, store_place
+from lanescope.reader.threads.values import cast_value, convert_value, load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -43,7 +46,7 @@ def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
     if isinstance(statement, tree.StructDefinition):
         scope.names[statement.name] = StructSet(statement.name, (statement,))
     elif isinstance(statement, tree.Alias):
-        scope.names[statement.name] = find_type(run, statement.type, scope)
+        scope.names[statement.name] = run.evaluate_template(statement.type, scope) if statement.type else None
 
 
 def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> None:
@@ -58,10 +61,18 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
         scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
         return
     value = _evaluate_initial(run, declaration, scope)
+    if value is None and kind is None and type_ is not None:
+        value = _evaluate_declared(run, type_, scope)
     if kind is None or kind.name == "auto":
         scope.names[declaration.name] = _hold_value(value, (declaration.value, scope))
     else:
         _allocate_local(run, declaration, kind, value, scope)
+
+
+def _evaluate_declared(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
+    """Return the value of a variable without initializer whose type is CuTe's."""
+    value = run.evaluate_template(type_, scope) if names_cute(run.text) else None
+    return value if is_cute_value(value) else None
 
 
 def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: Scope) -> Any:
@@ -234,9 +245,13 @@ def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Siz
 
 
 def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> Any:
-    """Return the functions, the lambda or the type that a call names."""
+    """Return the functions, the lambda, the type or the value of CuTe that a call names."""
     if isinstance(function, tree.Type):
-        return find_type(run, function, scope)
+        return run.evaluate_template(function, scope)
+    if isinstance(function, tree.Call):
+        return run.evaluate(function, scope)
+    if isinstance(function, tree.Name) and function.path[0][0] == "cute":
+        return None  # not what the text calls alike
     found = resolve_path(run, function.path, scope) if isinstance(function, tree.Name) else None
     return run.evaluate(function, scope) if isinstance(found, Pointer) else found
 
@@ -248,6 +263,9 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     chosen = _choose_function(run, found, node, scope, len(templates), at)
     if chosen is not None:
         return call_function(run, chosen, node, templates, scope, _find_home(run, name.path, found, scope))
+    result = cute_calls.call_function(run, name.last, node, templates, scope) if names_cute(run.text) else NOT_CUTE
+    if result is not NOT_CUTE:
+        return result
     follow_call(run, name.last, node, scope)
     return library.forget_arguments(run, node, scope)
 
@@ -262,10 +280,17 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
     if called is not objects.NOT_HERE:
         return called
     found = _find_called(run, function, scope)
+    if is_cute_value(found):
+        value = cute_calls.index_value(run, found, node, scope)
+        return load_place(run, value, node.span) if isinstance(value, Pointer) else value
     if isinstance(found, Closure):
         return call_function(run, found.function, node, (), scope, found.scope)
     if isinstance(found, FunctionSet) and isinstance(function, tree.Name):
         return _call_overload(run, function, found, node, scope)
+    if found is None and isinstance(function, tree.Name) and names_cute(run.text):
+        result = cute_calls.call_function(run, name, node, function.path[-1][1] or (), scope)
+        if result is not NOT_CUTE:
+            return result
     if found is None and name and not isinstance(function, tree.Type):
         result = library.call_library(run, name, node, scope)
         if result is not library.NOT_HERE:
@@ -293,6 +318,11 @@ def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Sc
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:
     base = run.evaluate(function.value, scope) if function.arrow else find_place(run, function.value, scope)
+    owner = run.evaluate(function.value, scope) if base is None and names_cute(run.text) else base
+    if is_cute_value(owner):
+        return cute_calls.call_member(run, owner, function.name, node, scope)
+    if isinstance(base, Pointer) and base.dims and function.name in ("begin", "data"):  # of an ArrayEngine
+        return replace(base, dims=base.dims[1:])
     chosen = _choose_function(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
         return call_function(run, chosen, node, (), scope, _make_member_scope(base))
@@ -348,6 +378,8 @@ def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call
                 inner.names[parameter.name] = place
                 continue
         value = run.evaluate(expression, enclosing)
+        if is_cute_value(value) and type_ is not None:
+            _bind_cute_type(inner, type_, value)
         if isinstance(value, Pointer) and type_ is not None:
             _deduce_template_arguments(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
@@ -372,11 +404,19 @@ def _deduce_template_arguments(inner: Scope, type_: tree.Type, kind: SizedType) 
         inner.names[name] = kind
 
 
+def _bind_cute_type(inner: Scope, type_: tree.Type, value: Any) -> None:
+    """Bind a type parameter to a value of CuTe, and those of Tensor<Engine, Layout> to the tensor."""
+    names = [type_.name, *(getattr(n, "name", getattr(n, "last", "")) for n in type_.path[-1][1] or ())]
+    for name in names:
+        if name in inner.names and inner.names[name] is None:
+            inner.names[name] = value
+
+
 def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
     """Return the value of a kernel's parameter: an array in global memory, or an open number."""
     kind = find_type(run, parameter.type, scope)
     if kind is None:
-        return None
+        return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
     if kind.pointer and kind.target is not None:
         return _hold_value(Pointer("global", parameter.name, make_number(0, LONG), kind.target, kind.dims))
     if kind.integer and run.size:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads import calling
+from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
 from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
     LONG,
@@ -175,6 +176,12 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         return called
     place = find_place(run, node.target, scope)
     value = run.evaluate(node.value, scope)
+    if is_cute_value(value) and isinstance(node.target, tree.Name) and not node.op:
+        scope.rebind(node.target.last, value)
+        return value
+    if place is None and isinstance(node.target, tree.Call) and names_cute(run.text):
+        run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
+        run.forget_order()
     if node.op and isinstance(place, Pointer):
         old = load_place(run, place, node.target.span)
         if isinstance(old, Pointer):
@@ -201,6 +208,8 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
+    if isinstance(place, ThreadNumber):  # a static constant
+        return place
     value = run.evaluate(node.value, scope)
     if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:
         size = 2 if value.size == 4 else 4
@@ -244,6 +253,9 @@ def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:
 
 
 def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
+    if node.type is not None and not node.items and names_cute(run.text):
+        value = run.evaluate_template(node.type, scope)
+        return None if isinstance(value, SizedType) else value
     values = [run.evaluate(value, scope) for _, value in node.items]
     return values[0] if len(values) == 1 else None
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 OPEN_TURNS = 2  # of a loop whose end is not known
+_RING_TURNS = 5  # of the outermost one, if copies are waited for by groups: stages are used again
+_WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior")
 MOST_TURNS = 4096
 
 
@@ -48,6 +50,10 @@ def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Sc
 
 def _run_definition(run: KernelRunner, statement: Any, scope: Scope, mask: Mask) -> Mask:
     calling.define_local(run, statement, scope)
+    return mask
+
+
+def _run_nothing(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> Mask:
     return mask
 
 
@@ -99,35 +105,45 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
     return after | left[0]
 
 
+def count_open_turns(text: str) -> int:
+    """Return how many iterations of the outermost loop are run if its end is not known."""
+    return _RING_TURNS if _WAITS.search(text) else OPEN_TURNS
+
+
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
+    most = OPEN_TURNS if run.open_loops else run.open_turns
     while True:
-        inside = _decide_turn(run, loop, scope, active)
+        inside = _decide_turn(run, loop, scope, active, most)
         if inside is None:
             opened += 1
-            if opened > OPEN_TURNS:
+            run.open_loops += opened == 1
+            if opened > most:
                 run.forget_order()
-                return after | active
+                after = after | active
+                break
             inside = active
         after = after | (active & ~inside)
         if not inside.any() or run.turns[-1] > MOST_TURNS:
-            return after
+            break
         left[1] = run.everyone & False
         active = run.run(loop.body, scope, inside) | left[1]
         run.mask = active
         if loop.step is not None and active.any():
             run.evaluate(loop.step, scope)
         run.count_turn()
+    run.open_loops -= opened > 0
+    return after
 
 
-def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask | None:
-    """Return the threads that run the next iteration of a loop; None if its end is open."""
+def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int) -> Mask | None:
+    """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop."""
     turns = run.turns[-1]
     inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
-    endless = loop.condition is None or (turns >= OPEN_TURNS and _is_forever(loop.condition))
+    endless = loop.condition is None or (turns >= most and _is_forever(loop.condition))
     return None if endless else inside
 
 
@@ -186,6 +202,8 @@ HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
     statements.ExpressionStatement: _run_expression,
     tree.Declaration: _run_declaration,
     tree.Alias: _run_definition,
+    tree.UsingDeclaration: _run_nothing,
+    tree.NamespaceAlias: _run_nothing,
     tree.StructDefinition: _run_definition,
     tree.Function: _run_definition,
     statements.Assembly: _run_assembly,

@@ -8,10 +8,11 @@ from math import prod
 from typing import Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.calling import make_argument
-from lanescope.reader.threads.names import bind_templates, resolve_path
+from lanescope.reader.threads.names import bind_templates, evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import (
     FunctionSet,
@@ -24,6 +25,7 @@ from lanescope.reader.threads.program import (
     list_launches,
     list_local_constants,
     list_size_macros,
+    list_template_uses,
     make_launches,
     parse_expression,
     parse_program,
@@ -116,7 +118,9 @@ class _Program:
 
     def _list_launches(self, function: tree.Function, recorded: Sequence[KernelLaunchRecord]) -> list[KernelLaunch]:
         """Return the launches of a kernel; one of which nothing is known if the text has none."""
-        launches = list(make_launches(recorded, function.name)) or list_launches(self.text, self.body, function.name)
+        launches = list(make_launches(recorded, function.name))
+        if not launches or all(map(_is_open, launches)):
+            launches = list_launches(self.text, self.body, function.name) or launches
         launches = launches or [KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
         return launches[:MOST_ORDERED] if self.follow else launches
@@ -128,6 +132,7 @@ class _Program:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
         enclosing = Scope(self.scope)
+        _bind_launcher(host, launch.around, enclosing)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
@@ -165,6 +170,11 @@ class _Program:
         return runner
 
 
+def _is_open(launch: KernelLaunch) -> bool:
+    """Return whether a template argument of a launch is not known."""
+    return OPEN in str(launch.templates)
+
+
 def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> bool:
     """Run a kernel; return whether it came to its end, or to a mistake in its order."""
     try:
@@ -174,6 +184,17 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
     except (StepsOverError, TraceLostError, RecursionError):
         return False
     return True
+
+
+def _bind_launcher(host: KernelRunner, around: tree.Function | None, enclosing: Scope) -> None:
+    """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults."""
+    uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
+    for n, parameter in enumerate(around.templates if around is not None else ()):
+        values = (evaluate_template(host, use[n], host.globals) for use in uses if n < len(use))
+        value = next((value for value in values if value is not None), None)
+        if value is None and parameter.default is not None:
+            value = evaluate_template(host, parameter.default, enclosing)
+        enclosing.names[parameter.name] = value
 
 
 def _make_key(value: Any) -> Any:

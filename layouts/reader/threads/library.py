@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.numbers import (
     LONG,
     ULONG,
@@ -136,7 +137,7 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
-    data = run.load_global(source.array, source.offset, bytes_)
+    data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
     run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
     return None
 
@@ -177,6 +178,7 @@ def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
 
 def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None:
     """Make the targets of pointers unknown."""
+    forget_tensors(run, values, name)
     for value in values:
         if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
             value.array.forget_values()

@@ -9,10 +9,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
 from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet
-from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value
 
@@ -36,12 +37,16 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     for n, (name, arguments) in enumerate(parts):
         if n and isinstance(found, SizedType) and found.scope is not None:
             found = found.scope.names.get(name)
+        elif n and cute_types.is_cute_value(found):
+            found = cute_types.find_member_type(run, found, name)
         else:
             found = scope.find(name)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
             found = _make_struct(run, found, arguments or (), scope)
+    if found is None and cute_types.names_cute(run.text):
+        return cute_types.evaluate_path(run, path, scope)
     return found
 
 
@@ -59,6 +64,8 @@ def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope:
             inner = Scope(home)
             bind_templates(run, statement.templates, arguments or (), scope, inner)
             value: Any = find_type(run, statement.type, inner)
+            if value is None and statement.type is not None:
+                value = evaluate_template(run, statement.type, inner)
         elif isinstance(statement, tree.Enum):
             value = _find_enumerator(run, statement, later.member, home)
         else:
@@ -66,6 +73,10 @@ def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope:
             kind = find_type(run, statement.type, home) if statement.type is not None else None
             if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
                 value = convert_value(run, value, kind)
+            elif (
+                statement.value is None and kind is not None and kind.scope is not None
+            ):  # an object, for its constants
+                value = Pointer("local", LocalMemory(), make_number(0), kind)
     finally:
         run.opening.discard(later)
     run.values[later] = value
@@ -87,7 +98,9 @@ def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope
         found = find_type(run, argument, scope)
         if found is None and not argument.pointers and not argument.dims:
             found = resolve_path(run, argument.path, scope)
-        return found
+        if isinstance(found, Pointer):  # a variable: what is in <> is parsed as a type
+            return run.evaluate(tree.Name(argument.path, span=argument.span), scope)
+        return cute_types.evaluate_type(run, argument, scope) if found is None else found
     if isinstance(argument, tree.Name):
         found = resolve_path(run, argument.path, scope)
         if found is None:
@@ -103,12 +116,14 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     if type_ is None or not type_.path:
         return None
     found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
-    kind = found if isinstance(found, SizedType) else find_builtin(type_.name)
+    kind = (
+        found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
+    )
     kind = kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
     if kind is None and not type_.pointers:
         return None
     kind = kind or SizedType(type_.name, 1)
-    dims = find_dims(run, type_.dims, scope)
+    dims = (*find_dims(run, type_.dims, scope), *kind.dims)
     if not type_.pointers:
         return replace(kind, dims=dims) if dims else kind
     for level in range(type_.pointers):

@@ -20,11 +20,11 @@ Span = tuple[int, int]
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
 _OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
 _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
-_COMMIT = re.compile(r"__pipeline_commit|__?cp_async_(?:fence|commit\w*)")
-_WAIT = re.compile(r"__pipeline_wait_prior|__?cp_async_wait\w*")
+_COMMIT = re.compile(r"__pipeline_commit|_{0,2}cp_async_(?:fence|commit\w*)")
+_WAIT = re.compile(r"__pipeline_wait_prior|_{0,2}cp_async_wait\w*")
 _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
-    r"|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
+    r"|__pipeline_memcpy_async|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
     rf"|{COMPUTING}"
 )
 

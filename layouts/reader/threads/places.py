@@ -7,6 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.cute import calls
+from lanescope.reader.threads.cute.cute_types import names_cute
+from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
     LONG,
@@ -58,10 +61,21 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
             if not isinstance(place, Pointer) or kind is None:
                 return None
             return replace(place, type=replace(kind, dims=()), dims=kind.dims)
+        case tree.Call() if (place := _find_tensor_element(run, node, scope)) is not None:
+            return place
         case tree.Call():
             value = run.evaluate(node, scope)
             return value if isinstance(value, Pointer) else None
     return None
+
+
+def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Pointer | None:
+    """Return the place of one element of a CuTe tensor."""
+    if not isinstance(node.function, tree.Name | tree.Call) or not names_cute(run.text):
+        return None
+    found = run.resolve(node.function.path, scope) if isinstance(node.function, tree.Name) else None
+    value = calls.index_value(run, found, node, scope) if isinstance(found, CuteTensor) else None
+    return value if isinstance(value, Pointer) else None
 
 
 def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:

@@ -46,6 +46,14 @@ class Scope:
         homes = () if home is None else (*before.homes, home)
         self.names[function.name] = FunctionSet(function.name, (*before.functions, function), homes)
 
+    def rebind(self, name: str, value: Any) -> None:
+        """Give a name another value in the scope that declares it."""
+        scope: Scope | None = self
+        while scope is not None and name not in scope.names:
+            scope = scope.parent
+        if scope is not None:
+            scope.names[name] = value
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionSet:
@@ -185,10 +193,34 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
             continue
         block = ""
         if opened:
-            parts = split_operands(text[past + opened.end() :].split(">>>", 1)[0])
-            block = parts[1] if len(parts) > 1 else ""
+            block = _read_block(text, past + opened.end())
+        elif enclosing is not None:
+            block = _find_pointer_block(text, match.start(), enclosing.span[1])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start()))
     return found[:MOST_LAUNCHES]
+
+
+def _read_block(text: str, at: int) -> str:
+    """Return the block of a launch, whose arguments in <<<…>>> begin at a place."""
+    parts = split_operands(text[at:].split(">>>", 1)[0])
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _find_pointer_block(text: str, at: int, past: int) -> str:
+    """Return the block of a launch through a variable: auto f = kernel<…>; f<<<grid, block>>>."""
+    named = re.search(r"(\w+)\s*=\s*&?\s*(?:\w+::)*$", text[max(at - 80, 0) : at])
+    launch = re.compile(rf"\b{named[1]}\s*<<<").search(text, at, past) if named else None
+    return _read_block(text, launch.end()) if launch else ""
+
+
+def list_template_uses(text: str, name: str) -> list[tuple[tree.Expression, ...]]:
+    """List the template arguments that a text gives a function template."""
+    uses = []
+    for match in re.finditer(rf"\b{re.escape(name)}(?=\s*<)", text):
+        arguments = _parse_arguments(_read_templates(text, match.end())[0])
+        if arguments and arguments not in uses:
+            uses.append(arguments)
+    return uses[:MOST_LAUNCHES]
 
 
 def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterator[KernelLaunch]:

@@ -62,6 +62,7 @@ class MmaUse:
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
     adds_unset: bool = False
     fragments: tuple[Span, ...] = ()  # of a wmma: the types of the fragments of A and B
+    adds: MmaUse | None = None  # the product whose D is its C
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
 
     def has_result_of(self, other: MmaUse) -> bool:

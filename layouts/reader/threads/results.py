@@ -29,6 +29,13 @@ def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None,
     return [DataBytes(record, thread, first + _REGISTER_BYTES * n) for n in range(count)]
 
 
+def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
+    """Return the mma that has made a register of C; None if none or several have."""
+    if not isinstance(value, DataBytes) or not (value.record < 0).all() or np.ptp(value.record):
+        return None
+    return run.results[-int(value.record[0, 0]) - 1].use
+
+
 def is_result(value: Any) -> bool:
     """Return whether a value is of elements of D in some thread."""
     return isinstance(value, DataBytes) and bool((value.record < 0).any())

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
-from lanescope.reader.threads import calling, evaluating, executing
+from lanescope.reader.threads import calling, evaluating, executing, names
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
@@ -84,6 +85,11 @@ class KernelRunner:
         self.most_steps = MOST_STEPS
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
+        self.strides = OpenStrides()  # of CuTe's layouts
+        self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
+        self.misfits: dict[str, Span] = {}  # why CuTe does not compile a copy → the first place
+        self.open_loops = 0  # around what is run
+        self.open_turns = executing.count_open_turns(text)  # of the outermost loop whose end is not known
 
     # values
 
@@ -91,6 +97,15 @@ class KernelRunner:
         """Return the value of an expression, None if unknown."""
         handler = evaluating.HANDLERS.get(type(expression))
         return handler(self, expression, scope) if handler is not None else None
+
+    def evaluate_template(self, argument: tree.Expression, scope: Scope) -> Any:
+        return names.evaluate_template(self, argument, scope)
+
+    def find_type(self, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+        return names.find_type(self, type_, scope)
+
+    def resolve(self, path: tree.Path, scope: Scope) -> Any:
+        return names.resolve_path(self, path, scope)
 
     def store_shared(
         self, address: Any, data: DataBytes, site: Span, copied: bool = False, step: Span | None = None
@@ -105,6 +120,7 @@ class KernelRunner:
         places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
             self.stores.append(site)
+        self._find_misaligned(places, data.size, site)
         self._find_clash(places, data, site)
         if self.order is not None:
             near = self._find_order_site(site)
@@ -149,6 +165,12 @@ class KernelRunner:
         if self.barriers is not None:
             raise TraceLostError
 
+    def _find_misaligned(self, places: NDArray[np.int64], size: int, site: Span) -> None:
+        """Record a store of 4 to 16 bytes whose addresses are not multiples of it apart, wherever the array begins."""
+        mine = places[self.mask]
+        if size in (4, 8, 16) and mine.size and ((mine - mine[0]) % size).any():
+            self.misaligned.setdefault(site, size)
+
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Record two threads that store different elements in the same bytes."""
         mine = places[self.mask]
@@ -173,11 +195,11 @@ class KernelRunner:
         terms[()] = terms.get((), 0) + at
         return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
 
-    def load_global(self, array: str, offset: Any, size: int) -> DataBytes:
+    def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
         if offset is None or len(self.records) > 20_000:
             return make_open_data(self.threads, size)
-        self.records.append(LoadRecord(array, offset))
+        self.records.append(LoadRecord(array, offset, site, tuple(self.calls)))
         lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
         here = np.arange(size) + np.zeros((self.threads, 1), np.int64)
         return DataBytes(here * 0 + len(self.records) - 1, lanes, here)

@@ -35,10 +35,14 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """A load of global memory: the array, and the first byte that each thread reads."""
+    """A load of global memory: the array, and the first byte that each thread reads; site: the expression of the
+    address; calls: around it, outermost first.
+    """
 
     array: str
     offset: ThreadNumber
+    site: Span = (0, 0)
+    calls: tuple[Span, ...] = ()
 
 
 @value_class(frozen=True, slots=True, eq=False)

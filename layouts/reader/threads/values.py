@@ -29,7 +29,7 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     if kind.scope is not None:
         return place
     if place.space == "global":
-        return run.load_global(place.array, place.offset, kind.size)
+        return run.load_global(place.array, place.offset, kind.size, span)
     if place.space == "shared":
         at = place.offset.const if place.offset is not None else None
         if at is None:

@@ -1,0 +1,341 @@
+"""Functions of CuTe in device code: tensors, TiledCopy, TiledMMA, and members of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.errors import LayoutError
+from lanescope.reader.code import tree
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.threads.cute import copies
+from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
+from lanescope.reader.threads.cute.layout_calls import (
+    LAYOUT_FUNCTIONS,
+    CuteCall,
+    get_plain,
+    make_layout,
+    make_tiler,
+    measure,
+)
+from lanescope.reader.threads.cute.layouts import (
+    AnyLayout,
+    SwizzledLayout,
+    make_strided,
+    require_plain,
+)
+from lanescope.reader.threads.cute.tensors import (
+    UNDERSCORE,
+    ZERO,
+    CuteTensor,
+    get_element,
+    make_fragment,
+    slice_tensor,
+)
+from lanescope.reader.threads.cute.tiled import (
+    CuteCopy,
+    ElementCopy,
+    MmaAtomName,
+    ScalarMma,
+    ThreadSlice,
+    make_operand_copy,
+    make_operand_fragment,
+    make_tiled_copy,
+    make_tiled_mma,
+    partition,
+    retile,
+)
+from lanescope.reader.threads.numbers import (
+    LONG,
+    ThreadNumber,
+    apply_operator,
+    make_number,
+    multiply_numbers,
+)
+from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.values import load_place
+from lanescope.tiles.mma import TiledMMA
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+NOT_HERE = object()
+_NOT_FOLLOWED = (IndexError, TypeError, AttributeError, ValueError)  # of arguments that CuTe takes and we do not
+
+
+def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequence[Any], scope: Scope) -> Any:
+    """Return the result of a function of CuTe; NOT_HERE for another one, None if it is unknown."""
+    act = _FUNCTIONS.get(name)
+    if act is None:
+        return NOT_HERE
+    values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
+    given = [simplify(run.evaluate_template(argument, scope)) for argument in templates]
+    if name in _SHARED_NAMES and not any(is_cute_value(value) for value in (*values, *given)):
+        return NOT_HERE
+    try:
+        result = expose(act(CuteCall(run, name, node, scope, values, given)))
+    except (LayoutError, OpenCuteValueError, *_NOT_FOLLOWED):
+        result = None
+    if result is None and name not in copies.FUNCTIONS:
+        copies.forget_tensors(run, values, name)
+    return result
+
+
+def call_member(run: KernelRunner, owner: Any, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the result of a member function of a value of CuTe; None if it is unknown."""
+    values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
+    try:
+        result = expose(_call_member(run, owner, name, values))
+    except (LayoutError, *_NOT_FOLLOWED):
+        result = None
+    if result is None:
+        copies.forget_tensors(run, values, name)
+    return result
+
+
+def _call_member(run: KernelRunner, owner: Any, name: str, values: list[Any]) -> Any:
+    if name in ("get_slice", "get_thread_slice") and isinstance(owner, CuteCopy | TiledMMA) and values:
+        number = make_number(values[0], LONG) if isinstance(values[0], int) else values[0]
+        return ThreadSlice(owner, number) if isinstance(number, ThreadNumber) else None
+    if isinstance(owner, ThreadSlice) and values and isinstance(values[0], CuteTensor):
+        if name.startswith("retile_"):
+            return retile(owner, values[0])
+        if name.startswith("partition_fragment_"):
+            return make_operand_fragment(run, owner, name[-1].lower(), partition(run, owner, name, values[0]))
+        if name.startswith("make_fragment_"):
+            return make_operand_fragment(run, owner, name[-1].lower(), values[0])
+        return partition(run, owner, name, values[0]) if name.startswith("partition_") else None
+    if isinstance(owner, CuteTensor):
+        return _TENSOR_MEMBERS[name](run, owner) if name in _TENSOR_MEMBERS else None
+    if name == "size":
+        return measure(owner)
+    return None
+
+
+def _get_layout(run: KernelRunner, tensor: CuteTensor) -> AnyLayout:
+    return tensor.layout if tensor.swizzle is None else SwizzledLayout(tensor.swizzle, tensor.layout)
+
+
+_TENSOR_MEMBERS: dict[str, Callable[[KernelRunner, CuteTensor], Any]] = {
+    "data": get_element,
+    "layout": _get_layout,
+    "shape": lambda run, tensor: tensor.layout.shape,
+    "stride": lambda run, tensor: None,
+    "size": lambda run, tensor: measure(tensor),
+    "begin": get_element,
+}
+
+
+def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) -> Any:
+    """Return value(coordinate): a slice of a tensor, the place of one element, an index of a layout."""
+    at = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
+    try:
+        if isinstance(value, CuteTensor):
+            if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
+                at = list(at[0])
+            sliced = slice_tensor(run, value, at)
+            if sliced is not None and sliced.layout.shape == ():
+                return get_element(run, sliced)
+            return sliced
+        if isinstance(value, CuteLayout) and all(isinstance(item, int) for item in at):
+            return make_number(value(*at), LONG)
+    except LayoutError:
+        return None
+    return value if not at else None
+
+
+# tensors --------------------------------------------------------------------------------------------------------------
+
+
+def _make_pointer(call: CuteCall) -> Any:
+    """Evaluate make_gmem_ptr, make_smem_ptr and make_rmem_ptr: the pointer itself, or that of an array by its text."""
+    value = call.values[0]
+    kind = call.templates[0] if call.templates and isinstance(call.templates[0], SizedType) else None
+    if isinstance(value, Pointer):
+        return replace(value, type=kind, dims=()) if kind is not None else replace(value, dims=())
+    if call.name != "make_gmem_ptr":
+        return None
+    node = call.node.arguments[0]
+    kind = kind or _find_pointed(call, node)
+    return Pointer("global", call.run.text[slice(*node.span)], ZERO, kind) if kind is not None else None
+
+
+def _find_pointed(call: CuteCall, node: tree.Expression) -> SizedType | None:
+    """Return the type that a cast in an expression of an unknown pointer gives its target."""
+    if isinstance(node, tree.Cast):
+        kind = call.run.find_type(node.type, call.scope)
+        return kind.target if kind is not None and kind.pointer else None
+    if isinstance(node, tree.Binary):
+        return _find_pointed(call, node.left) or _find_pointed(call, node.right)
+    return None
+
+
+def _make_tensor(call: CuteCall) -> Any:
+    values, element = call.values, call.templates[0] if call.templates else None
+    if isinstance(element, SizedType):  # registers
+        layout = make_layout(replace(call, values=values))
+        return make_fragment(get_plain(layout), element) if layout is not None else None
+    base = values[0]
+    if not isinstance(base, Pointer) or len(values) < 2 or not base.type.size:
+        return None
+    layout = make_layout(replace(call, values=values[1:]))
+    if isinstance(layout, SwizzledLayout):
+        return CuteTensor(base, layout.layout, layout.swizzle, make_number(layout.offset, LONG))
+    return CuteTensor(base, layout) if layout is not None else None
+
+
+def _make_like(call: CuteCall) -> Any:
+    """Evaluate make_tensor_like and make_fragment_like of a tensor: registers of the same shape."""
+    like, element = call.values[0], call.templates[0] if call.templates else None
+    if not isinstance(like, CuteTensor):
+        return algebra.make_fragment_like(require_plain(get_plain(like)))
+    kind = element if isinstance(element, SizedType) else like.element
+    return make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
+
+
+def _make_identity(call: CuteCall) -> Any:
+    shape = call.values[0] if len(call.values) == 1 else tuple(call.values)
+    layout = make_strided(call.run, shape, "left")
+    return CuteTensor(None, layout) if layout is not None else None
+
+
+def _tile_tensor(call: CuteCall) -> Any:
+    """Evaluate local_tile(tensor, tiler, coordinate[, projection])."""
+    tensor, tiler, at = call.values[:3]
+    if not isinstance(tensor, CuteTensor) or not isinstance(tiler, tuple):
+        return None
+    at = at if isinstance(at, tuple) else (at,)
+    if len(call.values) > 3:
+        kept = [n for n, step in enumerate(call.values[3]) if step is not UNDERSCORE]
+        tiler, at = tuple(tiler[n] for n in kept), tuple(at[n] for n in kept)
+    divided = algebra.zipped_divide(tensor.layout, make_tiler(tiler))
+    tiles, rest = divided.modes
+    coordinate = (*at, *(UNDERSCORE,) * (rest.rank - len(at)))
+    outer = slice_tensor(call.run, replace(tensor, layout=rest), coordinate)
+    if outer is None:
+        return None
+    kept_modes = outer.layout.modes if outer.layout.shape != () else ()
+    return replace(outer, layout=algebra.concatenate(*tiles.modes, *kept_modes))
+
+
+def _partition_tensor(call: CuteCall) -> Any:
+    """Evaluate local_partition(tensor, layout of threads, thread[, projection])."""
+    tensor, threads, index = call.values[:3]
+    if not isinstance(tensor, CuteTensor) or not isinstance(threads, CuteLayout):
+        return None
+    modes = threads.modes
+    if len(call.values) > 3:
+        modes = tuple(modes[n] for n, step in enumerate(call.values[3]) if step is not UNDERSCORE)
+    if any(len(mode.digits) != 1 for mode in modes):
+        return None
+    number = make_number(index, LONG) if isinstance(index, int) else index
+    at = tuple(
+        apply_operator("%", apply_operator("/", number, make_number(step or 1)), make_number(count))
+        for mode in modes
+        for count, step in mode.digits
+    )
+    divided = algebra.zipped_divide(tensor.layout, tuple(mode.size for mode in modes))
+    inner = slice_tensor(call.run, replace(tensor, layout=divided), (at, UNDERSCORE))
+    return None if inner is None else replace(inner, layout=algebra.concatenate(*inner.layout.modes[0].modes))
+
+
+def _recast(call: CuteCall) -> Any:
+    tensor, bits = call.values[0], get_bits(call.templates[0]) if call.templates else None
+    if not isinstance(tensor, CuteTensor) or tensor.base is None or not bits or tensor.offset is None:
+        return None
+    old = tensor.base.type.size * 8
+    made = algebra.recast(replace(tensor.layout, swizzle=tensor.swizzle), old, bits)
+    more, fewer = old // gcd(old, bits), bits // gcd(old, bits)
+    offset = apply_operator("/", multiply_numbers(tensor.offset, make_number(more, LONG)), make_number(fewer, LONG))
+    base = replace(tensor.base, type=call.templates[0])
+    return CuteTensor(base, CuteLayout(made.shape, made.stride), made.swizzle, offset)
+
+
+# TiledCopy and TiledMMA -----------------------------------------------------------------------------------------------
+
+
+def _make_mma(call: CuteCall) -> Any:
+    values = call.values
+    atoms = require_plain(values[1]) if len(values) > 1 else algebra.make_layout((1, 1, 1))
+    if isinstance(values[0], ScalarMma):
+        return ScalarMma(atoms.size)
+    if not isinstance(values[0], MmaAtomName):
+        return None
+    return make_tiled_mma(values[0], atoms, make_tilers(values[2]) if len(values) > 2 else ())
+
+
+def _make_copy(call: CuteCall) -> Any:
+    if not isinstance(call.values[0], ElementCopy):
+        return None
+    values = require_plain(call.values[2]) if len(call.values) > 2 else algebra.make_layout((1, 1))
+    return make_tiled_copy(call.values[0], require_plain(call.values[1]), values)
+
+
+def _make_operand(call: CuteCall) -> Any:
+    """Evaluate make_tiled_copy_A, _B, _C and _C_atom."""
+    element, mma = call.values[:2]
+    mma = mma.of if isinstance(mma, ThreadSlice) else mma
+    if not isinstance(element, ElementCopy) or not isinstance(mma, TiledMMA):
+        return None
+    copy = make_operand_copy(element, mma, call.name.removeprefix("make_tiled_copy_").lower())
+    values, least = copy.tiled.values, element.reference_values
+    if values % least:
+        why = (
+            f"{element.operation.name} moves {least} elements of a thread, and the TiledMMA gives a thread {values} of"
+            f" this operand: CuTe does not compile the TiledCopy."
+        )
+        call.run.misfits.setdefault(why, call.node.span)
+        return None
+    return copy
+
+
+def _get_tile_size(call: CuteCall) -> Any:
+    mma = call.values[0]
+    return mma.shape[call.places[0]] if isinstance(mma, TiledMMA) else None
+
+
+def _partition_fragment(call: CuteCall) -> Any:
+    """Evaluate partition_fragment_C(mma, shape)."""
+    mma, shape = call.values[:2]
+    if not isinstance(mma, TiledMMA) or not isinstance(shape, tuple):
+        return None
+    layout = require_plain(tuple(shape))
+    slice_ = ThreadSlice(mma, make_number(0, LONG))
+    tensor = partition(call.run, slice_, "partition_C", CuteTensor(None, layout))
+    return make_operand_fragment(call.run, slice_, "c", tensor)
+
+
+def _load_item(call: CuteCall) -> Any:
+    return load_place(call.run, call.values[0], call.node.span) if isinstance(call.values[0], Pointer) else None
+
+
+def _keep(call: CuteCall) -> Any:
+    return call.values[0]
+
+
+_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
+    **LAYOUT_FUNCTIONS,
+    **dict.fromkeys(("make_gmem_ptr", "make_smem_ptr", "make_rmem_ptr"), _make_pointer),
+    **dict.fromkeys(("make_tensor_like", "make_fragment_like", "make_rmem_tensor_like"), _make_like),
+    **dict.fromkeys(
+        ("make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom"), _make_operand
+    ),
+    **dict.fromkeys(("as_position_independent_swizzle_tensor", "recast_ptr"), _keep),
+    "make_tensor": _make_tensor,
+    "make_identity_tensor": _make_identity,
+    "local_tile": _tile_tensor,
+    "local_partition": _partition_tensor,
+    "recast": _recast,
+    "make_tiled_mma": _make_mma,
+    "make_tiled_copy": _make_copy,
+    "tile_size": _get_tile_size,
+    "partition_fragment_C": _partition_fragment,
+    **copies.FUNCTIONS,
+}
+_SHARED_NAMES = frozenset("size get shape rank copy gemm clear fill filter select take append product".split())

@@ -1,0 +1,352 @@
+"""Copies and products of CuTe's tensors: copy, gemm, clear, axpby."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
+from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
+from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
+from lanescope.reader.threads.records import MmaUse, RegisterUse
+from lanescope.reader.threads.results import find_added, make_results
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, join_data, make_open_data, spread_coefficient
+from lanescope.reader.threads.values import load_place, store_place
+from lanescope.tiles.mma import TiledMMA
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+Span = tuple[int, int]
+_REGISTER_BYTES = 4
+
+
+def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
+    """Make the elements of tensors unknown that something which is not followed may write."""
+    for value in values:
+        base = value.base if isinstance(value, CuteTensor) else None
+        if base is not None and base.space == "shared":
+            run.shared.broken = run.shared.broken or f"{name} may write it"
+            run.forget_order()
+        elif base is not None and isinstance(base.array, LocalMemory):
+            base.array.forget_values()
+
+
+# copies ---------------------------------------------------------------------------------------------------------------
+
+
+def _copy(call: Any) -> None:
+    """Run copy([atom,] source, destination), copy_if and copy_aligned."""
+    run, values = call.run, call.values
+    tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
+    if len(tensors) < 2:
+        forget_tensors(run, values, call.name)
+        return
+    source, target = tensors[-2:]
+    given = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
+    element = given.element if isinstance(given, CuteCopy) else given if isinstance(given, ElementCopy) else None
+    nodes = call.node.arguments
+    spans = (nodes[source].span, nodes[target].span)
+    if not copy_tensors(run, element, (values[source], values[target]), spans, call.node.span):
+        forget_tensors(run, [values[target]], call.name)
+
+
+def copy_tensors(
+    run: KernelRunner,
+    element: ElementCopy | None,
+    tensors: tuple[CuteTensor, CuteTensor],
+    spans: tuple[Span, Span],
+    site: Span,
+) -> bool:
+    """Copy a tensor to another, access by access; return whether this was followed. spans: of the two arguments."""
+    source, target = tensors
+    sides = [side for tensor in tensors if (side := _list_values(tensor.layout)) is not None]
+    if len(sides) < 2 or source.base is None or target.base is None:
+        return False
+    counts = _get_counts(element, source, target)
+    parts = [list(_list_accesses(side, count)) for side, count in zip(sides, counts, strict=True)]
+    if len(parts[0]) != len(parts[1]):
+        return False
+    if element is not None and (why := _find_misfit(element, tensors, parts)):
+        run.misfits.setdefault(why, site)
+    for first, second in zip(*parts, strict=True):
+        if element is not None and element.atom.loads:
+            _load_matrix(run, element, (source, first), (target, second), spans)
+        else:
+            asynchronous = element is not None and element.operation.asynchronous
+            _move(run, (source, first), (target, second), spans, asynchronous)
+    return True
+
+
+def _find_misfit(
+    element: ElementCopy, tensors: tuple[CuteTensor, CuteTensor], parts: Sequence[list[Sequence[int]]]
+) -> str:
+    """Return why CuTe does not compile a copy: an access whose elements in memory are not contiguous; "" if it does."""
+    for tensor, accesses, side in zip(tensors, parts, ("source", "destination"), strict=True):
+        access = accesses[0] if accesses else ()
+        if tensor.space in ("shared", "global") and len(access) > 1 and not _is_contiguous(access):
+            return (
+                f"Each access of {element.operation.name} has {len(access)} contiguous elements in the {side}, and this"
+                f" tensor has them {_describe_steps(access)}: CuTe does not compile the copy."
+            )
+    return ""
+
+
+def _describe_steps(access: Sequence[int]) -> str:
+    step = access[1] - access[0]
+    return f"{step} elements apart" if 1 < step < 1 << 32 else "not one after another"
+
+
+def _get_counts(element: ElementCopy | None, source: CuteTensor, target: CuteTensor) -> tuple[int, int]:
+    """Return the elements of source and destination in one access."""
+    return element.values if element is not None else (1, 1)
+
+
+def _list_values(layout: CuteLayout) -> list[list[int]] | None:
+    """Return the indices of the values of mode 0, for each coordinate of the other modes."""
+    if layout.shape == () or isinstance(layout.shape, int):
+        indices = list_indices(layout)
+        return None if indices is None else [indices]
+    first, *rest = layout.modes
+    inner, outer = list_indices(first), list_indices(algebra.concatenate(*rest)) if rest else [0]
+    if inner is None or outer is None:
+        return None
+    return [[at + more for at in inner] for more in outer]
+
+
+def _list_accesses(values: list[list[int]], count: int) -> Iterator[Sequence[int]]:
+    for part in values:
+        if len(part) % count:
+            return
+        yield from join_runs(part, count)
+
+
+def _is_contiguous(indices: Sequence[int]) -> bool:
+    return all(at == indices[0] + n for n, at in enumerate(indices))
+
+
+def _move(
+    run: KernelRunner,
+    source: tuple[CuteTensor, Sequence[int]],
+    target: tuple[CuteTensor, Sequence[int]],
+    spans: tuple[Span, Span],
+    asynchronous: bool,
+) -> None:
+    """Move the elements of one access from memory or registers to others."""
+    wide = len(source[1]) if _is_contiguous(source[1]) and _is_contiguous(target[1]) else 1
+    same = source[0].element is not None and target[0].element is not None
+    if not same or source[0].element.size != target[0].element.size:  # type: ignore[union-attr]
+        wide = 1
+    for here, there in zip(join_runs(source[1], wide), join_runs(target[1], wide), strict=True):
+        from_, to = get_element(run, source[0], here[0], wide), get_element(run, target[0], there[0], wide)
+        if from_ is None or to is None:
+            continue
+        value = load_place(run, from_, spans[0]) if from_.offset is not None else None
+        if to.space == "shared":
+            data = (
+                value if value is not None and hasattr(value, "record") else make_open_data(run.threads, to.type.size)
+            )
+            if data.size != to.type.size:
+                data = data.resize_element(to.type.size)
+            run.store_shared(to.offset, data, spans[1], asynchronous)
+        else:
+            store_place(run, to, value, spans[1])
+
+
+def _load_matrix(
+    run: KernelRunner,
+    element: ElementCopy,
+    source: tuple[CuteTensor, Sequence[int]],
+    target: tuple[CuteTensor, Sequence[int]],
+    spans: tuple[Span, Span],
+) -> None:
+    """Run ldmatrix: every thread gives the address of a row, and gets registers."""
+    bytes_ = element.element_bits // 8
+    count = len(target[1]) * bytes_ // _REGISTER_BYTES
+    first = get_element(run, source[0], source[1][0])
+    at = first.offset.const if first is not None and first.offset is not None and first.space == "shared" else None
+    known = at is not None and _is_contiguous(source[1])
+    address = spread_coefficient(at, run.threads) if known else None
+    registers = load_matrices(run, element.atom.name, address, count, spans[:1])
+    each = _REGISTER_BYTES // bytes_
+    for register, indices in zip(registers, join_runs(target[1], each), strict=True):
+        if _is_contiguous(indices):
+            _write_register(run, target[0], indices[0], register)
+        else:
+            for n, index in enumerate(indices):
+                _write_register(run, target[0], index, register.cut_bytes(n * bytes_, bytes_))
+
+
+def _write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any) -> None:
+    place = get_element(run, tensor, index)
+    offset = place.offset.known if place is not None and place.offset is not None else None
+    if place is not None and offset is not None and isinstance(place.array, LocalMemory):
+        place.array.write_value(offset, data.size, data, None if run.mask.all() else run.mask)
+
+
+# products -------------------------------------------------------------------------------------------------------------
+
+
+def _multiply(call: Any) -> None:
+    """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
+    run, values = call.run, call.values
+    mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
+    tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
+    if not isinstance(mma, TiledMMA) or len(tensors) not in (3, 4):
+        forget_tensors(run, tensors[-1:], call.name)
+        return
+    a, b, c = tensors[-3:]
+    grids = [_make_grid(tensor) for tensor in (a, b, c)]
+    if any(grid is None for grid in grids) or not _fit(grids):
+        forget_tensors(run, [c], call.name)
+        return
+    (of_a, _, _), (of_b, _, _), (of_c, _, _) = grids  # type: ignore[misc]
+    m_count, n_count, k_count = grids[0][1], grids[1][1], grids[0][2]  # type: ignore[index]
+    for k in range(k_count):
+        for m in range(m_count):
+            for n in range(n_count):
+                _run_atom(run, mma, (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m]), (call.node.span, (k, m, n)))
+
+
+def _make_grid(tensor: CuteTensor) -> tuple[list[list[list[int]]], int, int] | None:
+    """Return the indices of the values of each atom, [second mode][first mode], and the sizes of both modes."""
+    layout = tensor.layout
+    modes = (*layout.modes, algebra.ONE, algebra.ONE)[:3] if layout.shape != () else ()
+    if len(modes) < 3 or layout.rank > 3:
+        return None
+    parts = [list_indices(mode) for mode in modes]
+    if any(part is None for part in parts):
+        return None
+    values, first, second = parts
+    grid = [[[v + x + y for v in values or ()] for x in first or ()] for y in second or ()]
+    return grid, modes[1].size, modes[2].size
+
+
+def _fit(grids: Sequence[Any]) -> bool:
+    """Return whether A (M, K), B (N, K) and C (M, N) have the same sizes."""
+    (_, m, k), (_, n, k_of_b), (_, m_of_c, n_of_c) = grids
+    return (m, n, k) == (m_of_c, n_of_c, k_of_b)
+
+
+def _run_atom(
+    run: KernelRunner,
+    mma: TiledMMA,
+    a: tuple[CuteTensor, Sequence[int]],
+    b: tuple[CuteTensor, Sequence[int]],
+    c: tuple[CuteTensor, Sequence[int]],
+    place: tuple[Span, tuple[int, int, int]],
+) -> None:
+    """Run one mma with the registers of one atom."""
+    site, turn = place
+    opcode = mma.atom.instruction.ptx
+    result = get_element(run, c[0], c[1][0])
+    added = _read_registers(run, *c)
+    offset = result.offset.known if result is not None and result.offset is not None else None
+    use = None
+    if len(run.products) < MOST_PRODUCTS:
+        memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
+        unset = memory is not None and offset is not None
+        use = MmaUse(
+            opcode,
+            site,
+            _use_registers(run, *a),
+            _use_registers(run, *b),
+            tuple(run.calls),
+            run.mask.copy(),
+            (*run.turns, *turn),
+            (memory, offset) if memory is not None and offset is not None else None,
+            any(value is None for value in added) and unset and _is_unset(run, *c),
+            adds=find_added(run, added[0]),
+        )
+        run.products.append(use)
+    count = len(added)
+    made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
+    each = _count_elements(c[0])
+    for register, indices in zip(made, join_runs(c[1], each), strict=True):
+        if _is_contiguous(indices):
+            _write_register(run, c[0], indices[0], register)
+        else:
+            bytes_ = _REGISTER_BYTES // each
+            for n, index in enumerate(indices):
+                _write_register(run, c[0], index, register.cut_bytes(n * bytes_, bytes_))
+
+
+def _count_elements(tensor: CuteTensor) -> int:
+    """Return the elements of a tensor in a register."""
+    return max(_REGISTER_BYTES // (tensor.element.size if tensor.element is not None else 4), 1)
+
+
+def _read_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> list[Any]:
+    """Return the registers of an atom's values: data, or None if unknown."""
+    registers: list[Any] = []
+    each = _count_elements(tensor)
+    for group in join_runs(indices, each):
+        wide = len(group) if _is_contiguous(group) else 1
+        parts = []
+        for first in group[::wide]:
+            place = get_element(run, tensor, first, wide)
+            parts.append(load_place(run, place, (0, 0)) if place is not None else None)
+        known = [part for part in parts if isinstance(part, DataBytes)]
+        registers.append(parts[0] if len(parts) == 1 else join_data(known) if len(known) == len(parts) else None)
+    return registers
+
+
+def _use_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> tuple[RegisterUse, ...]:
+    groups = join_runs(indices, _count_elements(tensor))
+    registers = zip(_read_registers(run, tensor, indices), groups, strict=True)
+    return tuple(make_use(run, value, value is None and _is_unset(run, tensor, group)) for value, group in registers)
+
+
+def _is_unset(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> bool:
+    """Return whether nothing has written any of a tensor's elements."""
+    if tensor.space != "local":
+        return False
+    for index in indices:
+        place = get_element(run, tensor, index)
+        offset = place.offset.known if place is not None and place.offset is not None else None
+        if place is None or offset is None or not place.array.is_unset(offset, place.type.size):
+            return False
+    return True
+
+
+# other functions ------------------------------------------------------------------------------------------------------
+
+
+def _clear(call: Any) -> None:
+    """Run clear and fill: registers and elements whose value is no element of a matrix."""
+    run, tensor = call.run, call.values[0]
+    if not isinstance(tensor, CuteTensor) or tensor.base is None:
+        return
+    indices = list_indices(tensor.layout)
+    if tensor.space == "shared" and (run.assumed or indices is None):
+        return  # padding, which the tiles inside do not have
+    for index in indices or ():
+        place = get_element(run, tensor, index)
+        if place is None:
+            continue
+        if place.space == "shared":
+            run.store_shared(place.offset, make_open_data(run.threads, place.type.size), call.node.span)
+        else:
+            store_place(run, place, None, call.node.span)
+
+
+def _add_scaled(call: Any) -> None:
+    """Run axpby(alpha, x, beta, y): y gets the elements of x."""
+    run, x, y = call.run, call.values[1], call.values[3]
+    if isinstance(x, CuteTensor) and isinstance(y, CuteTensor):
+        spans = (call.node.arguments[1].span, call.node.arguments[3].span)
+        from_, to = list_indices(x.layout), list_indices(y.layout)
+        if from_ is None or to is None or len(from_) != len(to):
+            return
+        for here, there in zip(from_, to, strict=True):
+            _move(run, (x, [here]), (y, [there]), spans, False)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("copy", "copy_if", "copy_aligned", "copy_vec"), _copy),
+    "gemm": _multiply,
+    **dict.fromkeys(("clear", "fill"), _clear),
+    "axpby": _add_scaled,
+}

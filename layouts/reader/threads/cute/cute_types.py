@@ -1,0 +1,256 @@
+"""Values of CuTe's types: a type determines the value that T{} has, so that both are the same here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.making import make_swizzle
+from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
+from lanescope.errors import LayoutError
+from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import make_canonical_atom
+from lanescope.reader.cutlass import find_warp_shape
+from lanescope.reader.smem_atoms import parse_atom_name
+from lanescope.reader.threads.cute.layouts import SwizzledLayout, make_composed, make_strided
+from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
+from lanescope.reader.threads.cute.tiled import (
+    PLAIN_COPIES,
+    CopyOperation,
+    CuteCopy,
+    ElementCopy,
+    MmaAtomName,
+    ScalarMma,
+    ThreadSlice,
+    make_element_copy,
+    make_tiled_mma,
+)
+from lanescope.reader.threads.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.program import LaterValue, Scope, parse_expression
+from lanescope.reader.threads.types import SizedType
+from lanescope.shared.swizzle import Swizzle
+from lanescope.tiles.mma import TiledMMA
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_CONSTANT = re.compile(r"_(\d{1,9})")
+_COPY = re.compile(r"SM\d+_(?:CP_ASYNC\w*|\w*(?:LDSM|STSM)_\w+)|" + "|".join(PLAIN_COPIES))
+_WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_t decay_t remove_reference_t".split())
+_DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
+CUTE_VALUES = (
+    CuteTensor, CuteLayout, SwizzledLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
+    MmaAtomName, ScalarMma, ThreadSlice,
+)  # fmt: skip
+
+
+def is_cute_value(value: Any) -> bool:
+    return isinstance(value, CUTE_VALUES)
+
+
+@lru_cache(maxsize=4)
+def names_cute(text: str) -> bool:
+    """Return whether a text names CuTe."""
+    return re.search(r"\bcute\b", text) is not None
+
+
+def simplify(value: Any) -> Any:
+    """Return a number as an int if all threads know it."""
+    if isinstance(value, ThreadNumber):
+        known = value.known
+        return value if known is None else known
+    return value
+
+
+def expose(value: Any) -> Any:
+    """Return a value of CuTe as device code has it: integers are numbers."""
+    return make_number(value) if isinstance(value, int) else value
+
+
+def evaluate_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
+    """Return the value of a type of CuTe, a SizedType for an element type; None for other types."""
+    if type_.pointers or type_.dims or not names_cute(run.text):
+        return None
+    return evaluate_path(run, type_.path, scope)
+
+
+def evaluate_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
+    """Return the value of a name or a type that nothing in the text declares; None if it is none of CuTe's."""
+    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "SM90", "GMMA", "detail")]
+    if not parts:
+        return None
+    name, arguments = parts[-1]
+    if len(parts) > 1 and not find_constant(name):
+        if name in ("value", "type"):
+            found = _evaluate_owner(run, tuple(parts[:-1]), scope)
+            return None if isinstance(found, SizedType) and name == "value" else expose(found)
+        return find_member_type(run, _evaluate_owner(run, tuple(parts[:-1]), scope), name)
+    inner = _DECLTYPE.fullmatch(name)
+    if inner:
+        expression = parse_expression(inner[1])
+        return _evaluate_decltype(run, expression, scope) if expression is not None else None
+    if name == "decltype" and arguments:
+        return _evaluate_decltype(run, arguments[0], scope)
+    return _evaluate_named(run, name, arguments or (), scope)
+
+
+def _evaluate_owner(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
+    found = run.resolve(path, scope)
+    return found if found is not None else evaluate_path(run, path, scope)
+
+
+def _evaluate_decltype(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return the type of an expression: its value, or the declared type of a name."""
+    if isinstance(node, tree.Type):
+        return run.evaluate_template(node, scope)
+    if isinstance(node, tree.Name) and len(node.path) == 1:
+        try:
+            found = scope.find(node.last)
+        except KeyError:
+            found = None
+        statement = found.statement if isinstance(found, LaterValue) else None
+        if isinstance(statement, tree.Declaration) and statement.value is None and statement.type is not None:
+            return run.evaluate_template(statement.type, found.home or scope)
+        if hasattr(found, "space") and hasattr(found, "type"):
+            return found.type if found.type.scope is not None else run.evaluate(node, scope)
+    return run.evaluate(node, scope)
+
+
+def _evaluate_named(run: KernelRunner, name: str, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
+    """Return the value of a type or constant by its own name."""
+    plain = find_constant(name)
+    if plain is not None:
+        return plain
+
+    def evaluate(n: int) -> Any:
+        return simplify(run.evaluate_template(arguments[n], scope)) if n < len(arguments) else None
+
+    if name in _WRAPPERS and arguments:
+        return evaluate(0)
+    if name in INTEGERS and arguments:
+        return expose(evaluate(len(arguments) - 1))
+    values = [evaluate(n) for n in range(len(arguments))]
+    if name in TUPLES and not name.startswith("make_"):
+        return tuple(values)
+    if name in _TRAITS and len(values) == _TRAITS[name][0]:
+        return expose(_TRAITS[name][1](*values))
+    try:
+        return _make_type(run, name, values)
+    except LayoutError:
+        return None
+
+
+def _are_same(left: Any, right: Any) -> int | None:
+    known = isinstance(left, SizedType) and isinstance(right, SizedType)
+    return int(left.name == right.name) if known else None
+
+
+_TRAITS: dict[str, tuple[int, Callable[..., Any]]] = {  # the number of their arguments
+    "conditional_t": (3, lambda chosen, yes, no: (yes if chosen else no) if isinstance(chosen, int) else None),
+    "is_same_v": (2, _are_same),
+    "cosize_v": (1, lambda layout: layout.cosize if isinstance(layout, CuteLayout | SwizzledLayout) else None),
+}
+
+
+def find_constant(name: str) -> Any:
+    """Return the value of `_`, `_8`, X and GenRowMajor; None for other names."""
+    if match := _CONSTANT.fullmatch(name):
+        return make_number(int(match[1]))
+    if name in UNDERSCORES:
+        return UNDERSCORE
+    if name in LEFT or name in RIGHT:
+        return "left" if name in LEFT else "right"
+    if find_warp_shape(name) is not None:
+        return MmaAtomName(name)
+    if _COPY.fullmatch(name) and name not in PLAIN_COPIES[:1]:
+        return CopyOperation(name)
+    return None
+
+
+def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
+    """Make the value of a class template of CuTe."""
+    if _COPY.fullmatch(name) and values:
+        return CopyOperation(name, get_bits(values[0]) or 0)
+    if (atom := parse_atom_name(name)) and not atom.base32 and not atom.sparse:
+        bits = 1 if atom.in_bits else get_bits(values[0]) if values else None
+        return SwizzledLayout.take(make_canonical_atom(atom, bits)) if bits else None
+    act = _TEMPLATES.get(name)
+    try:
+        return act(run, *values) if act is not None else None
+    except TypeError:  # another number of arguments
+        return None
+
+
+def _make_layout_type(run: KernelRunner, shape: Any, stride: Any = "left") -> Any:
+    return make_strided(run, shape, stride)
+
+
+def _make_swizzle_type(run: KernelRunner, *numbers: Any) -> Any:
+    return make_swizzle(*numbers) if all(isinstance(number, int) for number in numbers) else None
+
+
+def _make_copy_atom(run: KernelRunner, operation: Any, element: Any) -> Any:
+    bits = get_bits(element)
+    return make_element_copy(operation, bits) if isinstance(operation, CopyOperation) and bits else None
+
+
+def _make_mma_type(run: KernelRunner, atom: Any, atoms: Any = None, tilers: Any = ()) -> Any:
+    layout = make_strided(run, (1, 1, 1), "left") if atoms is None else atoms
+    known = isinstance(atom, MmaAtomName) and isinstance(layout, CuteLayout)
+    return make_tiled_mma(atom, layout, make_tilers(tilers) if tilers else ()) if known else None
+
+
+def _make_array(run: KernelRunner, element: Any, count: Any, *alignment: Any) -> Any:
+    return replace(element, dims=(count,)) if isinstance(element, SizedType) and isinstance(count, int) else None
+
+
+_TEMPLATES: dict[str, Callable[..., Any]] = {
+    "UniversalFMA": lambda run, *types: ScalarMma(),
+    "Layout": _make_layout_type,
+    "Swizzle": _make_swizzle_type,
+    "ComposedLayout": lambda run, swizzle, offset, layout: make_composed(swizzle, offset, layout),
+    "Copy_Atom": _make_copy_atom,
+    "TiledMMA": _make_mma_type,
+    **dict.fromkeys(("ArrayEngine", "array", "array_aligned"), _make_array),
+}
+
+
+def make_tilers(value: Any) -> tuple[Any, ...]:
+    """Return a permutation or a tiler with None for its underscores."""
+    return tuple(None if item is UNDERSCORE else item for item in value) if isinstance(value, tuple) else (value,)
+
+
+def get_bits(value: Any) -> int | None:
+    """Return the bits of an element type, or of an integer that stands for one (Copy_Atom<…, Int<16>>)."""
+    if isinstance(value, SizedType):
+        return value.size * 8
+    return value if isinstance(value, int) else None
+
+
+def find_member_type(run: KernelRunner, owner: Any, name: str) -> Any:
+    """Return a member type of a value of CuTe: Shape_MNK, value_type; None if it is not followed."""
+    if name in ("Shape_MNK", "AtomShape_MNK", "TiledShape_MNK"):
+        if isinstance(owner, MmaAtomName):
+            return find_warp_shape(owner.name)
+        if isinstance(owner, TiledMMA):
+            return owner.atom.shape if name == "AtomShape_MNK" else owner.shape
+    if name in ("value_type", "element_type") and isinstance(owner, CuteTensor):
+        return owner.element
+    return None
+
+
+def make_cute_argument(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
+    """Return the argument of a kernel whose type is CuTe's; in a run with known sizes, open numbers have that size."""
+    return _close_numbers(run, simplify(run.evaluate_template(type_, scope)))
+
+
+def _close_numbers(run: KernelRunner, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_close_numbers(run, item) for item in value)
+    if isinstance(value, ThreadNumber) and value.known is None and run.size:
+        return run.size
+    return value if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None

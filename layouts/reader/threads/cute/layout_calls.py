@@ -1,0 +1,234 @@
+"""Functions of CuTe on layouts, shapes and tuples in device code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import list_modes
+from lanescope.cute.words import TUPLES
+from lanescope.errors import LayoutError
+from lanescope.reader.code import tree
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
+from lanescope.reader.threads.cute.layouts import (
+    SwizzledLayout,
+    behind_swizzle,
+    make_composed,
+    make_strided,
+    require_plain,
+    tile_to_shape,
+)
+from lanescope.reader.threads.cute.open_strides import is_open_extent
+from lanescope.reader.threads.cute.tensors import (
+    UNDERSCORE,
+    CuteTensor,
+)
+from lanescope.reader.threads.cute.tiled import (
+    CuteCopy,
+    ScalarMma,
+)
+from lanescope.reader.threads.numbers import (
+    LONG,
+    ThreadNumber,
+    make_name,
+)
+from lanescope.reader.threads.program import Scope
+from lanescope.shared.swizzle import Swizzle
+from lanescope.tiles.mma import TiledMMA
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+@dataclass(frozen=True, slots=True)
+class CuteCall:
+    """A call of CuTe: the values of its arguments and of its template arguments."""
+
+    run: KernelRunner
+    name: str
+    node: tree.Call
+    scope: Scope
+    values: list[Any]
+    templates: list[Any]
+
+    @property
+    def places(self) -> list[int]:
+        """The template arguments that choose modes."""
+        if not all(isinstance(place, int) for place in self.templates):
+            raise LayoutError("open_layout", "The number of a mode is not known.")
+        return self.templates
+
+
+def _get_modes(value: Any, places: Sequence[int]) -> Any:
+    for place in places:
+        if isinstance(value, int) and place == 0:
+            continue
+        modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
+        value = modes[place]
+    return value
+
+
+def get_plain(value: Any) -> Any:
+    """Return the layout of a tensor or behind a swizzle; other values as they are."""
+    if isinstance(value, CuteTensor | SwizzledLayout):
+        return value.layout
+    return value
+
+
+def measure(value: Any) -> Any:
+    value = get_plain(value)
+    if isinstance(value, CuteLayout):
+        return value.size
+    if isinstance(value, int):
+        return value
+    if isinstance(value, TiledMMA | ScalarMma):
+        return value.threads
+    if isinstance(value, CuteCopy):
+        return value.tiled.threads
+    if isinstance(value, tuple):
+        parts = [measure(item) for item in value]
+        return None if not all(isinstance(part, int) for part in parts) else prod(parts)
+    return value if isinstance(value, ThreadNumber) else None
+
+
+def _measure(call: CuteCall) -> Any:
+    """Evaluate size<…>(value); a size that is not known gets the name of the call."""
+    found = measure(_get_modes(get_plain(call.values[0]), call.places))
+    if isinstance(found, int) and is_open_extent(found):
+        return make_name(f"size at {call.node.span[0]}", LONG)
+    return found
+
+
+def _get_mode(call: CuteCall) -> Any:
+    value = call.values[0]
+    if isinstance(value, CuteTensor):
+        return None
+    return _get_modes(get_plain(value), call.places)
+
+
+def _get_shape(call: CuteCall) -> Any:
+    return _get_modes(_find_shape(call.values[0]), call.places)
+
+
+def _find_shape(value: Any) -> Any:
+    value = get_plain(value)
+    return value.shape if isinstance(value, CuteLayout) else value
+
+
+def _select_modes(call: CuteCall) -> Any:
+    value = get_plain(call.values[0])
+    chosen = [_get_modes(value, (place,)) for place in call.places]
+    return tuple(chosen) if isinstance(value, tuple) else algebra.concatenate(*chosen)
+
+
+def _make_tuple(call: CuteCall) -> Any:
+    values = [
+        make_name(f"{call.run.text[slice(*node.span)]}", LONG) if value is None else value
+        for value, node in zip(call.values, call.node.arguments, strict=True)
+    ]
+    return tuple(values)
+
+
+def make_layout(call: CuteCall) -> Any:
+    values = call.values
+    if values and all(isinstance(value, CuteLayout) for value in values):
+        return values[0] if len(values) == 1 else algebra.concatenate(*values)
+    if isinstance(values[0], SwizzledLayout):
+        return values[0]
+    return make_strided(call.run, values[0], values[1] if len(values) > 1 else "left")
+
+
+def _make_ordered(call: CuteCall) -> Any:
+    order = call.values[1]
+    return algebra.make_ordered_layout(call.values[0], order) if is_known(call.values[0]) else None
+
+
+def is_known(value: Any) -> bool:
+    return all(map(is_known, value)) if isinstance(value, tuple) else isinstance(value, int)
+
+
+def _compose(call: CuteCall) -> Any:
+    first = call.values[0]
+    if isinstance(first, Swizzle):
+        return make_composed(first, 0 if len(call.values) == 2 else call.values[1], require_plain(call.values[-1]))
+    second = make_tiler(call.values[1])
+    return _apply_layout(first, lambda layout: algebra.composition(layout, second))
+
+
+def make_tiler(value: Any) -> Any:
+    """Return a tiler: a layout, a size, or a tuple of tilers with None for underscores."""
+    if isinstance(value, tuple):
+        return tuple(make_tiler(item) for item in value)
+    if value is UNDERSCORE:
+        return None
+    if isinstance(value, CuteLayout | int):
+        return value
+    raise LayoutError("open_layout", "A tiler is not known.")
+
+
+def _apply_layout(value: Any, act: Callable[[CuteLayout], CuteLayout]) -> Any:
+    """Apply a function to a layout, or to that of a tensor."""
+    if isinstance(value, CuteTensor):
+        return replace(value, layout=act(value.layout))
+    return behind_swizzle(value if isinstance(value, SwizzledLayout) else require_plain(value), act)
+
+
+def _divide(call: CuteCall) -> Any:
+    act = getattr(algebra, call.name)
+    tiler = make_tiler(call.values[1])
+    return _apply_layout(call.values[0], lambda layout: act(layout, tiler))
+
+
+def _apply_plain(call: CuteCall) -> Any:
+    act = {"filter": "filter_layout"}.get(call.name, call.name)
+    return _apply_layout(call.values[0], getattr(algebra, act))
+
+
+def _group(call: CuteCall) -> Any:
+    """Evaluate group_modes<begin, end>."""
+    begin, end = call.places
+
+    def group(layout: CuteLayout) -> CuteLayout:
+        modes = layout.modes
+        return algebra.concatenate(*modes[:begin], algebra.concatenate(*modes[begin:end]), *modes[end:])
+
+    return _apply_layout(call.values[0], group)
+
+
+def _tile_shape(call: CuteCall) -> Any:
+    order = call.values[2] if len(call.values) > 2 and is_known(call.values[2]) else None
+    block = call.values[0] if isinstance(call.values[0], SwizzledLayout) else require_plain(call.values[0])
+    return tile_to_shape(block, call.values[1], order)
+
+
+def _call_tuple(call: CuteCall) -> Any:
+    if call.name == "ceil_div" and not is_known(tuple(call.values)):
+        return make_name(f"ceil_div at {call.node.span[0]}", LONG)
+    return call_tuple_function(call.name, [get_plain(value) for value in call.values], call.places, call.name)
+
+
+_DIVIDES = ("logical_divide", "zipped_divide", "tiled_divide", "flat_divide")
+_PRODUCTS = ("logical_product", "blocked_product", "raked_product", "tiled_product", "zipped_product")
+LAYOUT_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
+    **dict.fromkeys((name for name in TUPLES if name.startswith("make_")), _make_tuple),
+    **dict.fromkeys((*_DIVIDES, *_PRODUCTS), _divide),
+    **dict.fromkeys(("coalesce", "flatten", "filter", "right_inverse", "left_inverse"), _apply_plain),
+    **dict.fromkeys(TUPLE_CALLS, _call_tuple),
+    "get_nonswizzle_portion": lambda call: get_plain(call.values[0]),
+    "get_swizzle_portion": lambda call: call.values[0].swizzle,
+    "make_layout": make_layout,
+    "make_ordered_layout": _make_ordered,
+    "composition": _compose,
+    "tile_to_shape": _tile_shape,
+    "group_modes": _group,
+    "size": _measure,
+    "cosize": lambda call: get_plain(call.values[0]).cosize,
+    "rank": lambda call: len(list_modes(_find_shape(call.values[0]))),
+    "get": _get_mode,
+    "shape": _get_shape,
+    "select": _select_modes,
+}

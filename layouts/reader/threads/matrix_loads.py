@@ -1,0 +1,87 @@
+"""Registers that ldmatrix fills and mma takes, whether PTX or CuTe executes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, RegisterUse, Span
+from lanescope.reader.threads.storage import DataBytes, join_data, make_open_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_PRODUCTS = 2000
+
+
+def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, spans: tuple[Span, ...]) -> list[DataBytes]:
+    """Return the registers that ldmatrix fills.
+
+    address: of a row, for every thread, None if unknown; spans: of the instruction, of the expression of the address
+    and of where a loop moves it, which are the instruction's by default.
+    """
+    span, site, step = (*spans, *spans[:1] * 2)[:3]
+    followed = address is not None and "m8n8" in opcode and "b16" in opcode
+    if not followed or (not run.mask.all() and not _has_complete_warps(run)):
+        return [make_open_data(run.threads, 4)] * count
+    arguments = run.mask & _gives_address(run, count)
+    rows = run.load_shared(address, 16, arguments, site)
+    writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
+    places = np.asarray(address)[arguments]
+    aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
+    load = MatrixLoad(
+        opcode, span, rows, site, tuple(run.calls), writers, aligned, np.asarray(address), step, _note_read(run)
+    )
+    registers: list[DataBytes] = []
+    for n in range(count):
+        data = gather_register(rows, n, ".trans" in opcode)
+        registers.append(LoadedRegister(data.record, data.thread, data.byte, load, n))
+    return registers
+
+
+def _note_read(run: KernelRunner) -> int:
+    """Note that the last read was an ldmatrix; return its number."""
+    if run.order is None:
+        return 0
+    run.order.matrices.add(run.order.reads)
+    return run.order.reads
+
+
+def _gives_address(run: KernelRunner, count: int) -> Any:
+    return np.arange(run.threads) % 32 < 8 * count
+
+
+def _has_complete_warps(run: KernelRunner) -> bool:
+    warps = np.array_split(run.mask, max(run.threads // 32, 1))
+    return all(bool(warp.all()) or not warp.any() for warp in warps)
+
+
+def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
+    """Return the contents of register `number` of ldmatrix.b16, given the 16 bytes at every lane's address.
+
+    Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
+    2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
+    """
+    lane = np.arange(rows.record.shape[0])
+    base = lane // 32 * 32 + 8 * number
+    group, quad = lane % 32 // 4, lane % 4
+    parts = []
+    for half in range(2):
+        row = base + (2 * quad + half if turned else group)
+        column = group if turned else 2 * quad + half
+        row = np.minimum(row, len(lane) - 1)
+        for byte in range(2):
+            at = 2 * column + byte
+            parts.append(DataBytes(*(getattr(rows, n)[row, at][:, None] for n in ("record", "thread", "byte"))))
+    return join_data(parts)
+
+
+def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:
+    """Return the use of a register by an mma. unset: whether nothing has written it."""
+    if isinstance(value, LoadedRegister):
+        if run.order is not None and value.load is not None:
+            run.order.taken.add(value.load.read)
+        return RegisterUse(value, value.load, value.number)
+    known = isinstance(value, DataBytes) and value.size == 4
+    return RegisterUse(value if known else None, unset=unset)

@@ -1,0 +1,62 @@
+"""Kernels with ldmatrix, cp.async and mma: right ones of four styles are verified, mistakes are found at their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.ampere_kernels import BYTES, KERNELS, MACROS, REGISTERS, TEMPLATES
+from tests.transfer_kernels import plant
+
+
+@pytest.mark.parametrize("style", KERNELS)
+def test_every_fragment_of_a_right_kernel_is_verified(style: str) -> None:
+    text, fragments = KERNELS[style]
+    report = check_text(text)
+    assert (report.steps, report.findings) == (fragments, ())
+    assert not any(kernel.gap for kernel in report.kernels)
+
+
+# the kernel, what is right, what is planted, the code of the finding, and what stands at its place
+MISTAKES = [
+    (MACROS, "row * LDS + kk * 16", "row * LDS + kk * 8", "k_step_differs", "a_base + (read * a_stage"),
+    (MACROS, "col * LDS + kk * 16", "col * LDS", "k_slice_wrong", "(read * b_stage + col"),
+    (MACROS, "(read * a_stage + row * LDS", "(read * a_stage + row * BK", "fragment_mismatch", "(read * a_stage + row"),
+    (MACROS, "(write * b_stage", "(write * a_stage", "k_slice_wrong", "(write * a_stage + load_n"),
+    (MACROS, "b_from + next * BK", "b_from + t * BK", "k_slice_wrong", "CP_ASYNC_CG(b_to, b_from + t"),
+    (MACROS, "load_k = (tid % 2) * 16", "load_k = (tid % 2) * 12", "store_misaligned", "(s * a_stage + load_m"),
+    (TEMPLATES, "k * 2 + (lane >> 4)", "k + (lane >> 4)", "k_step_differs", "from_a + swizzle"),
+    (TEMPLATES, "(k * 16 + (lane & 15)", "((lane & 15)", "k_slice_wrong", "from_b + swizzle"),
+    (TEMPLATES, "slot, k + 1)", "slot, k)", "k_slice_repeated", "load_fragments((k + 1) & 1, slot, k)"),
+    (TEMPLATES, "to_b + swizzle<BN / 8>(row, chunk)", "to_b + c * 16", "fragment_mismatch", "from_b + swizzle"),
+    (TEMPLATES, "load_tile((slot + kStages - 1)", "load_tile((slot + kStages - 2)", "refill_early", "load_tile((slot"),
+    (
+        REGISTERS,
+        "&As[buf][row + 8][k + quad * 2]",
+        "&As[buf][row][k + quad * 2 + 8]",
+        "fragment_mismatch",
+        "*(uint32_t*)&As",
+    ),
+    (
+        REGISTERS,
+        "pb + i * 32 * K + k0 + TK",
+        "pb + i * 32 * K + k0",
+        "k_slice_wrong",
+        "*reinterpret_cast<const uint4*>(pb",
+    ),
+    (BYTES, "__pipeline_wait_prior(1)", "__pipeline_wait_prior(2)", "copy_wait_short", "__pipeline_wait_prior(2)"),
+    (
+        BYTES,
+        "fetch(tiles[1 - now], k0 + 64)",
+        "fetch(tiles[1 - now], k0)",
+        "k_slice_repeated",
+        "fetch(tiles[1 - now], k0)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])
+def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
+    planted = plant((right, wrong), text=text)
+    found = [(one.code, planted[slice(*one.span)][: len(place)]) for one in check_text(planted).findings]
+    assert (code, place) in found

@@ -1,0 +1,235 @@
+"""Kernels whose fragments CuTe loads: right ones are verified, planted mistakes are found at their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanescope.workbench.check import check_text
+from tests.transfer_kernels import plant
+
+# A is M×K, B is N×K; a ring of stages, and fragments that are loaded a step ahead
+RING = r"""#include <cute/tensor.hpp>
+using namespace cute;
+
+template <class T_, int BM_, int BN_, int BK_, int kStages_>
+struct Traits {
+  using T = T_;
+  static constexpr int BM = BM_, BN = BN_, BK = BK_;
+  static constexpr int kStages = kStages_;
+  using Atom = decltype(composition(Swizzle<2, 3, 3>{}, Layout<Shape<_8, Int<BK>>, Stride<Int<BK>, _1>>{}));
+  using LayoutA = decltype(tile_to_shape(Atom{}, make_shape(Int<BM>{}, Int<BK>{}, Int<kStages>{})));
+  using LayoutB = decltype(tile_to_shape(Atom{}, make_shape(Int<BN>{}, Int<BK>{}, Int<kStages>{})));
+  using Mma = decltype(make_tiled_mma(MMA_Atom<MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>>{},
+                                      make_layout(Shape<_2, _2, _1>{}), Tile<_32, _32, _16>{}));
+  using Load = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, T>{},
+                                        Layout<Shape<_32, _4>, Stride<_4, _1>>{}, Layout<Shape<_1, _8>>{}));
+  using Ldsm = Copy_Atom<SM75_U32x4_LDSM_N, T>;
+};
+
+template <class Config>
+__global__ void ring_gemm(const void* pa, const void* pb, float* pc, int M, int N, int K) {
+  using T = typename Config::T;
+  constexpr int kStages = Config::kStages;
+  extern __shared__ __align__(128) uint8_t smem[];
+  T* sa = reinterpret_cast<T*>(smem);
+  T* sb = sa + cosize(typename Config::LayoutA{});
+  Tensor mA = make_tensor(make_gmem_ptr(static_cast<const T*>(pa)), make_shape(M, K), make_stride(K, _1{}));
+  Tensor mB = make_tensor(make_gmem_ptr(static_cast<const T*>(pb)), make_shape(N, K), make_stride(K, _1{}));
+  Tensor mC = make_tensor(make_gmem_ptr(pc), make_shape(M, N), make_stride(N, _1{}));
+  Tensor gA = local_tile(mA, Shape<Int<Config::BM>, Int<Config::BK>>{}, make_coord(blockIdx.y, _));
+  Tensor gB = local_tile(mB, Shape<Int<Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.x, _));
+  Tensor gC = local_tile(mC, Shape<Int<Config::BM>, Int<Config::BN>>{}, make_coord(blockIdx.y, blockIdx.x));
+  Tensor sA = make_tensor(make_smem_ptr(sa), typename Config::LayoutA{});
+  Tensor sB = make_tensor(make_smem_ptr(sb), typename Config::LayoutB{});
+
+  typename Config::Load load;
+  auto my_load = load.get_slice(threadIdx.x);
+  Tensor tAgA = my_load.partition_S(gA);
+  Tensor tAsA = my_load.partition_D(sA);
+  Tensor tBgB = my_load.partition_S(gB);
+  Tensor tBsB = my_load.partition_D(sB);
+
+  typename Config::Mma mma;
+  auto my_mma = mma.get_slice(threadIdx.x);
+  Tensor tCrA = my_mma.partition_fragment_A(gA(_, _, 0));
+  Tensor tCrB = my_mma.partition_fragment_B(gB(_, _, 0));
+  Tensor tCgC = my_mma.partition_C(gC);
+  Tensor tCrC = my_mma.make_fragment_C(tCgC);
+  clear(tCrC);
+
+  auto read_a = make_tiled_copy_A(typename Config::Ldsm{}, mma);
+  auto my_read_a = read_a.get_slice(threadIdx.x);
+  Tensor tXsA = my_read_a.partition_S(sA);
+  Tensor tXrA = my_read_a.retile_D(tCrA);
+  auto read_b = make_tiled_copy_B(typename Config::Ldsm{}, mma);
+  auto my_read_b = read_b.get_slice(threadIdx.x);
+  Tensor tXsB = my_read_b.partition_S(sB);
+  Tensor tXrB = my_read_b.retile_D(tCrB);
+
+  int next_tile = 0, slot_write = 0, slot_read = 0;
+  for (int s = 0; s < kStages - 1; ++s) {
+    copy(load, tAgA(_, _, _, s), tAsA(_, _, _, s));
+    copy(load, tBgB(_, _, _, s), tBsB(_, _, _, s));
+    cp_async_fence();
+    ++next_tile;
+    ++slot_write;
+  }
+  cp_async_wait<kStages - 2>();
+  __syncthreads();
+  copy(read_a, tXsA(_, _, 0, slot_read), tXrA(_, _, 0));
+  copy(read_b, tXsB(_, _, 0, slot_read), tXrB(_, _, 0));
+
+  int tiles = K / Config::BK;
+  for (int tile = 0; tile < tiles; ++tile) {
+    int steps = size<2>(tCrA);
+    CUTE_UNROLL
+    for (int k = 0; k < steps; ++k) {
+      int k_next = (k + 1) % steps;
+      if (k == steps - 1) {
+        cp_async_wait<kStages - 2>();
+        __syncthreads();
+        slot_read = (slot_read + 1) % kStages;
+      }
+      copy(read_a, tXsA(_, _, k_next, slot_read), tXrA(_, _, k_next));
+      copy(read_b, tXsB(_, _, k_next, slot_read), tXrB(_, _, k_next));
+      if (k == 0) {
+        if (next_tile < tiles) {
+          copy(load, tAgA(_, _, _, next_tile), tAsA(_, _, _, slot_write));
+          copy(load, tBgB(_, _, _, next_tile), tBsB(_, _, _, slot_write));
+          ++next_tile;
+          slot_write = (slot_write + 1) % kStages;
+        }
+        cp_async_fence();
+      }
+      gemm(mma, tCrC, tCrA(_, _, k), tCrB(_, _, k), tCrC);
+    }
+  }
+  copy(tCrC, tCgC);
+}
+
+void run(const void* a, const void* b, float* c, int M, int N, int K) {
+  using Config = Traits<half_t, 64, 64, 32, 3>;
+  dim3 block(size(typename Config::Mma{}));
+  ring_gemm<Config><<<dim3(N / 64, M / 64), block, 3 * 2 * 64 * 32 * 2>>>(a, b, c, M, N, K);
+}
+"""
+# B is K×N with N contiguous: its fragments are transposed by ldmatrix; every type is an argument of the kernel
+TURNED = r"""#include <cute/tensor.hpp>
+template <class TA, class TB, class SA, class SB>
+struct Storage {
+  cute::ArrayEngine<TA, cute::cosize_v<SA>> A;
+  cute::ArrayEngine<TB, cute::cosize_v<SB>> B;
+};
+
+template <class Problem, class Tiler, class T, class LayoutA, class LoadA, class LayoutB, class LoadB, class Mma>
+__global__ static __launch_bounds__(decltype(size(Mma{}))::value)
+void turned_gemm(Problem problem, Tiler tiler, T const* A, LayoutA layout_a, LoadA load_a, T const* B, LayoutB layout_b,
+                 LoadB load_b, float* C, Mma mma) {
+  using namespace cute;
+  Tensor mA = make_tensor(make_gmem_ptr(A), select<0, 2>(problem), make_stride(get<2>(problem), Int<1>{}));
+  Tensor mB = make_tensor(make_gmem_ptr(B), select<1, 2>(problem), make_stride(Int<1>{}, get<1>(problem)));
+  Tensor mC = make_tensor(make_gmem_ptr(C), select<0, 1>(problem), make_stride(get<1>(problem), Int<1>{}));
+  auto where = make_coord(blockIdx.x, blockIdx.y, _);
+  Tensor gA = local_tile(mA, tiler, where, Step<_1, X, _1>{});
+  Tensor gB = local_tile(mB, tiler, where, Step<X, _1, _1>{});
+  Tensor gC = local_tile(mC, tiler, where, Step<_1, _1, X>{});
+  extern __shared__ char bytes[];
+  using Shared = Storage<T, T, LayoutA, LayoutB>;
+  Shared& shared = *reinterpret_cast<Shared*>(bytes);
+  Tensor sA = make_tensor(make_smem_ptr(shared.A.begin()), layout_a);
+  Tensor sB = make_tensor(make_smem_ptr(shared.B.begin()), layout_b);
+  ThrCopy thread_a = load_a.get_slice(threadIdx.x);
+  ThrCopy thread_b = load_b.get_slice(threadIdx.x);
+  Tensor from_a = thread_a.partition_S(gA);
+  Tensor to_a = thread_a.partition_D(sA);
+  Tensor from_b = thread_b.partition_S(gB);
+  Tensor to_b = thread_b.partition_D(sB);
+  ThrMMA thread = mma.get_slice(threadIdx.x);
+  Tensor out = thread.partition_C(gC);
+  Tensor ra = thread.partition_fragment_A(sA);
+  Tensor rb = thread.partition_fragment_B(sB);
+  Tensor acc = thread.make_fragment_C(out);
+  clear(acc);
+  auto ldsm_a = make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, T>{}, mma);
+  auto ldsm_b = make_tiled_copy_B(Copy_Atom<SM75_U16x8_LDSM_T, T>{}, mma);
+  auto slice_a = ldsm_a.get_slice(threadIdx.x);
+  auto slice_b = ldsm_b.get_slice(threadIdx.x);
+  Tensor read_a = slice_a.partition_S(sA);
+  Tensor view_a = slice_a.retile_D(ra);
+  Tensor read_b = slice_b.partition_S(sB);
+  Tensor view_b = slice_b.retile_D(rb);
+  for (int tile = 0; tile < size<3>(from_a); ++tile) {
+    copy(load_a, from_a(_, _, _, tile), to_a);
+    copy(load_b, from_b(_, _, _, tile), to_b);
+    cp_async_fence();
+    cp_async_wait<0>();
+    __syncthreads();
+    copy(ldsm_a, read_a, view_a);
+    copy(ldsm_b, read_b, view_b);
+    gemm(mma, ra, rb, acc);
+    __syncthreads();
+  }
+  axpby(1.0f, acc, 0.0f, out);
+}
+
+void run(cute::bfloat16_t const* A, cute::bfloat16_t const* B, float* C, int m, int n, int k) {
+  using namespace cute;
+  using T = bfloat16_t;
+  auto problem = make_shape(m, n, k);
+  auto bM = Int<128>{};
+  auto bN = Int<64>{};
+  auto bK = Int<64>{};
+  auto tiler = make_shape(bM, bN, bK);
+  auto atom_a = composition(Swizzle<3, 3, 3>{}, Layout<Shape<_8, _64>, Stride<_64, _1>>{});
+  auto atom_b = composition(Swizzle<3, 3, 3>{}, Layout<Shape<_64, _8>, Stride<_1, _64>>{});
+  auto layout_a = tile_to_shape(atom_a, make_shape(bM, bK));
+  auto layout_b = tile_to_shape(atom_b, make_shape(bN, bK));
+  TiledCopy load_a = make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint128_t>, T>{},
+                                     Layout<Shape<_16, _8>, Stride<_8, _1>>{}, Layout<Shape<_1, _8>>{});
+  TiledCopy load_b = make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint128_t>, T>{},
+                                     Layout<Shape<_8, _16>, Stride<_1, _8>>{}, Layout<Shape<_8, _1>>{});
+  TiledMMA mma = make_tiled_mma(SM80_16x8x16_F32BF16BF16F32_TN{}, Layout<Shape<_4, _1>>{}, Tile<_64, _16, _16>{});
+  auto kernel = turned_gemm<decltype(problem), decltype(tiler), T, decltype(layout_a), decltype(load_a),
+                            decltype(layout_b), decltype(load_b), decltype(mma)>;
+  kernel<<<dim3(size(ceil_div(m, bM)), size(ceil_div(n, bN))), dim3(size(mma)), 49152>>>(
+      problem, tiler, A, layout_a, load_a, B, layout_b, load_b, C, mma);
+}
+"""
+
+
+@pytest.mark.parametrize(("text", "fragments"), [(RING, 4), (TURNED, 2)])
+def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
+    made = check_text(text)
+    assert (made.steps, made.findings) == (fragments, ())
+    assert not any(kernel.gap for kernel in made.kernels)
+
+
+WAIT = "cp_async_wait<kStages - 2>();"
+# the kernel, what is right, what is planted, the code of the finding, and what stands at its place
+MISTAKES = [
+    (
+        RING,
+        f"        {WAIT}",
+        "        cp_async_wait<kStages - 1>();",
+        "copy_wait_short",
+        "cp_async_wait<kStages - 1>()",
+    ),
+    (RING, f"        {WAIT}\n        __syncthreads();", f"        {WAIT}", "barrier_missing", "s"),
+    (RING, "tXsA(_, _, k_next, slot_read)", "tXsA(_, _, k, slot_read)", "k_step_differs", "tXsA(_, _, k, slot_read)"),
+    (RING, "tBgB(_, _, _, next_tile)", "tBgB(_, _, _, tile)", "k_slice_wrong", "tBgB(_, _, _, tile)"),
+    (RING, "tBgB(_, _, _, next_tile)", "tAgA(_, _, _, next_tile)", "operand_array", "tAgA(_, _, _, next_tile)"),
+    (RING, "copy(read_a, tXsA(_, _, 0, slot_read), tXrA(_, _, 0));", "", "register_unset", "gemm(mma, tCrC"),
+    (RING, "  clear(tCrC);\n", "", "accumulator_unset", "my_mma.make_fragment_C(tCgC)"),
+    (RING, "Tile<_32, _32, _16>", "Tile<_32, _16, _16>", "cute_copy_misfit", "make_tiled_copy_B("),
+    (TURNED, "SM75_U16x8_LDSM_T", "SM75_U32x4_LDSM_N", "cute_copy_misfit", "copy(ldsm_b"),
+    (TURNED, "Layout<Shape<_8, _1>>", "Layout<Shape<_1, _8>>", "cute_copy_misfit", "copy(load_b"),
+    (TURNED, "acc);\n    __syncthreads();", "acc);", "refill_early", "}"),
+    (TURNED, "    cp_async_fence();\n", "", "copy_commit_missing", "c"),
+]
+
+
+@pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])
+def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
+    planted = plant((right, wrong), text=text)
+    found = [(one.code, planted[slice(*one.span)][: len(place)]) for one in check_text(planted).findings]
+    assert (code, place) in found
