@@ -54,7 +54,7 @@ _CUBLAS = "NVIDIA does not document cuBLAS's names. Shape and types are read as 
 class KernelName:
     """What a kernel's name says about its instruction. types: pairs that A and B may have; () if it does not say."""
 
-    opcodes: tuple[str, ...]
+    opcode: str  # or this with a qualifier: mma.sp::ordered_metadata
     shapes: tuple[Shape, ...]
     sum: str
     types: tuple[tuple[str, str], ...]
@@ -66,7 +66,7 @@ class KernelName:
         return [
             instruction
             for instruction in catalog.instructions()
-            if instruction.family.opcode.text in self.opcodes
+            if _has_opcode(instruction, self.opcode)
             and tuple(instruction.sizes.get(size) for size in "mnk") in self.shapes
             and {self.sum} == {instruction.types[name] for name in ("c", "d") if name in instruction.types}
             and (not self.types or (instruction.types.get("a"), instruction.types.get("b")) in self.types)
@@ -124,11 +124,11 @@ def _parse_core(core: re.Match[str]) -> KernelName | None:
     """Parse a name that has the instruction's shape: s16816gemm_bf16."""
     name, total = core.string, _SUMS[core["sum"]]
     sparse = core["product"] == "spgemm" or "_sptensorop" in name
-    opcodes = ("wmma.mma",) if "_wmma_" in name else ("mma.sp", "mma.sp::ordered_metadata") if sparse else ("mma",)
+    opcode = "wmma.mma" if "_wmma_" in name else "mma.sp" if sparse else "mma"
     words = (f".{core['bits']}.",) if core["bits"] else ()
     if layouts := _LAYOUTS.search(name) if "_wmma_" in name else None:
         words = (f".{_name_layout(layouts['a'])}.{_name_layout(layouts['b'])}.",)
-    return KernelName(opcodes, _split_shape(core["shape"], opcodes), total, _list_types(core, total), words)
+    return KernelName(opcode, _split_shape(core["shape"], opcode), total, _list_types(core, total), words)
 
 
 def _list_types(core: re.Match[str], total: str) -> tuple[tuple[str, str], ...]:
@@ -159,10 +159,10 @@ def _parse_third(third: re.Match[str], name: str) -> KernelName | None:
 def _parse_scaled(third: re.Match[str]) -> KernelName:
     """Parse a name for sm_120, whose kinds of mma.sync follow from types and scale factors."""
     kinds = tuple(f".kind::{kind}." for kind in _list_kinds(third) if kind.startswith(("mx", "f8")))
-    opcodes = ("mma.sp::ordered_metadata",) if third["kind"] in ("sp", "bssp") else ("mma",)
+    opcode = "mma.sp::ordered_metadata" if third["kind"] in ("sp", "bssp") else "mma"
     pair = (_TYPES[third["a"]], _TYPES[third["b"]])
     shapes = tuple((16, 8, k) for k in (32, 64, 128))
-    return KernelName(opcodes, shapes, _TYPES[third["sum"]], (pair,), kinds, third["factor"] or "")
+    return KernelName(opcode, shapes, _TYPES[third["sum"]], (pair,), kinds, third["factor"] or "")
 
 
 def _parse_wgmma(third: re.Match[str], name: str) -> KernelName:
@@ -172,27 +172,27 @@ def _parse_wgmma(third: re.Match[str], name: str) -> KernelName:
     if DTYPES[a].bits != DTYPES[b].bits:  # the narrower operand is converted first
         a = b = a if DTYPES[a].bits == bits else b
     sparse = third["kind"] == "sp"
-    opcodes = ("wgmma.mma_async.sp",) if sparse else ("wgmma.mma_async",)
+    opcode = "wgmma.mma_async.sp" if sparse else "wgmma.mma_async"
     total = _TYPES[third["sum"]]
     if third["shape"]:
-        return KernelName(opcodes, _split_shape(third["shape"], opcodes), total, ((a, b),))
+        return KernelName(opcode, _split_shape(third["shape"], opcode), total, ((a, b),))
     tile = _find_tile(name)
     wide = tile[1:2] if third["a"] == third["b"] else tile[:2]  # operands of two types may be exchanged
     sizes = dict.fromkeys(next(n for n in SELECTED_N if size % n == 0) for size in wide if size % 8 == 0)
     k = _WGMMA_BITS * (2 if sparse else 1) // bits
-    return KernelName(opcodes, tuple((64, n, k) for n in sizes), total, ((a, b),))
+    return KernelName(opcode, tuple((64, n, k) for n in sizes), total, ((a, b),))
 
 
 def _parse_xmma(xmma: re.Match[str], name: str) -> KernelName | None:
     """Parse a name of cuBLAS with `xmma`: of mma.sync it has the shape, of wgmma only the tile."""
     a, total = _TYPES[xmma["a"]], _TYPES[xmma["sum"]]
     if tensor := _TENSOR.search(name):
-        return KernelName(("mma",), _split_shape(tensor[1], ("mma",)), total, ((a, a),))
+        return KernelName("mma", _split_shape(tensor[1], "mma"), total, ((a, a),))
     if "_warpgroupsize" not in name:
         return None
     k = _WGMMA_BITS // DTYPES[a].bits
     shapes = tuple((64, n, k) for size in _find_tile(name)[1:2] for n in range(8, 257, 8) if size % n == 0)
-    return KernelName(("wgmma.mma_async",), shapes, total, ((a, a),))
+    return KernelName("wgmma.mma_async", shapes, total, ((a, a),))
 
 
 def _find_tensor_memory(name: str) -> list[Instruction]:
@@ -231,15 +231,20 @@ def _list_kinds(third: re.Match[str]) -> Iterator[str]:
         yield "f8f6f4"
 
 
-def _split_shape(text: str, opcodes: tuple[str, ...]) -> tuple[Shape, ...]:
-    """Return the shapes of these opcodes that a text spells: 64x128x16, or digits in a row, 16816."""
+def _has_opcode(instruction: Instruction, opcode: str) -> bool:
+    text = instruction.family.opcode.text
+    return text == opcode or text.startswith(f"{opcode}::")
+
+
+def _split_shape(text: str, opcode: str) -> tuple[Shape, ...]:
+    """Return the shapes of an opcode that a text spells: 64x128x16, or digits in a row, 16816."""
     if "x" in text:
         m, n, k = map(int, text.split("x"))
         return ((m, n, k),)
     sizes = {
         (each.sizes["m"], each.sizes["n"], each.sizes["k"])
         for each in catalog.instructions()
-        if each.family.opcode.text in opcodes
+        if _has_opcode(each, opcode)
     }
     return tuple(sorted(shape for shape in sizes if "".join(map(str, shape)) == text))
 
