@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def are_separate(one: str, other: str, blank: str) -> bool:
@@ -19,6 +20,7 @@ def are_separate(one: str, other: str, blank: str) -> bool:
     return all(declared) and not all("extern" in text for text in declared)
 
 
+@lru_cache(maxsize=256)
 def _find_declaration(name: str, blank: str) -> str:
     """Return the declaration of a shared variable up to its name; "" if the text has none."""
     match = re.search(rf"(?:\bextern\s[^;{{}}]*)?__shared__[^;{{}}]*?[\s*&]{re.escape(name)}\s*[\[,;(]", blank)
