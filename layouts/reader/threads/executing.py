@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 OPEN_TURNS = 2  # of a loop whose end is not known
-_RING_TURNS = 5  # of the outermost one, if copies are waited for by groups: stages are used again
+_RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited for by groups: stages are used again
 _WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior")
 MOST_TURNS = 4096
 
@@ -106,15 +106,16 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
 
 
 def count_open_turns(text: str) -> int:
-    """Return how many iterations of the outermost loop are run if its end is not known."""
+    """Return how many iterations of the outermost loop with products are run if its end is not known."""
     return _RING_TURNS if _WAITS.search(text) else OPEN_TURNS
 
 
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
-    most = OPEN_TURNS if run.open_loops else run.open_turns
+    inner, products = run.open_loops > 0, len(run.products)
     while True:
+        most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
         inside = _decide_turn(run, loop, scope, active, most)
         if inside is None:
             opened += 1
