@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lanescope.reader.threads.program import Scope, parse_expression
+from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check import check_text
 from tests.transfer_kernels import plant
 
@@ -233,3 +235,10 @@ def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: s
     planted = plant((right, wrong), text=text)
     found = [(one.code, planted[slice(*one.span)][: len(place)]) for one in check_text(planted).findings]
     assert (code, place) in found
+
+
+def test_the_type_of_a_copy_operation_is_its_width() -> None:
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;", 32, (32, 1, 1), Scope())
+    for moved, element, count in (("float", "float", 1), ("uint128_t", "half_t", 8), ("uint64_t", "half_t", 4)):
+        atom = f"Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<{moved}>, {element}>{{}}"
+        assert run.evaluate(parse_expression(atom), run.globals).values == (count, count), atom

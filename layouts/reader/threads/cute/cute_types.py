@@ -122,7 +122,7 @@ def _evaluate_decltype(run: KernelRunner, node: tree.Expression, scope: Scope) -
 
 def _evaluate_named(run: KernelRunner, name: str, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
     """Return the value of a type or constant by its own name."""
-    plain = find_constant(name)
+    plain = None if arguments and _COPY.fullmatch(name) else find_constant(name)
     if plain is not None:
         return plain
 

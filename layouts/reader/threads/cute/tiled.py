@@ -96,8 +96,9 @@ def make_element_copy(operation: CopyOperation, element_bits: int) -> ElementCop
     """Return the atom of an operation for an element; None for one that is not followed."""
     try:
         if operation.asynchronous:
-            return ElementCopy(
-                operation, make_plain_atom("cp.async", operation.bits or None, element_bits), element_bits
+            bits = operation.bits or (128 if "CACHEGLOBAL" in operation.name else 0)  # cp.async.cg has 16 bytes only
+            return (
+                ElementCopy(operation, make_plain_atom("cp.async", bits, element_bits), element_bits) if bits else None
             )
         if operation.name in PLAIN_COPIES:
             bits = operation.bits if operation.name == "UniversalCopy" and operation.bits else element_bits
