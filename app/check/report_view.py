@@ -90,7 +90,7 @@ class ReportView:
         return UNREAD not in self.report.gaps
 
     @property
-    def found(self) -> str:
+    def count_text(self) -> str:
         """Return the number of findings in words: `1 mistake and 2 warnings`, `no mistake found`."""
         if not self.findings and not self.finished:
             return UNFINISHED

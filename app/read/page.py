@@ -130,7 +130,7 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
             examined = examine_text(repaired.text, assumptions, target, _parse_name(query))
     if examined is None or not _is_bench(examined):
         return _render_meanings(request, repaired.text if repaired.text.strip() else "", error)
-    return _render_bench(request, query, repaired, SheetInput.of(examined, repaired, assumptions), error)
+    return _render_bench(request, query, repaired, SheetInput.from_examined(examined, repaired, assumptions), error)
 
 
 def _is_bench(examined: ExaminedText) -> bool:

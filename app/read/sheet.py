@@ -96,7 +96,7 @@ class SheetInput:
     late: Callable[[], bool] = lambda: False
 
     @staticmethod
-    def of(examined: ExaminedText, repaired: RepairedText, assumptions: Mapping[str, str]) -> SheetInput:
+    def from_examined(examined: ExaminedText, repaired: RepairedText, assumptions: Mapping[str, str]) -> SheetInput:
         """Return the page of a text that was examined."""
         name = examined.report.sources[0].file if examined.report else ""
         view = ReportView(examined.report, {name: repaired.text}) if examined.report else None
@@ -248,7 +248,7 @@ def _judge_found(bench: Bench, view: ReportView) -> SheetVerdict:
     first, *more = view.findings
     headline = f"{first.finding.title} (line {first.finding.place.line})"
     if more:
-        headline = f"{capitalize_sentence(view.found)}. {headline}"
+        headline = f"{capitalize_sentence(view.count_text)}. {headline}"
     right = (f"{bench.headline}.",) if bench.verdict == "match" else ()
     return SheetVerdict(view.state, headline, (first.finding.message, *right))
 

@@ -112,7 +112,7 @@ def _recognise_name(name: str) -> Iterable[TextMeaning]:
 
 
 def _parse_name(name: str) -> KernelName | None:
-    """Parse a name without tensor memory; None if it names no instruction of tensor cores."""
+    """Parse the name of a kernel without tcgen05; None if it does not say its MMA instruction."""
     if third := _THIRD.search(name):
         return _parse_third(third, name)
     if xmma := _XMMA.search(name):

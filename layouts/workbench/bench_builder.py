@@ -342,7 +342,7 @@ class _BenchBuilder(TextContents):
         steps = exchanged_buffers.mark_wrong_steps(operand.name, other, operand.steps, self.symbols.get(own))
         if operand.stored is not None:
             return replace(operand, steps=tuple(steps))
-        notes = [cause.message for cause in steps[0].causes] if steps else []  # without a storage there is no verdict
+        notes = [cause.message for cause in steps[0].causes] if steps else []
         return replace(operand, notices=(*operand.notices, *notes))
 
     def _name_operands(self, group: list[DescriptorUse]) -> list[DescriptorUse]:

@@ -1,4 +1,4 @@
-"""Values of which some may be open, which None stands for."""
+"""Lists of values that may contain open ones, written as None."""
 
 from __future__ import annotations
 

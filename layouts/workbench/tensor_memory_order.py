@@ -146,7 +146,7 @@ def _find_input_operand(step: TensorStep) -> str | None:
 
 
 def _read_comparison(run: AsmRun, code: str, predicate: str) -> tuple[bool | None, Span]:
-    """Return (the predicate that setp sets, None if it is open; where the side that is no literal is given)."""
+    """Return (the predicate that setp sets, None if it is open; the place of the side that is not a literal)."""
     compared = re.search(_SETP + re.escape(predicate) + r"\s*,\s*([%\w\[\]]+)\s*,\s*([%\w\[\]]+)", code)
     if compared is None:
         return None, run.span

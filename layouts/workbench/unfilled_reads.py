@@ -63,7 +63,7 @@ class _GroupRead:
     stages: Mapping[int, _Filled]
 
     @property
-    def whole(self) -> set[int]:
+    def filled_stages(self) -> set[int]:
         """The stages of which copies fill all that is read."""
         return {stage for stage, filled in self.stages.items() if filled.is_whole}
 
@@ -180,13 +180,13 @@ class _RunJudge:
 
     def _compare_maps(self, read: PlacedRead, measured: _GroupReads) -> UnfilledRead | None:
         """Return the read as unfilled if its bytes are only filled from another map than it was verified against."""
-        part = next((part for part in measured.values() if part.whole), None)
+        part = next((part for part in measured.values() if part.filled_stages), None)
         if part is None:
             return None
         own = [fill for fill in part.fills if not _is_of_other_map(fill, self.maps.get(read.place))]
         again = self._measure(read, own, part.group) if len(own) < len(part.fills) else part
         again = again or _GroupRead(part.group, own, {})
-        return None if again.whole & part.whole else self._make_unfilled(read, False, again, FOREIGN)
+        return None if again.filled_stages & part.filled_stages else self._make_unfilled(read, False, again, FOREIGN)
 
     def _compare_groups(
         self, read: PlacedRead, states: Mapping[int, bool | None], measured: _GroupReads
@@ -194,7 +194,7 @@ class _RunJudge:
         """Return the read as unfilled if a warpgroup reads other bytes than the copies fill in a stage in which the
         first one reads only such.
         """
-        first = next((part for part in measured.values() if part.whole), None)
+        first = next((part for part in measured.values() if part.filled_stages), None)
         if first is None:
             worst = next(iter(measured.values()), None)
             sure = worst is not None and (states[worst.group] is True or len(measured) == len(states))
@@ -217,11 +217,11 @@ class _RunJudge:
         """
         if part is first:
             return ""
-        if not part.whole >= first.whole:
+        if not part.filled_stages >= first.filled_stages:
             return UNFILLED
         if not self._waits_alike(read, part.fills, first.group, part.group):
             return UNAWAITED
-        return "" if self._is_filled(read, own, part.group, first.whole) else FOREIGN
+        return "" if self._is_filled(read, own, part.group, first.filled_stages) else FOREIGN
 
     def _is_wrong(self, read: PlacedRead, group: int, reason: str) -> bool:
         """Return whether a read of a warpgroup is wrong: of two maps one may be for each warpgroup."""
@@ -229,7 +229,7 @@ class _RunJudge:
 
     def _keep_maps(self, read: PlacedRead, part: _GroupRead) -> Sequence[FilledBytes]:
         """Return the fills of the tensor maps that a warpgroup's bytes come from; all if one is unknown."""
-        chunks = [found for stage in part.whole if (found := read.find_chunks(part.group, stage)) is not None]
+        chunks = [found for stage in part.filled_stages if (found := read.find_chunks(part.group, stage)) is not None]
         own = [fill for fill in part.fills if any(fill.holds(of_stage).any() for of_stage in chunks)]
         if any(fill.map is None for fill in own):
             return part.fills
@@ -237,7 +237,7 @@ class _RunJudge:
 
     def _is_filled(self, read: PlacedRead, fills: Sequence[FilledBytes], group: int, stages: Collection[int]) -> bool:
         measured = self._measure(read, fills, group)
-        return measured is None or all(stage in measured.whole for stage in stages if stage in measured.stages)
+        return measured is None or all(stage in measured.filled_stages for stage in stages if stage in measured.stages)
 
     def _reads_other_operand(self, read: PlacedRead, group: int) -> bool:
         """Return whether a warpgroup reads some of the same bytes as the other operand of the same product."""

@@ -127,18 +127,18 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     condition = get_number(run.evaluate(node.condition, scope))
     if condition is not None and condition.known is not None:
         return run.evaluate(node.yes if condition.known else node.no, scope)
-    yes, no = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
+    yes, other = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
     if condition is not None and condition.const is not None:
-        return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, no)
-    if isinstance(yes, DataBytes) and not isinstance(no, DataBytes):
+        return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, other)
+    if isinstance(yes, DataBytes) and not isinstance(other, DataBytes):
         return yes  # in range, or a padding value
-    if isinstance(yes, ThreadNumber) and isinstance(no, ThreadNumber):
-        return _name_choice(condition, yes, no)
-    return yes if yes is no else None
+    if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
+        return _name_choice(condition, yes, other)
+    return yes if yes is other else None
 
 
 def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber) -> ThreadNumber | None:
-    """Return a symbol for an open choice between uniform numbers; if the condition is no number, their equal value."""
+    """Return a symbol for an open choice between uniform numbers; the common value if the condition is unknown."""
     if condition is None:
         return yes if _are_equal(yes, no) else None
     parts = (condition, yes, no)

@@ -315,7 +315,7 @@ def _is_unset(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> 
 
 
 def _clear(call: Any) -> None:
-    """Run clear and fill: registers and elements whose value is no element of a matrix."""
+    """Run clear and fill: what they write does not come from a matrix."""
     run, tensor = call.run, call.values[0]
     if not isinstance(tensor, CuteTensor) or tensor.base is None:
         return
