@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
-from tests.test_thread_tiles import PADDED
+from tests.thread_tile_kernels import PADDED
 from tests.transfer_kernels import STORES, TMA, plant
 
 FILLS_A = "sA[place(i / 64, i % 64)] = A[(row + i / 64) * K + t * 64 + i % 64];"

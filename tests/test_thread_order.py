@@ -6,7 +6,7 @@ from lanescope.workbench.finding_codes import FAMILIES
 from lanescope.workbench.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
-from tests.test_thread_tiles import HELPERS, PADDED, SWIZZLED
+from tests.thread_tile_kernels import HELPERS, PADDED, SWIZZLED
 
 # three stages of 16 columns; A and B^T have K contiguous
 STAGED = (
