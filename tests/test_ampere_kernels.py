@@ -17,12 +17,45 @@ def test_every_fragment_of_a_right_kernel_is_verified(style: str) -> None:
     assert not any(kernel.gap for kernel in report.kernels)
 
 
+# K of A and of B may move differently: [A | H] · Bᵀ, the taps of a convolution, every second row of B's memory
+CONCATENATED = plant(
+    ("const half *A, const half *B, float *C, int M,", "const half *A, const half *H, const half *B, float *C, int M,"),
+    ("  uint32_t a_base =", "  const half *h_from = H + (blockIdx.y * BM + load_m) * K + load_k;\n  uint32_t a_base ="),
+    (
+        "CP_ASYNC_CG(a_to, a_from + next * BK, 16);",
+        "const half *from = next < 4 ? a_from + next * BK : h_from + (next - 4) * BK;\n CP_ASYNC_CG(a_to, from, 16);",
+    ),
+    ("CP_ASYNC_CG(a_to + 16, a_from + next * BK + 8, 16);", "CP_ASYNC_CG(a_to + 16, from + 8, 16);"),
+    text=MACROS,
+)
+CONVOLUTION = plant(
+    ("load_m) * K + load_k;", "load_m) * lda + load_k;"),
+    ("int M, int N, int K) {", "int M, int N, int K, int lda, int W) {"),
+    ("a_from + s * BK,", "a_from + (s / 2 % 3 + s / 6 * W) * lda + s % 2 * BK,"),
+    ("a_from + s * BK + 8", "a_from + (s / 2 % 3 + s / 6 * W) * lda + s % 2 * BK + 8"),
+    ("a_from + next * BK,", "a_from + (next / 2 % 3 + next / 6 * W) * lda + next % 2 * BK,"),
+    ("a_from + next * BK + 8", "a_from + (next / 2 % 3 + next / 6 * W) * lda + next % 2 * BK + 8"),
+    text=MACROS,
+)
+INTERLEAVED = plant(
+    ("b_from + s * BK", "b_from + s * 2 * BK"),
+    ("b_from + next * BK", "b_from + next * 2 * BK"),
+    ("load_n) * K + load_kb", "load_n) * 2 * K + load_kb"),
+    text=MACROS,
+)
+
+
+@pytest.mark.parametrize("text", [CONCATENATED, CONVOLUTION, INTERLEAVED], ids=["concatenated", "taps", "interleaved"])
+def test_the_operands_may_move_differently_along_k(text: str) -> None:
+    assert check_text(text).findings == ()
+
+
 # the kernel, what is right, what is planted, the code of the finding, and what stands at its place
 MISTAKES = [
     (MACROS, "row * LDS + kk * 16", "row * LDS + kk * 8", "k_step_differs", "a_base + (read * a_stage"),
     (MACROS, "col * LDS + kk * 16", "col * LDS", "k_slice_wrong", "(read * b_stage + col"),
     (MACROS, "(read * a_stage + row * LDS", "(read * a_stage + row * BK", "fragment_mismatch", "(read * a_stage + row"),
-    (MACROS, "(write * b_stage", "(write * a_stage", "k_slice_wrong", "(write * a_stage + load_n"),
+    (MACROS, "(write * b_stage", "(write * a_stage", "k_slice_repeated", "(read * b_stage + col"),
     (MACROS, "b_from + next * BK", "b_from + t * BK", "k_slice_wrong", "CP_ASYNC_CG(b_to, b_from + t"),
     (MACROS, "load_k = (tid % 2) * 16", "load_k = (tid % 2) * 12", "store_misaligned", "(s * a_stage + load_m"),
     (TEMPLATES, "k * 2 + (lane >> 4)", "k + (lane >> 4)", "k_step_differs", "from_a + swizzle"),

@@ -38,6 +38,11 @@ class _ProductSlices:
     def distance(self) -> int:
         return self.k[0] - self.k[1]
 
+    def takes_slice_of(self, other: _ProductSlices, n: int) -> bool:
+        """Return whether an operand is the same slice of the same rows of one matrix. n: 0 for A, 1 for B."""
+        rows = [_find_rows(product.operands[n]) for product in (self, other)]
+        return self.k[n] == other.k[n] and rows[0] == rows[1]
+
 
 def find_unset_registers(runner: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield the ldmatrix that fills too few registers of an operand whose others nothing sets."""
@@ -106,6 +111,9 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentF
         mine = set().union(*arrays[n])
         if len(other) != 1 or len(mine) != 2 or not other < mine or "" in mine:
             continue
+        foreign = [bool(found & other) for found in arrays[n]]
+        if foreign[0] or foreign != sorted(foreign):
+            continue  # not filled from its own matrix first, and from the other ever after
         at = next(at for at, found in enumerate(arrays[n]) if found == other or found > other)
         use, operand = group[at][0], _get_operand(group[at], n)
         (name,) = other
@@ -118,7 +126,11 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentF
 
 
 def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:
-    """Find the operand whose step from one K slice to the next is unusual while that of the other is usual."""
+    """Find the operand that takes a K slice again while the other goes on, as both did before.
+
+    A jump to another array, other rows, or a slice that is new may be meant: K of two matrices, the taps of a
+    convolution, interleaved weights.
+    """
     slices = [_find_slices(a, b) for _, a, b in group]
     known = [at for at in slices if at is not None]
     if len(known) < max(len(slices), LEAST):
@@ -130,11 +142,19 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFi
         return None
     n = 0 if steps[at][1] == usual else 1
     use, operand, now = group[at + 1][0], _get_operand(group[at + 1], n), known[at + 1]
+    if now[n] not in {k[n] for k in known[: at + 1]} or len({_find_rows(a, b) for _, a, b in group[: at + 2]}) > 1:
+        return None
     message = (
         f"{operand.name.upper()} of {use.opcode} takes the slice at K = {now[n]} here, and {'BA'[n]} the slice at"
         f" K = {now[1 - n]}, as the order of both before continues."
     )
     return FragmentFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
+
+
+def _find_rows(*operands: ArrivedOperand) -> object:
+    """Return the arrays of operands, and the rows or columns that each warp takes of them."""
+    warps = [warp for operand in operands for warp in operand.warps or ()]
+    return tuple((warp.array, warp.names, (split_origin(warp) or ((), 0))[0]) for warp in warps)
 
 
 def _find_products_twice(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:
@@ -208,7 +228,7 @@ def _find_repeated_slices(
         if usual is None or product.distance == usual:
             continue
         same = [other for other in products if other.use.has_result_of(product.use)]
-        twice = [n for n in range(2) if sum(other.k[n] == product.k[n] for other in same) > 1]
+        twice = [n for n in range(2) if sum(product.takes_slice_of(other, n) for other in same) > 1]
         if len(twice) == 1 and product.operands[twice[0]].loads:
             yield _make_repeated(product, twice[0])
             return
