@@ -83,3 +83,13 @@ def test_types_in_a_row_are_types() -> None:
     """Helpers of CUDA kernels are called so: mma_m16n8k16_f16f16f32."""
     joined, apart = (find_forms(name).forms for name in ("mma_m16n8k16_f16f16f32", "mma m16n8k16 f16 f32"))
     assert joined == apart and F32_OF_F16 in {instruction.ptx for instruction in joined}
+
+
+@pytest.mark.parametrize("digits", ["1" * 5000, "1" * 50_000])
+def test_a_number_of_thousands_of_digits_is_no_size(digits: str) -> None:
+    for name in (
+        f"cutlass_80_tensorop_f16_s16816gemm_f16_{digits}x128_32x3_tn",
+        f"_Z{digits}gemm",
+        f"sm{digits}_xmma_",
+    ):
+        recognise_kernel_names(name)

@@ -20,28 +20,29 @@ from lanescope.reader.cutlass import SELECTED_N, recognise_cutlass_atoms
 from lanescope.reader.meaning import TextMeaning, drop_repeats, make_instruction_meaning
 
 Shape = tuple[int, int, int]
-_MOST = 8  # kernels per text
+_MOST, _LONGEST = 8, 400  # kernels per text; characters of a name
 _NAME = re.compile(
     r"(?<![A-Za-z0-9])(?:cutlass\w*?_|nvjet_|sm\d+_xmma_|(?:trt_)?(?:volta|turing|ampere|ada|hopper)_)\w*"
 )
 _MANGLED = re.compile(r"(?<!\w)_Z\w+")
-_LENGTH = re.compile(r"(?<!L[a-z])(?<![LST\d])[1-9]\d*(?=[A-Za-z_])")  # no literal (Li64E), no substitution (S5_)
+_LENGTH = re.compile(r"(?<!L[a-z])(?<![LST\d])[1-9]\d{0,3}(?=[A-Za-z_])")  # no literal (Li64E), no substitution (S5_)
 _TYPES = {
     **{name: name for name in DTYPES},
     **{"fp16": "f16", "fp32": "f32", "fp64": "f64", "int8": "s8", "uint8": "u8", "int4": "s4"},
 }
 _TYPE = "|".join(sorted(_TYPES, key=len, reverse=True))
+_SHAPE = r"\d{1,4}x\d{1,4}x\d{1,4}"
 _CORE = re.compile(  # s16816gemm, s1688tf32gemm, s64x128x16gemm, i168256xorgemm, h884cudnn, s16816fprop
-    rf"_(?P<sum>[hsid])(?P<shape>\d+x\d+x\d+|\d{{3,6}})(?P<bits>xor|and)?(?:fastaccum)?(?P<inside>{_TYPE})?"
+    rf"_(?P<sum>[hsid])(?P<shape>{_SHAPE}|\d{{3,6}})(?P<bits>xor|and)?(?:fastaccum)?(?P<inside>{_TYPE})?"
     r"(?P<product>[a-z]+)(?=_|$)"
 )
 _THIRD = re.compile(  # of CUTLASS 3.x: the types of A, B and the sums, with a block-scaled operand's factors before it
-    rf"_sm(?P<target>\d+)_(?P<kind>bs|sp|bssp)?tensorop_(?:[hsid](?P<shape>\d+x\d+x\d+))?[a-z_]*?gemm[a-z_]*?"
+    rf"_sm(?P<target>\d{{2,4}})_(?P<kind>bs|sp|bssp)?tensorop_(?:[hsid](?P<shape>{_SHAPE}))?[a-z_]*?gemm[a-z_]*?"
     rf"_(?:(?P<factor>ue\dm\d)x)?(?P<a>{_TYPE})_(?:ue\dm\dx)?(?P<b>{_TYPE})_(?P<sum>{_TYPE})_"
 )
 _XMMA = re.compile(rf"_xmma_\w*?_(?:{_TYPE}){{2}}_(?P<a>{_TYPE})(?P<sum>{_TYPE})_")
-_TENSOR = re.compile(r"_tensor(\d+x\d+x\d+)(?=_|$)")
-_TILE = re.compile(r"_(?:tilesize)?(\d+)x(\d+)(?:x|_)(\d+)(?:x\d+)?(?=_|$)")
+_TENSOR = re.compile(rf"_tensor({_SHAPE})(?=_|$)")
+_TILE = re.compile(r"_(?:tilesize)?(\d{1,4})x(\d{1,4})(?:x|_)(\d{1,4})(?:x\d{1,4})?(?=_|$)")
 _TILE_WORD = re.compile(r"\d+x\d+")
 _ROUNDED = re.compile(r"\.r[nzmp]\.")
 _LAYOUTS = re.compile(r"_(?P<a>[nt])(?P<b>[nt])(?:_?[nt])?(?=_|$)")
@@ -83,7 +84,8 @@ def recognise_kernel_names(text: str) -> tuple[TextMeaning, ...]:
     """
     if mangled := " ".join(_list_identifiers(text)):
         return recognise_kernel_names(mangled) or recognise_cutlass_atoms(mangled)
-    names = list(dict.fromkeys(match[0] for match in _NAME.finditer(text)))[:_MOST]
+    found = dict.fromkeys(match[0] for match in _NAME.finditer(text) if len(match[0]) <= _LONGEST)
+    names = list(found)[:_MOST]
     return drop_repeats((meaning for name in names for meaning in _recognise_name(name)), _MOST)
 
 
