@@ -242,3 +242,13 @@ def test_the_type_of_a_copy_operation_is_its_width() -> None:
     for moved, element, count in (("float", "float", 1), ("uint128_t", "half_t", 8), ("uint64_t", "half_t", 4)):
         atom = f"Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<{moved}>, {element}>{{}}"
         assert run.evaluate(parse_expression(atom), run.globals).values == (count, count), atom
+
+
+@pytest.mark.parametrize("text", ["shape<1>(make_layout(make_shape(64, K)))", "size<1>(make_shape(64, K))"])
+def test_an_extent_that_is_not_known_is_a_symbol(text: str) -> None:
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;\n" + text, 32, (32, 1, 1), Scope())
+    run.globals.names["K"] = None
+    value = run.evaluate(parse_expression(text), run.globals)
+    assert value is None or value.known is None
+    compared = run.evaluate(parse_expression(f"{text} < 64"), run.globals)
+    assert compared is None or compared.known is None

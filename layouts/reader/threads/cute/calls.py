@@ -79,9 +79,10 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
     if name in _SHARED_NAMES and not any(is_cute_value(value) for value in (*values, *given)):
         return NOT_HERE
     try:
-        result = expose(act(CuteCall(run, name, node, scope, values, given)))
+        result = expose(act(CuteCall(run, name, node, scope, values, given)), node.span)
     except (LayoutError, OpenCuteValueError, *_NOT_FOLLOWED):
-        result = None
+        copies.forget_tensors(run, values, name)
+        return None
     if result is None and name not in copies.FUNCTIONS:
         copies.forget_tensors(run, values, name)
     return result
@@ -91,7 +92,7 @@ def call_member(run: KernelRunner, owner: Any, name: str, node: tree.Call, scope
     """Return the result of a member function of a value of CuTe; None if it is unknown."""
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     try:
-        result = expose(_call_member(run, owner, name, values))
+        result = expose(_call_member(run, owner, name, values), node.span)
     except (LayoutError, *_NOT_FOLLOWED):
         result = None
     if result is None:
@@ -126,7 +127,6 @@ _TENSOR_MEMBERS: dict[str, Callable[[KernelRunner, CuteTensor], Any]] = {
     "data": get_element,
     "layout": _get_layout,
     "shape": lambda run, tensor: tensor.layout.shape,
-    "stride": lambda run, tensor: None,
     "size": lambda run, tensor: measure(tensor),
     "begin": get_element,
 }
@@ -179,7 +179,7 @@ def _find_pointed(call: CuteCall, node: tree.Expression) -> SizedType | None:
 def _make_tensor(call: CuteCall) -> Any:
     values, element = call.values, call.templates[0] if call.templates else None
     if isinstance(element, SizedType):  # registers
-        layout = make_layout(replace(call, values=values))
+        layout = make_layout(call)
         return make_fragment(get_plain(layout), element) if layout is not None else None
     base = values[0]
     if not isinstance(base, Pointer) or len(values) < 2 or not base.type.size:

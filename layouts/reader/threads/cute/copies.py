@@ -65,7 +65,9 @@ def copy_tensors(
     sides = [side for tensor in tensors if (side := _list_values(tensor.layout)) is not None]
     if len(sides) < 2 or source.base is None or target.base is None:
         return False
-    counts = _get_counts(element, source, target)
+    if element is not None and element.atom.instruction is not None and not element.atom.loads:
+        return False  # stmatrix exchanges registers between lanes
+    counts = element.values if element is not None else (1, 1)
     parts = [list(_list_accesses(side, count)) for side, count in zip(sides, counts, strict=True)]
     if len(parts[0]) != len(parts[1]):
         return False
@@ -97,11 +99,6 @@ def _find_misfit(
 def _describe_steps(access: Sequence[int]) -> str:
     step = access[1] - access[0]
     return f"{step} elements apart" if 1 < step < 1 << 32 else "not one after another"
-
-
-def _get_counts(element: ElementCopy | None, source: CuteTensor, target: CuteTensor) -> tuple[int, int]:
-    """Return the elements of source and destination in one access."""
-    return element.values if element is not None else (1, 1)
 
 
 def _list_values(layout: CuteLayout) -> list[list[int]] | None:
@@ -322,6 +319,8 @@ def _clear(call: Any) -> None:
     indices = list_indices(tensor.layout)
     if tensor.space == "shared" and (run.assumed or indices is None):
         return  # padding, which the tiles inside do not have
+    if indices is None:
+        forget_tensors(run, [tensor], call.name)
     for index in indices or ():
         place = get_element(run, tensor, index)
         if place is None:
@@ -335,13 +334,13 @@ def _clear(call: Any) -> None:
 def _add_scaled(call: Any) -> None:
     """Run axpby(alpha, x, beta, y): y gets the elements of x."""
     run, x, y = call.run, call.values[1], call.values[3]
-    if isinstance(x, CuteTensor) and isinstance(y, CuteTensor):
-        spans = (call.node.arguments[1].span, call.node.arguments[3].span)
-        from_, to = list_indices(x.layout), list_indices(y.layout)
-        if from_ is None or to is None or len(from_) != len(to):
-            return
-        for here, there in zip(from_, to, strict=True):
-            _move(run, (x, [here]), (y, [there]), spans, False)
+    from_, to = (list_indices(one.layout) if isinstance(one, CuteTensor) else None for one in (x, y))
+    if from_ is None or to is None or len(from_) != len(to):
+        forget_tensors(run, [y], call.name)
+        return
+    spans = (call.node.arguments[1].span, call.node.arguments[3].span)
+    for here, there in zip(from_, to, strict=True):
+        _move(run, (x, [here]), (y, [there]), spans, False)
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

@@ -17,6 +17,7 @@ from lanescope.reader.code.cute_values import make_canonical_atom
 from lanescope.reader.cutlass import find_warp_shape
 from lanescope.reader.smem_atoms import parse_atom_name
 from lanescope.reader.threads.cute.layouts import SwizzledLayout, make_composed, make_strided
+from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
 from lanescope.reader.threads.cute.tiled import (
     PLAIN_COPIES,
@@ -29,7 +30,7 @@ from lanescope.reader.threads.cute.tiled import (
     make_element_copy,
     make_tiled_mma,
 )
-from lanescope.reader.threads.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, parse_expression
 from lanescope.reader.threads.types import SizedType
 from lanescope.shared.swizzle import Swizzle
@@ -66,9 +67,13 @@ def simplify(value: Any) -> Any:
     return value
 
 
-def expose(value: Any) -> Any:
-    """Return a value of CuTe as device code has it: integers are numbers."""
-    return make_number(value) if isinstance(value, int) else value
+def expose(value: Any, at: tuple[int, int] | None = None) -> Any:
+    """Return a value of CuTe as device code has it: an integer is a number, an open extent a symbol. at: the call."""
+    if not isinstance(value, int):
+        return value
+    if not is_open_extent(value):
+        return make_number(value)
+    return make_name(f"extent at {at[0]}", LONG) if at is not None else None
 
 
 def evaluate_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:

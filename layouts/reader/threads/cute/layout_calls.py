@@ -22,7 +22,6 @@ from lanescope.reader.threads.cute.layouts import (
     require_plain,
     tile_to_shape,
 )
-from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import (
     UNDERSCORE,
     CuteTensor,
@@ -96,11 +95,8 @@ def measure(value: Any) -> Any:
 
 
 def _measure(call: CuteCall) -> Any:
-    """Evaluate size<…>(value); a size that is not known gets the name of the call."""
-    found = measure(_get_modes(get_plain(call.values[0]), call.places))
-    if isinstance(found, int) and is_open_extent(found):
-        return make_name(f"size at {call.node.span[0]}", LONG)
-    return found
+    """Evaluate size<…>(value)."""
+    return measure(_get_modes(get_plain(call.values[0]), call.places))
 
 
 def _get_mode(call: CuteCall) -> Any:
