@@ -9,7 +9,11 @@ from urllib.parse import urlencode
 import pytest
 
 from lanescope.app.check import answer, running
+from lanescope.app.check.facts import SourceText
+from lanescope.app.check.report_view import ReportView
+from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.read import checked
+from tests.ampere_kernels import MACROS
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
 from tests.test_cute_order import HOPPER
@@ -103,3 +107,11 @@ def test_a_check_that_runs_out_of_time_says_so_and_is_tried_again(
         hasty.setattr(running, "run_within", end_at_once)
         assert "Not checked to its end" in get_page(client, text)
     assert 'id="finding-0"' in get_page(client, text)
+
+
+def test_kernels_are_counted_in_words() -> None:
+    text = MACROS + MACROS[MACROS.index("__global__") :].replace("macro_gemm", "other_gemm")
+    report = merge_reports([check_source(SourceText("a.cu", text), 60.0)])
+    assert (
+        ReportView(report, {"a.cu": text}).summary == "2 kernels with mma, 4 reads verified. All of it has a verdict."
+    )

@@ -104,12 +104,8 @@ class ReportView:
         if not self.finished:
             return f"{UNFINISHED}."
         report = self.report
-        counts = (
-            (report.descriptors, "descriptor"),
-            (report.tensor_maps, "tensor map"),
-            (report.kernels, "kernel with mma"),
-        )
-        parts = [format_count(count, noun).replace("mmas", "mma") for count, noun in counts if count]
+        counts = ((report.descriptors, "descriptor"), (report.tensor_maps, "tensor map"), (report.kernels, "kernel"))
+        parts = [format_count(count, noun) + " with mma" * (noun == "kernel") for count, noun in counts if count]
         verified = format_count(report.verified, "read") + " verified"
         if report.placed:
             count = "" if report.placed == report.verified else f"; {report.placed:,} of them"
