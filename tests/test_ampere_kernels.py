@@ -91,5 +91,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])
 def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=text)
-    found = [(one.code, planted[slice(*one.span)][: len(place)]) for one in check_text(planted).findings]
-    assert (code, place) in found
+    found = [(one.code, planted[one.span[0] :][: len(place)]) for one in check_text(planted).findings]
+    assert (code, place) in found and {one for one, _ in found} - {"tile_not_filled"} == {
+        code
+    }  # threads 12 apart leave gaps, too

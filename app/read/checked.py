@@ -12,7 +12,7 @@ from lanescope.app.check.answer import SECONDS, check_within
 from lanescope.app.check.defines import make_choices
 from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
 from lanescope.app.check.report_view import ReportView, ShownFinding
-from lanescope.app.check.running import merge_reports
+from lanescope.app.check.running import UNREAD, merge_reports
 from lanescope.app.check.suppress import apply_comments
 from lanescope.reader import pasted_text
 from lanescope.workbench import Bench, build_bench
@@ -93,7 +93,7 @@ def _check_text(text: str, assumptions: Mapping[str, str], target: str, name: st
     if not kept:
         report = merge_reports(report for _, report in check_within([source], choices, target, seconds))
         report = apply_comments(report, {source.name: source.text})
-        if not ReportView(report, {}).finished:
+        if UNREAD in report.gaps:
             return report
         kept.append(report)
     return kept[0]
