@@ -145,7 +145,13 @@ def list_lines(results: Sequence[PlantedResult]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for one in results:
         said = "at its line" if one.named else f"elsewhere: {', '.join(one.codes)}" if one.elsewhere else "no"
-        yield f"| {one.mistake.what} | `{one.mistake.new}` | `{one.mistake.old}` | {said} |"
+        written, right = (format_cell(text) for text in (one.mistake.new, one.mistake.old))
+        yield f"| {one.mistake.what} | {written} | {right} | {said} |"
+
+
+def format_cell(code: str) -> str:
+    """Return code as a cell of a Markdown table."""
+    return "`{}`".format(code.strip().replace("|", r"\|")) if code else "(nothing)"
 
 
 def find_codes(text: str) -> set[str]:
