@@ -31,8 +31,7 @@ from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
 from tests.sample import take_sample
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
-SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
+SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["instruction_descriptors"]
 BF16 = IdescWord(0x08400490, idesc.get_kind("f16"))
 
 
