@@ -25,15 +25,30 @@ class WorkbenchCase:
 
 
 def load_cases() -> list[WorkbenchCase]:
+    """Return the cases of all files; the text of one with `of: TITLE` is that case's with its changes."""
     out = []
     for path in sorted(GOLDEN.glob("*.txt")):
+        cases: dict[str, WorkbenchCase] = {}
         for section in re.split(r"^=== ", path.read_text(), flags=re.M)[1:]:
-            head, _, text = section.partition("\n---\n")
-            title, *lines = head.split("\n")
-            out.append(
-                WorkbenchCase(title, {k: v.strip() for k, _, v in (line.partition(":") for line in lines)}, text)
-            )
+            before, _, text = section.partition("\n---\n")
+            title, *lines = before.split("\n")
+            head = {k: v.strip() for k, _, v in (line.partition(":") for line in lines)}
+            if base := head.pop("of", ""):
+                text = apply_changes(cases[base].text, text)
+            assert title not in cases, title
+            cases[title] = WorkbenchCase(title, head, text)
+        out += cases.values()
     return out
+
+
+def apply_changes(text: str, changes: str) -> str:
+    """Apply changes, separated by blank lines: lines with `-` become those with `+`; others show where that is."""
+    for change in changes.strip("\n").split("\n\n"):
+        lines = change.split("\n")
+        old, new = ("".join(f"{line[1:]}\n" for line in lines if line[0] in signs) for signs in (" -", " +"))
+        assert f"\n{text}".count(f"\n{old}") == 1, change
+        text = f"\n{text}".replace(f"\n{old}", f"\n{new}")[1:]
+    return text
 
 
 CASES = load_cases()
