@@ -40,6 +40,13 @@ def test_pointers_say_the_unit(pointer: str) -> None:
     )
 
 
+def test_the_xor_behind_a_pointer_is_on_bytes() -> None:
+    """Row 1 of a 128-byte atom of 16-bit elements: its chunks 0 and 1 of eight elements are exchanged."""
+    layout = parse_layout("Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)")
+    assert [layout(1, col) for col in (0, 7, 8, 15, 16)] == [72, 79, 64, 71, 88]
+    assert layout.list_indices()[1::8][:9].tolist() == [72, 73, 74, 75, 76, 77, 78, 79, 64]
+
+
 @for_each(
     "text",
     [

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from numpy.typing import NDArray
 
-from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.render.palette import Palette
@@ -39,34 +37,13 @@ def build_offset_table(text: str | None) -> OffsetTable | None:
     if text is None:
         return None
     layout = parse_layout(text)
-    has_two_modes = isinstance(layout.shape, tuple)
-    if has_two_modes and len(layout.shape) > 2:
+    if layout.rank > 2:
         return None
-    shapes = layout.shape if has_two_modes else (layout.shape,)
-    strides = layout.stride if has_two_modes else (layout.stride,)
-    modes = [
-        list(zip(cute.list_leaves(s), cute.list_leaves(d), strict=True)) for s, d in zip(shapes, strides, strict=True)
-    ]
-    rows, cols = ([prod(size for size, _ in mode) for mode in modes] + [1])[:2]
+    rows, cols = (*(mode.size for mode in layout.modes), 1)[:2]
     table = tuple(
-        tuple(
-            _apply_swizzle(layout, layout.offset + sum(map(cute.compute_index, (row, col), modes)))
-            for col in range(min(cols, MOST))
-        )
-        for row in range(min(rows, MOST))
+        tuple(layout(*(row, col)[: layout.rank]) for col in range(min(cols, MOST))) for row in range(min(rows, MOST))
     )
     return OffsetTable(rows, cols, table, f"{layout.unit_bits}-bit units" if layout.unit_bits else "elements")
-
-
-def _apply_swizzle(layout: cute.CuteLayout, index: int) -> int:
-    """Return the swizzled index of a layout; with smem_ptr the XOR applies to the byte address."""
-    bits = layout.unit_bits
-    if layout.swizzle is None:
-        return int(index)
-    if not bits:
-        return int(layout.swizzle(index))
-    byte, bit = divmod(index * bits, 8)
-    return int(8 * layout.swizzle(byte) + bit) // bits
 
 
 MOST_SIDE = 128  # larger tiles are not drawn

@@ -23,6 +23,7 @@ from lanescope.ptx.instruction import Instruction, Operand
 from lanescope.ptx.pattern import Pattern
 from lanescope.render.diagram import DiagramStyle, render_diagram
 from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel, PanelFigure, make_figure, make_operand_figure
+from lanescope.render.notebook import format_operand_title, make_index_sheet, make_offset_sheet
 from lanescope.render.sheet import DrawingPlane, TileSheet, make_memory_sheet, make_sheets_figure, make_threads_sheet
 from lanescope.render.svg import render_svg
 from lanescope.render.view import OperandGrid
@@ -66,8 +67,7 @@ def draw_live(shown: object) -> LivePicture:
 
 
 def _draw_operand(operand: Operand) -> LivePicture:
-    title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
-    return _draw_grids(make_operand_figure(operand), title)
+    return _draw_grids(make_operand_figure(operand), format_operand_title(operand))
 
 
 def _draw_instruction(instruction: Instruction) -> LivePicture:
@@ -211,14 +211,7 @@ def _draw_triton(layout: TritonLayout) -> LivePicture:
 
 def _draw_tile(tile: Tile) -> LivePicture:
     _require_few(tile.mn, tile.k)
-    title = (
-        f"{tile.mn} × {tile.k}, {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}:"
-        " offset in elements"
-    )
-    offsets = tile.compute_offsets() * 8 // tile.element_bits
-    return _draw_memory(
-        make_memory_sheet(offsets, DrawingPlane.make_plane((tile.mn, tile.k)), tile.element_bits), title
-    )
+    return _draw_memory(*make_offset_sheet(tile))
 
 
 def _draw_memory(sheet: TileSheet, title: str) -> LivePicture:
@@ -233,15 +226,14 @@ def _draw_memory(sheet: TileSheet, title: str) -> LivePicture:
 
 
 def _draw_cute(layout: CuteLayout) -> LivePicture:
-    """Draw the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
     if not layout.size:
         raise LayoutError("bad_view", f"'{layout}' has no elements.", "A live view shows at least one.", "shown")
     _require_few(layout.size, 1)
-    rows = layout.modes[0].size if layout.rank > 1 else 1
-    index = layout.list_indices().reshape(-1, rows).T.astype(np.int64)
+    sheet = make_index_sheet(layout)
+    index = sheet.place
+    assert index is not None
     if int(index.min()) < 0:
         raise LayoutError("bad_view", f"'{layout}' has negative indices.", "A live view shows indices from 0.", "shown")
-    sheet = TileSheet(rows, index.shape[1], place=index, groups=index, grouped="index")
     figure = make_sheets_figure([(sheet, "index", str(layout))], most=MOST_CELLS)
     line = SheetLayer("`({row},{col})` has index `{value}`", {"value": index})
     return _draw_figure(figure, [make_memory_matrix("layout", figure.panels[0], index, (line,), "")], str(layout))

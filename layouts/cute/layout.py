@@ -67,14 +67,21 @@ class CuteLayout(NotebookObject):
     def __call__(self, *coord: Nested) -> int:
         """Return the index of a coordinate: one number per mode, or one number for all modes together."""
         at = self.offset + tuples.coordinate_to_index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
-        return self.swizzle(at) if self.swizzle else at
+        return int(self._swizzle_index(at))
 
     def list_indices(self) -> NDArray[np.int64]:
         """Return the indices of all coordinates in colexicographic order: int64 [size]."""
         out = np.full(1, self.offset, dtype=np.int64)
         for count, step in self.digits:
             out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
-        return self.swizzle(out) if self.swizzle else out
+        return np.asarray(self._swizzle_index(out))
+
+    def _swizzle_index(self, index: Any) -> Any:
+        """Return the swizzled index; with smem_ptr the XOR is on the byte address."""
+        if self.swizzle is None or not self.unit_bits:
+            return self.swizzle(index) if self.swizzle else index
+        byte, bit = divmod(index * self.unit_bits, 8)
+        return (8 * self.swizzle(byte) + bit) // self.unit_bits
 
 
 def compute_index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:

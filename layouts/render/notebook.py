@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lanescope.descriptor.matrix import Descriptor
     from lanescope.descriptor.verify import Verdict
     from lanescope.ptx.instruction import Instruction, Operand
+    from lanescope.render.sheet import TileSheet
     from lanescope.shared.banks import Cost
     from lanescope.shared.chain import Chain
     from lanescope.shared.tiling import Tile
@@ -30,11 +31,15 @@ WAYS = {
 }
 
 
+def format_operand_title(operand: Operand) -> str:
+    return f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
+
+
 def _paint_operand(operand: Operand) -> str:
     from lanescope.render.diagram import DiagramStyle, render_diagram
     from lanescope.render.figure import make_operand_figure
 
-    title = f"{operand.name.upper()}, {operand.row_count} × {operand.col_count}: {operand.pattern}"
+    title = format_operand_title(operand)
     return render_diagram(make_operand_figure(operand), DiagramStyle(legend=True), title, title)
 
 
@@ -50,33 +55,41 @@ def _paint_instruction(instruction: Instruction) -> str | None:
     )
 
 
-def _paint_layout(layout: CuteLayout) -> str | None:
-    """Return a picture of the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
-    if not 0 < layout.size <= MOST_CELLS:
-        return None
-    import numpy as np
-
-    from lanescope.render.palette import LIGHT
-    from lanescope.render.sheet import TileSheet, draw_sheets
+def make_index_sheet(layout: CuteLayout) -> TileSheet:
+    """Return the index of every coordinate: mode 0 down, the others across; a single mode as a row."""
+    from lanescope.render.sheet import TileSheet
 
     rows = layout.modes[0].size if layout.rank > 1 else 1
-    cells = layout.list_indices().reshape(-1, rows).T.astype(np.int64)
-    sheet = TileSheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
-    return draw_sheets([(sheet, "index", str(layout))], str(layout), LIGHT)
+    cells = layout.list_indices().reshape(-1, rows).T
+    return TileSheet(rows, cells.shape[1], place=cells, groups=cells, grouped="index")
 
 
-def _paint_tile(tile: Tile) -> str:
-    """Return a picture of each element's place in memory, coloured by bank: M or N down, K across."""
+def _paint_layout(layout: CuteLayout) -> str | None:
+    if not 0 < layout.size <= MOST_CELLS:
+        return None
     from lanescope.render.palette import LIGHT
-    from lanescope.render.sheet import DrawingPlane, draw_sheets, make_memory_sheet
+    from lanescope.render.sheet import draw_sheets
+
+    return draw_sheets([(make_index_sheet(layout), "index", str(layout))], str(layout), LIGHT)
+
+
+def make_offset_sheet(tile: Tile) -> tuple[TileSheet, str]:
+    """Return each element's place in memory, M or N down and K across, and a title."""
+    from lanescope.render.sheet import DrawingPlane, make_memory_sheet
 
     title = (
         f"{tile.mn} × {tile.k}, {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}: offset in"
         " elements"
     )
-    sheet = make_memory_sheet(
-        tile.compute_offsets() * 8 // tile.element_bits, DrawingPlane.make_plane((tile.mn, tile.k)), tile.element_bits
-    )
+    offsets = tile.compute_offsets() * 8 // tile.element_bits
+    return make_memory_sheet(offsets, DrawingPlane.make_plane((tile.mn, tile.k)), tile.element_bits), title
+
+
+def _paint_tile(tile: Tile) -> str:
+    from lanescope.render.palette import LIGHT
+    from lanescope.render.sheet import draw_sheets
+
+    sheet, title = make_offset_sheet(tile)
     return draw_sheets([(sheet, "bank", title)], title, LIGHT)
 
 
