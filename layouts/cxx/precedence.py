@@ -1,6 +1,6 @@
-"""A precedence-climbing parser of C's expressions, shared by C++ constants and formulas.
+"""A precedence-climbing parser of C's expressions, shared by C++ constants, conditions of #if and formulas.
 
-A subclass provides tokens, primaries, signs, operators and error messages; values are computed while parsing.
+A subclass provides tokens, primaries, signs, operators and error messages; what it makes of an operator is its value.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 
 # Binary operator → precedence.
@@ -29,7 +28,7 @@ class PrecedenceClimber(ABC, Generic[Value]):
         self.at = self.depth = 0
 
     @abstractmethod
-    def make_error(self, why: str) -> LayoutError:
+    def make_error(self, why: str) -> Exception:
         """Return the error for the complete text."""
 
     @abstractmethod

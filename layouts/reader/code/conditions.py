@@ -18,6 +18,7 @@ from lanescope.cxx.integers import (
     compute_unary,
 )
 from lanescope.cxx.literals import parse_character, parse_literal
+from lanescope.cxx.precedence import PrecedenceClimber
 from lanescope.cxx.source_text import is_parenthesized
 from lanescope.reader.code.lexing import PreprocessingToken
 
@@ -36,18 +37,6 @@ _WORDS = {
     "bitor": "|",
     "not_eq": "!=",
 }
-_LEVELS = (
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", ">", "<=", ">="),
-    ("<<", ">>"),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
 _OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}  # decided as the negation of the opposite
 _TRUTHS = frozenset(("defined", "!1", "&&", "||"))  # operators with a value of 0 or 1
 _ASKING = frozenset(
@@ -97,88 +86,68 @@ def make_value(value: int, unsigned: bool = False) -> ConditionValue:
     return ConditionValue(value & _MASK, unsigned)
 
 
-class _ConditionParser:
+class _ConditionParser(PrecedenceClimber[ConditionNode]):
+    """A parser of a condition's tokens; every error is BadConditionError."""
+
     def __init__(self, tokens: list[PreprocessingToken]) -> None:
-        self.tokens = tokens
-        self.at = 0
-        self.depth = 0
+        super().__init__(MOST_DEPTH)
+        self.tokens = [
+            ("op", _WORDS[token.text]) if token.text in _WORDS else (token.kind, token.text) for token in tokens
+        ]
 
-    def peek_token(self) -> str:
-        word = self.tokens[self.at].text if self.at < len(self.tokens) else ""
-        return _WORDS.get(word, word)
+    def make_error(self, why: str) -> BadConditionError:
+        return BadConditionError(why)
 
-    def take_token(self, word: str) -> None:
-        if self.peek_token() != word:
-            raise BadConditionError
-        self.at += 1
+    def parse_choice(self, condition: ConditionNode) -> ConditionNode:
+        yes = self.parse_conditional()
+        self.expect_token(":")
+        no = self.parse_conditional()
+        return ConditionNode("?", (condition, yes, no), f"{condition.text} ? {yes.text} : {no.text}")
 
-    def parse_choice(self) -> ConditionNode:
-        self.depth += 1
-        if self.depth > MOST_DEPTH:
-            raise BadConditionError
-        node = self.parse_level(0)
-        if self.peek_token() == "?":
-            self.at += 1
-            yes = self.parse_choice()
-            self.take_token(":")
-            no = self.parse_choice()
-            node = ConditionNode("?", (node, yes, no), f"{node.text} ? {yes.text} : {no.text}")
-        self.depth -= 1
-        return node
-
-    def parse_level(self, n: int) -> ConditionNode:
-        if n == len(_LEVELS):
-            return self.parse_unary()
-        left = self.parse_level(n + 1)
-        while (op := self.peek_token()) in _LEVELS[n]:
-            self.at += 1
-            right = self.parse_level(n + 1)
-            left = ConditionNode(op, (left, right), f"{left.text} {op} {right.text}")
-        return left
+    def apply_operator(self, op: str, left: ConditionNode, right: ConditionNode) -> ConditionNode:
+        return ConditionNode(op, (left, right), f"{left.text} {op} {right.text}")
 
     def parse_unary(self) -> ConditionNode:
         op = self.peek_token()
-        if op in ("!", "~", "-", "+"):
-            self.at += 1
-            self.depth += 1
-            if self.depth > MOST_DEPTH:
-                raise BadConditionError
-            inner = self.parse_unary()
-            self.depth -= 1
-            return ConditionNode(f"{op}1", (inner,), f"{op}{inner.text}")
-        return self.parse_primary()
+        if op not in ("!", "~", "-", "+"):
+            return self.parse_primary()
+        self.take_token()
+        self.depth += 1
+        if self.depth > self.deepest:
+            raise BadConditionError
+        inner = self.parse_unary()
+        self.depth -= 1
+        return ConditionNode(f"{op}1", (inner,), f"{op}{inner.text}")
 
     def parse_primary(self) -> ConditionNode:
+        if self.peek_token() == "(":
+            inner = self.parse_parentheses("(", ")")
+            return ConditionNode(inner.op, inner.parts, f"({inner.text})", inner.value) if inner.parts else inner
         if self.at >= len(self.tokens):
             raise BadConditionError
-        token = self.tokens[self.at]
+        kind, text = self.tokens[self.at]
         self.at += 1
-        if token.text == "(":
-            inner = self.parse_choice()
-            self.take_token(")")
-            return ConditionNode(inner.op, inner.parts, f"({inner.text})", inner.value) if inner.parts else inner
-        if token.kind == "number":
-            return ConditionNode("number", (), token.text, _parse_number(token.text))
-        if token.kind == "text" and token.text.endswith("'"):
-            return ConditionNode("number", (), token.text, _parse_character(token.text))
-        if token.kind in ("query", "defined"):
-            return ConditionNode(token.kind, (), token.text)
-        if token.kind != "name":
+        if kind == "number":
+            return ConditionNode("number", (), text, _parse_number(text))
+        if kind == "text" and text.endswith("'"):
+            return ConditionNode("number", (), text, _parse_character(text))
+        if kind in ("query", "defined"):
+            return ConditionNode(kind, (), text)
+        if kind != "name":
             raise BadConditionError
-        if token.text in ("true", "false"):
-            return ConditionNode("number", (), token.text, ConditionValue(int(token.text == "true")))
+        if text in ("true", "false"):
+            return ConditionNode("number", (), text, ConditionValue(int(text == "true")))
         if self.peek_token() == "(":
-            return ConditionNode("query", (), token.text + self._parse_call_text())
-        return ConditionNode("name", (), token.text)
+            return ConditionNode("query", (), text + self._parse_call_text())
+        return ConditionNode("name", (), text)
 
     def _parse_call_text(self) -> str:
         """Return the parenthesized text after a name that is not a macro."""
         depth, result = 0, ""
-        while self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            self.at += 1
-            result += token.text
-            depth += (token.text == "(") - (token.text == ")")
+        while self.peek_token():
+            text = self.take_token()
+            result += text
+            depth += (text == "(") - (text == ")")
             if not depth:
                 return result
         raise BadConditionError
@@ -207,7 +176,7 @@ def parse_condition(tokens: list[PreprocessingToken]) -> ConditionNode:
     if len(tokens) > MOST_TOKENS:
         raise BadConditionError
     parser = _ConditionParser(tokens)
-    choice = parser.parse_choice()
+    choice = parser.parse_conditional()
     if parser.at != len(tokens):
         raise BadConditionError
     return choice
