@@ -6,19 +6,19 @@ from lanescope.app.kit.answer import (
     Answer,
     AnswerWords,
     PinnedPlace,
-    count_held,
     get_per_register,
     join_answer,
     list_value_bits,
     name_holders,
     name_mates,
 )
-from lanescope.app.kit.maps.answer import OF_LANE
+from lanescope.app.kit.maps.answer import OF_LANE, describe_holder
+from lanescope.app.tiles.draw import make_bench
 from lanescope.app.tiles.find import EXAMPLE
 from lanescope.app.tiles.state import BenchState
 from lanescope.ptx.instruction import WARP, Operand
 from lanescope.tiles import shades
-from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 ELEMENT = "{title}({row},{col})"
 LINE = f"`{ELEMENT}` is in `thread {{thread}}`, register `R{{register}}`{{bits}}"
@@ -66,7 +66,7 @@ def build_answer(tiled_mma: TiledMMA, chosen: BenchState) -> Answer:
     """Return the first sentences about the pins, or the page's question."""
     words = build_words(tiled_mma)
     places = [
-        _describe_thread(tiled_mma, words, first)
+        describe_holder(make_bench(tiled_mma), words, first)
         if col is None
         else _describe_element(tiled_mma, words, name, (first, col))
         for name, first, col in chosen.list_pins()
@@ -76,17 +76,6 @@ def build_answer(tiled_mma: TiledMMA, chosen: BenchState) -> Answer:
 
 def _format_holder(thread: int) -> str:
     return f"warp {thread // WARP.threads}, lane {thread % WARP.threads}"
-
-
-def _describe_thread(tiled_mma: TiledMMA, words: AnswerWords, thread: int) -> PinnedPlace:
-    counts = [
-        (op.name.upper(), op.values)
-        for op in map(tiled_mma.operand, SIDES)
-        if not op.shared and thread in op.thread_ids.tolist()
-    ]
-    lane = thread % WARP.threads
-    text = words.groups.format(thread=thread, group=lane // 4, member=lane % 4)
-    return PinnedPlace(count_held(words, _format_holder(thread), counts), text, thread)
 
 
 def _describe_element(tiled_mma: TiledMMA, words: AnswerWords, name: str, place: tuple[int, int]) -> PinnedPlace:

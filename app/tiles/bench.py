@@ -14,24 +14,21 @@ from lanescope.app.kit.answer import get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import fact
 from lanescope.app.kit.look import build_look
-from lanescope.app.kit.maps import drawing
-from lanescope.app.kit.maps.bench import PIN
+from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
 from lanescope.app.kit.question_form import Control
 from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
-from lanescope.app.tiles.state import DIMS, BenchState
+from lanescope.app.tiles.state import DIMS, PATH, BenchState
 from lanescope.cute import algebra
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP
 from lanescope.render import palette, window
-from lanescope.render.view import BETWEEN_OWNERS, OWNER, SPOKEN
 from lanescope.tiles import code, shades
 from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 from lanescope.tiles.shades import WARPGROUP, TileShade
 
-PATH = "/tiles/mma"
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 
 
@@ -72,10 +69,10 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
         "sliders": list_sliders(tiled_mma, chosen),
         "matrices": [_build_matrix(tiled_mma, op, chosen, shown) for op in ops],
         "share": format_shares(shown),
-        "legend": number_legend(tiled_mma, chosen),
+        "legend": build_legend(tiled_mma, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c) if not op.shared],
         "notes": facts.list_notes(tiled_mma, chosen.target),
-        "threads": build_threads(tiled_mma, chosen),
+        "threads": stage.build_threads(draw.make_bench(tiled_mma), asdict(chosen)),
         "cell_answer": answer.build_answer(tiled_mma, chosen),
         "figures": list_figures(tiled_mma),
         "data": encode_json(build_page_data(tiled_mma, chosen, default)).decode().replace("</", "<\\/"),
@@ -151,24 +148,9 @@ def list_sliders(tiled_mma: TiledMMA, chosen: BenchState) -> list[StepSlider]:
     ]
 
 
-def build_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
-    """Return (name of a colouring, its classes in order) for every colouring in use."""
-    counts: dict[str, int] = {}
-    for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c):
-        names = shades.list_operand_shades(tiled_mma, op)
-        name = chosen.colour if chosen.colour in names else "warp"
-        counts[name] = max(counts.get(name, 0), names[name].count)
-    out = []
-    for name, count in counts.items():
-        wheel = palette.list_fill_variables(count)
-        repeat = f" mod {len(wheel)} ({count} in {len(wheel)} colours)" if count > len(wheel) else ""
-        out.append((f"Colour = {shades.WORDS[name]}{repeat}", [each[2:] for each in wheel[:count]]))
-    return out
-
-
-def number_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the legend with the number of each class."""
-    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in build_legend(tiled_mma, chosen)]
+def build_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return (name of a colouring, its classes: fill and number) for every colouring in use."""
+    return stage.build_legend(draw.make_bench(tiled_mma), asdict(chosen))
 
 
 def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
@@ -193,33 +175,6 @@ def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
                 )
             )
     return out
-
-
-def build_threads(tiled_mma: TiledMMA, chosen: BenchState) -> list[dict[str, Any]]:
-    """Return each pinned thread, or that of a pinned cell, with its elements; otherwise thread 0."""
-    pins = [
-        first if col is None else tiled_mma.operand(name).owner(first, col)[0][0]
-        for name, first, col in chosen.list_pins()
-    ]
-    return [_build_thread(tiled_mma, thread, bool(pins)) for thread in pins or [int(tiled_mma.thread_ids[0])]]
-
-
-def _build_thread(tiled_mma: TiledMMA, thread: int, pinned: bool) -> dict[str, Any]:
-    out: list[dict[str, Any]] = []
-    for name in SIDES:
-        op = tiled_mma.operand(name)
-        if op.shared:
-            out.append({"title": name.upper(), "count": "", "rows": []})
-            continue
-        at = int((op.thread_ids == thread).argmax())
-        places = list(zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
-        rows: dict[int, list[str]] = {}
-        for number, (row, col) in zip(shades.map_registers(tiled_mma, op), places, strict=True):
-            rows.setdefault(number, []).append(f"({row},{col})")
-        listed = [(f"R{number}", " ".join(cells)) for number, cells in rows.items()]
-        out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
-    small = f"warp {thread // 32}, lane {thread % 32}"
-    return {"who": f"Thread {thread}", "small": small, "pinned": pinned, "operands": out}
 
 
 def build_code_parts(tiled_mma: TiledMMA, atom: str) -> list[tuple[str, str]]:
@@ -303,44 +258,15 @@ def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, st
 
 
 def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
-    """Return the page's data under the names that an instruction's page has (app/instruction/context.py)."""
-    extents = state.get_extents(tiled_mma)
-    edges = {dim: list(range(size, extents[dim], size)) for dim, size in zip("mnk", tiled_mma.shape, strict=True)}
-    return {
-        "ptx": "the TiledMMA",
-        "path": PATH,
-        "threads": 32,
-        "warp": WARP.threads,
-        "warps": state.count_warps(tiled_mma),
-        "unit": "lane",
-        "state": asdict(chosen),
-        "defaults": asdict(default),
-        "pictured": asdict(BenchState()),
-        "unpictured": ["sel", "target"],
-        "pin": PIN,
-        "labels": state.LABELS,
-        "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
-        "extents": extents,
-        "opening": {dim: (0, count) for dim, count in extents.items()},
-        "colours": shades.list_shades(tiled_mma),
-        "result": "c",
-        "holder": "R",
-        "words": answer.build_words(tiled_mma),
-        "panels": [
-            {
-                "name": name,
-                "title": name.upper(),
-                "rows": extents[DIMS[name][0]],
-                "cols": extents[DIMS[name][1]],
-                "dims": DIMS[name],
-                "warp_edges": edges[DIMS[name][0]],
-                "col_edges": edges[DIMS[name][1]],
-                "lines_from": 9,
-            }
-            for name in SIDES
-        ],
-        "operands": {name: _build_tile_data(tiled_mma, tiled_mma.operand(name)) for name in SIDES},
-    }
+    """Return the page's data for its script."""
+    return script_data.build_page_data(
+        draw.make_bench(tiled_mma),
+        asdict(chosen),
+        asdict(default),
+        asdict(BenchState()),
+        words=answer.build_words(tiled_mma),
+        operands={name: _build_tile_data(tiled_mma, tiled_mma.operand(name)) for name in SIDES},
+    ) | {"unpictured": ["sel", "target"], "result": "c"}
 
 
 def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:

@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.kit.maps.bench import CellHolders
-from lanescope.app.tiles.state import ALL, DIMS, LABELS, BenchState
+from lanescope.app.kit.maps.bench import CellHolders, HolderMap, MapBench, find_first_holders
+from lanescope.app.tiles.state import ALL, DIMS, LABEL_WORDS, LABELS, PATH, BenchState
 from lanescope.render.figure import FigurePanel
 from lanescope.render.matrix import MOST_LABELS, render_matrix
+from lanescope.render.view import OWNER
 from lanescope.render.window import Range
 from lanescope.tiles import shades
-from lanescope.tiles.mma import TiledMMA, TileOperand
+from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 
 
+def make_bench(tiled_mma: TiledMMA) -> MapBench:
+    """Return A, B and C of a TiledMMA as maps of threads; nobody holds an operand in shared memory."""
+    maps = tuple(_make_map(tiled_mma, tiled_mma.operand(name)) for name in SIDES)
+    colours = shades.list_shades(tiled_mma)
+    return MapBench(PATH, "the TiledMMA", maps, colours, LABEL_WORDS, LABELS, "R", owner=OWNER, dims=DIMS)
+
+
+def _make_map(tiled_mma: TiledMMA, op: TileOperand) -> HolderMap:
+    sizes = dict(zip("mnk", zip(tiled_mma.shape, tiled_mma.tile, strict=True), strict=True))
+    down, across = (list(range(step, size, step)) for step, size in (sizes[dim] for dim in DIMS[op.name]))
+    return HolderMap(
+        op.name,
+        op.name.upper(),
+        "",
+        op.row_count,
+        op.col_count,
+        _list_cells(op),
+        op.element_bits,
+        shades.list_operand_shades(tiled_mma, op),
+        edges=(down, across),
+        group=() if op.shared else shades.map_registers(tiled_mma, op),
+        shared=op.shared,
+    )
+
+
+def _list_cells(op: TileOperand) -> Longs:
+    """Return the cell of each value of each thread, -1 for a thread without any."""
+    cells = np.full((int(op.thread_ids[-1]) + 1, op.values), -1, dtype=np.int64)
+    cells[op.thread_ids] = op.rows.astype(np.int64) * op.col_count + op.cols
+    return cells
+
+
 def list_first_holders(op: TileOperand) -> CellHolders:
     """Return the first holder of every element of an operand."""
-    return find_first_holders(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
-
-
-def find_first_holders(
-    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], copies: int, ids: NDArray[Any] | None = None
-) -> CellHolders:
-    """Return the first holder of every element, -1 for none.
-
-    rows, cols: [threads, values]; ids: the thread of each row, if it is not the row's number.
-    """
-    values = rows.shape[1]
-    flat = (rows.astype(np.int64) * size[1] + cols).reshape(-1)
-    first = np.full(size[0] * size[1], -1, dtype=np.int64)
-    first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
-    holders: Longs = first.reshape(size)
-    thread = holders // values if ids is None else np.where(holders < 0, -1, np.asarray(ids)[holders // values])
-    return CellHolders(thread, np.where(holders < 0, -1, holders % values), copies)
+    return find_first_holders(_list_cells(op), op.row_count, op.col_count)
 
 
 def build_panel(
@@ -121,18 +138,6 @@ def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown
     spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
     texts = format_cells(tiled_mma, op, holders, chosen.label, *spans) if few else None
     away = mask_other_steps(tiled_mma, op, holders, chosen)
-    drawn = FigurePanel(
-        drawn.name,
-        drawn.title,
-        rows=drawn.rows,
-        cols=drawn.cols,
-        x=0,
-        y=0,
-        cell_width=1,
-        cell_height=1,
-        category=drawn.category,
-        texts=texts,
-        of=drawn.of,
-    )
+    drawn = replace(drawn, texts=texts)
     title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"
     return render_matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from math import ceil, floor
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from lanescope.app.diagram import forms as diagrams
 from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.maps import drawing
+from lanescope.app.kit.maps import drawing, stage
 from lanescope.app.kit.maps.bench import Longs
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
@@ -82,18 +83,14 @@ def draw_tiled_mma(
     description = (
         f"{tiled_mma.atom.instruction.ptx}, atoms {tiled_mma.atom_layout}, tile {'×'.join(map(str, tiled_mma.tile))}"
     )
-    swatches = [
-        (text, [(fill, str(n)) for n, fill in enumerate(fills)])
-        for text, fills in bench.build_legend(tiled_mma, chosen)
-    ]
     return drawing.draw_panels(
         panels,
         theme,
         title=title,
         description=description,
-        legend=swatches if legend else [],
+        legend=bench.build_legend(tiled_mma, chosen) if legend else [],
         labelled=labelled,
-        extra=draw_rings(panels, _list_pinned(tiled_mma, chosen), theme),
+        extra=draw_rings(panels, stage.list_pinned_cells(draw.make_bench(tiled_mma), asdict(chosen)), theme),
     )
 
 
@@ -143,18 +140,6 @@ def _make_sheet(op: TileOperand, panel: FigurePanel) -> PinSheet:
     return PinSheet(op.name, panel.title, panel.rows, panel.cols, (SheetLayer(line, numbers),), (grid,), "`Nothing`")
 
 
-def _list_pinned(tiled_mma: TiledMMA, chosen: BenchState) -> Iterator[tuple[str, int, int]]:
-    """Yield the cells of each pin: its element, or all elements of its thread."""
-    for name, row, col in chosen.list_pins():
-        if col is not None:
-            yield name, row, col
-            continue
-        for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c):
-            if not op.shared and row in op.thread_ids.tolist():
-                at = op.thread_ids.tolist().index(row)
-                yield from ((op.name, r, c) for r, c in zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
-
-
 def draw_inline(query: Mapping[str, str]) -> str:
     """Return the picture of a page's address in the page's colours, for the guide. LayoutError if it is not legal."""
     fields = forms.parse_fields(query, forms.MMA)
@@ -187,21 +172,7 @@ def _build_panel(
     texts = draw.format_cells(tiled_mma, op, holders, chosen.label, *spans) if labelled else None
     if texts:
         texts = [row or [""] * op.col_count for row in texts]
-    rows, cols = spans
-    return FigurePanel(
-        op.name,
-        drawn.title,
-        len(rows),
-        len(cols),
-        *cell,
-        category=category,
-        texts=texts,
-        row0=rows.start,
-        col0=cols.start,
-        of=drawn.of,
-        x=place[0],
-        y=place[1],
-    )
+    return stage.place_panel(replace(drawn, category=category, texts=texts), place, cell, spans)
 
 
 def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:

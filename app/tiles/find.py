@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
+from lanescope.app.kit.find_field import FindField, FindMatrix
+from lanescope.app.kit.maps.find import list_held
 from lanescope.app.kit.sought_place import SoughtPlace
+from lanescope.app.tiles.draw import make_bench
 from lanescope.app.tiles.state import DIMS, get_extents
 from lanescope.ptx.instruction import WARP
-from lanescope.tiles import shades
-from lanescope.tiles.mma import SIDES, TiledMMA
+from lanescope.tiles.mma import TiledMMA
 
 EXAMPLE = "C(37,50), T13, R2 of T13"
 
@@ -40,18 +42,5 @@ def _make_field(tiled_mma: TiledMMA) -> FindField:
         EXAMPLE,
         ids,
         warps=-(-(ids[-1] + 1) // WARP.threads),
-        list_cells=lambda thread: _list_held(tiled_mma, thread),
+        list_cells=partial(list_held, make_bench(tiled_mma).maps),
     )
-
-
-def _list_held(tiled_mma: TiledMMA, thread: int) -> list[HeldCell]:
-    out = []
-    for name in SIDES:
-        op = tiled_mma.operand(name)
-        if op.shared or thread not in op.thread_ids.tolist():
-            continue
-        at = op.thread_ids.tolist().index(thread)
-        for value, register in enumerate(shades.map_registers(tiled_mma, op)):
-            row, col = int(op.rows[at, value]), int(op.cols[at, value])
-            out.append(HeldCell(name, name.upper(), register, value, row, col))
-    return out

@@ -19,7 +19,7 @@ from lanescope.app.tiles import (
     tiled_copy_figure,
     tiled_copy_page,
 )
-from lanescope.app.tiles.bench import number_legend
+from lanescope.app.tiles.bench import build_legend
 from lanescope.app.tiles.main_loop_facts import LoopFacts, LoopOperand
 from lanescope.app.tiles.state import BenchState
 from lanescope.errors import LayoutError
@@ -174,7 +174,7 @@ def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[s
             (name, TITLES[name[2:]].format(name[0].upper()), pages[name], ring(operand.svg, name))
             for name, operand in drawn.items()
         ],
-        "swatches": number_legend(tiled_mma, BenchState()),
+        "swatches": build_legend(tiled_mma, BenchState()),
         "bench": link_bench(tiled_mma, fields),
         "opcode": format_short_name(tiled_mma.atom.instruction),
     }

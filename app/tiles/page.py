@@ -60,7 +60,7 @@ def mma_page(request: Request) -> Response:
         if sought := query.get("find", "").strip():
             try:
                 pins = find.find_pins(tiled_mma, sought)
-                found.append(f"{bench.PATH}?{chosen.format_query(base, **pins, sel='')}")
+                found.append(f"{state.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context: dict[str, Any] = {"look": look, "notices": notices, "sought": sought, "refusal": refusal}

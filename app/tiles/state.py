@@ -16,6 +16,7 @@ from lanescope.render import window
 from lanescope.tiles.mma import SIDES, TiledMMA
 from lanescope.tiles.shades import list_shades
 
+PATH = "/tiles/mma"
 LABELS = {
     "thread:value": "T{thread}{more}:{values}",
     "register": "T{thread}{more} R{registers}",

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from lanescope.app.kit import links
 from lanescope.app.kit.maps import drawing
 from lanescope.app.tiles import facts, umma_facts, umma_figure, umma_sheets
-from lanescope.app.tiles.bench import PATH, list_layouts
+from lanescope.app.tiles.bench import list_layouts
+from lanescope.app.tiles.state import PATH
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.tiles import umma_code
 from lanescope.tiles.umma import NAMES, TiledUmma, UmmaTileStep

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from lanescope.app.tiles import bench, forms, presets
+from lanescope.app.tiles import forms, presets, state
 from lanescope.app.tiles.questions import parse_mma
 from lanescope.tiles.mma import TiledMMA
 from tests.browser.test_instruction import find_centre, hover_cell
@@ -127,4 +127,4 @@ def test_warps_colours_and_another_tile(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"tile=128x64x32.*colour=value"))
     assert "pin=" not in page.url, "the pin was of the other tile"
     assert page.evaluate("lanescope.stage.panels.map((p) => [p.rows, p.cols])") == [[128, 32], [32, 64], [128, 64]]
-    assert bench.PATH in page.url
+    assert state.PATH in page.url

@@ -70,7 +70,7 @@ def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
     for pin in filter(None, (look["pin"], look["pin2"])):
         name, row, col = split_pin(pin)
         if col is None:
-            places.append(_describe_holder(bench, words, row))
+            places.append(describe_holder(bench, words, row))
         else:
             places.append(
                 _describe_cell(
@@ -80,11 +80,12 @@ def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
     return join_answer(words, places)
 
 
-def _describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> PinnedPlace:
+def describe_holder(bench: MapBench, words: AnswerWords, holder: int) -> PinnedPlace:
+    """Return the sentences about a pinned holder."""
     counts = [
         (holder_map.title, int((holder_map.cell[holder] >= 0).sum()))
         for holder_map in list_listed(bench)
-        if holder < len(holder_map.cell)
+        if holder < len(holder_map.cell) and not holder_map.shared
     ]
     line = count_held(words, format_holder(bench, holder), counts)
     lane = holder % bench.lanes

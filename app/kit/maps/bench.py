@@ -35,6 +35,19 @@ class CellHolders:
     copies: int
 
 
+def find_first_holders(cell: Longs, rows: int, cols: int) -> CellHolders:
+    """Return the first holder of every cell. cell: int64 [holders, values], -1 for none."""
+    values = cell.shape[1]
+    flat = np.where(cell < 0, rows * cols, cell).reshape(-1)
+    first = np.full(rows * cols + 1, -1, dtype=np.int64)
+    first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
+    holders = first[:-1].reshape(rows, cols)
+    most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
+    return CellHolders(
+        np.where(holders < 0, -1, holders // values), np.where(holders < 0, -1, holders % values), max(1, most)
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CellColouring:
     """A colouring by element instead of by holder: a number per cell, -1 for none, and a name per number."""
@@ -58,7 +71,8 @@ class HolderMap:
     name; folded: cells are named by number instead of row and column; edges: rows and columns at which another atom or
     tile begins; text: the template of its cells, for every label; listed: whether a holder's list has its cells of this
     map; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the two `fields` that
-    are row and column of the tensor's element; height, width: of that tensor.
+    are row and column of the tensor's element; height, width: of that tensor; shared: whether it is in shared memory,
+    so that its holders only read it.
     """
 
     name: str
@@ -80,18 +94,11 @@ class HolderMap:
     axes: tuple[str, ...] = ()
     height: int = 0
     width: int = 0
+    shared: bool = False
 
     def find_first_holders(self) -> CellHolders:
         """Return the first holder of every cell."""
-        values = self.cell.shape[1]
-        flat = np.where(self.cell < 0, self.rows * self.cols, self.cell).reshape(-1)
-        first = np.full(self.rows * self.cols + 1, -1, dtype=np.int64)
-        first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
-        holders = first[:-1].reshape(self.rows, self.cols)
-        most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
-        return CellHolders(
-            np.where(holders < 0, -1, holders // values), np.where(holders < 0, -1, holders % values), max(1, most)
-        )
+        return find_first_holders(self.cell, self.rows, self.cols)
 
     def colour_numbers(self, colour: str, holders: CellHolders) -> tuple[Longs, tuple[str, ...]]:
         """Return the number of every cell under a colouring, -1 for none, and the name of each number."""

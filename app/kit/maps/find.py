@@ -50,7 +50,7 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
         range(bench.holders),
         bench.unit,
         bench.warps,
-        lambda holder: _list_held(maps, holder),
+        partial(list_held, maps),
         bare,
         bench.letter,
         lanes=bench.lanes,
@@ -58,11 +58,12 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
     return {"pin2": "", **field.find_pins(field.parse_places(text))}
 
 
-def _list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:
+def list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:
+    """Return the cells of a holder."""
     return [
         HeldCell(holder_map.name, holder_map.title, holder_map.group[value], value, *divmod(cell, holder_map.cols))
         for holder_map in maps
-        if holder < len(holder_map.cell)
+        if holder < len(holder_map.cell) and not holder_map.shared
         for value, cell in enumerate(holder_map.cell[holder].tolist())
         if cell >= 0
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lanescope.app.kit.answer import AnswerWords
 from lanescope.app.kit.fact import copy_fact, fact, make_optional_field
 from lanescope.app.kit.maps.answer import build_words, get_element_template, get_line_template
 from lanescope.app.kit.maps.bench import PIN, HolderMap, MapBench
@@ -55,11 +56,18 @@ class TileData(MatrixData):
 
 
 def build_page_data(
-    bench: MapBench, state: Mapping[str, Any], defaults: Mapping[str, Any], pictured: Mapping[str, Any]
+    bench: MapBench,
+    state: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    pictured: Mapping[str, Any],
+    *,
+    words: AnswerWords | None = None,
+    operands: Mapping[str, TileData] | None = None,
 ) -> dict[str, Any]:
     """Return the page's data under the names that an instruction's page has (app/instruction/context.py).
 
-    state, defaults: fields of the address; pictured: fields of the picture's address.
+    state, defaults: fields of the address; pictured: fields of the picture's address; words, operands: those of a page
+    that says more than its maps do.
     """
     sizes = bench.extents
     return {
@@ -80,7 +88,7 @@ def build_page_data(
         "colours": dict(bench.colours),
         "result": "",
         "holder": bench.letter,
-        "words": build_words(bench),
+        "words": words or build_words(bench),
         "panels": [
             {
                 "name": holder_map.name,
@@ -94,7 +102,8 @@ def build_page_data(
             }
             for holder_map in bench.maps
         ],
-        "operands": {
+        "operands": operands
+        or {
             holder_map.name: build_tile_data(
                 holder_map, get_element_template(bench, holder_map), get_line_template(bench, holder_map)
             )
@@ -138,7 +147,6 @@ def build_tile_data(holder_map: HolderMap, element: str = "", answer: str = "") 
         first=holder_map.cell[:, 0].tolist() if adds_up else [],
         steps=steps.tolist() if adds_up else [0] * values,
         period=values,
-        shared=False,
         registers=0,
         register=holder_map.group,
         bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in range(values)),

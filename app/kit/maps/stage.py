@@ -251,7 +251,7 @@ def list_pinned_cells(bench: MapBench, look: Mapping[str, str]) -> Iterator[tupl
         if col is not None:
             yield name, row, col
             continue
-        for holder_map in bench.maps:
+        for holder_map in (candidate for candidate in bench.maps if not candidate.shared):
             cells = holder_map.cell[row] if row < len(holder_map.cell) else ()
             yield from ((holder_map.name, *divmod(int(cell), holder_map.cols)) for cell in cells if cell >= 0)
 
@@ -277,8 +277,11 @@ def build_threads(bench: MapBench, look: Mapping[str, str]) -> list[dict[str, An
 
 
 def _build_thread(bench: MapBench, holder: int, pinned: bool) -> dict[str, Any]:
-    out = []
+    out: list[dict[str, Any]] = []
     for holder_map in (candidate for candidate in bench.maps if candidate.listed):
+        if holder_map.shared:
+            out.append({"title": holder_map.title, "count": "", "rows": []})
+            continue
         at = min(holder, holder_map.cell.shape[0] - 1)
         count = int((holder_map.cell[at] >= 0).sum())
         out.append(
