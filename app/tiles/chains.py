@@ -195,14 +195,14 @@ def place_panels(first: TiledMMA, second: TiledMMA, corner: tuple[int, int]) -> 
             cell_height=17.0,
             row0=top,
             col0=left,
-            texts=draw.format_cells(made, op, cells, "thread:value", range(top, top + high), range(left, left + wide)),
+            texts=draw.format_cells(made, op, (range(top, top + high), range(left, left + wide))),
             category=None if what is not None else np.full(status.shape, -1, dtype=np.int32),
             of=1,
             status=what,
         )
-        for name, title, x, made, op, cells, what in (
-            ("c", f"C of the first{part}: thread : value", LEFT, first, c, holders, None),
-            ("a", f"A of the second{part}", beside, second, a, wanted, status[top : top + high, left : left + wide]),
+        for name, title, x, made, op, what in (
+            ("c", f"C of the first{part}: thread : value", LEFT, first, c, None),
+            ("a", f"A of the second{part}", beside, second, a, status[top : top + high, left : left + wide]),
         )
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.maps import stage
 from lanescope.app.kit.maps.bench import CellHolders, HolderMap, MapBench, find_first_holders
 from lanescope.app.tiles.state import ALL, DIMS, LABEL_WORDS, LABELS, PATH, BenchState
 from lanescope.render.figure import FigurePanel
@@ -58,86 +59,38 @@ def list_first_holders(op: TileOperand) -> CellHolders:
 
 
 def build_panel(
-    tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None
-) -> tuple[FigurePanel, CellHolders]:
-    """Return an operand as a panel in the selected colouring; elements of hidden threads have no colour."""
-    holders = list_first_holders(op)
-    names = shades.list_operand_shades(tiled_mma, op)
-    shade = names.get(chosen.colour, names["warp"])
-    category = shade.number_cells(holders.thread, holders.value)
-    if shown is not None:
-        category = np.where(_mask_held(op, shown), category, -1)
-    title = f"{op.name.upper()} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}"
-    made_ = FigurePanel(
-        op.name,
-        title,
-        rows=op.row_count,
-        cols=op.col_count,
-        x=0,
-        y=0,
-        cell_width=1,
-        cell_height=1,
-        category=category.astype(np.int32),
-        of=shade.count,
-    )
-    return made_, holders
+    tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, spans: tuple[range, range], labelled: bool
+) -> FigurePanel:
+    """Return an operand as a panel in the selected colouring, with texts in a window."""
+    bench = make_bench(tiled_mma)
+    panel = stage.build_panel(bench, bench.get_map(op.name), asdict(chosen), spans, labelled)
+    return replace(panel, title=f"{panel.title} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}")
 
 
-def _mask_held(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
-    """Return which elements these threads hold; any thread of a warpgroup holds its operand in shared memory."""
-    ids = op.thread_ids.tolist()
-    ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
-    teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown for a, b in zip(ids, ends, strict=True)]
-    rows = np.array(teams)
-    out = np.zeros((op.row_count, op.col_count), dtype=np.bool_)
-    out[op.rows[rows], op.cols[rows]] = True
-    return out
+def format_cells(tiled_mma: TiledMMA, op: TileOperand, spans: tuple[range, range]) -> list[list[str]]:
+    """Return thread and value of the cells of a window."""
+    bench = make_bench(tiled_mma)
+    return stage.format_cells(bench, bench.get_map(op.name), list_first_holders(op), "thread:value", spans)
 
 
-def mask_other_steps(
-    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, chosen: BenchState
-) -> NDArray[np.bool_] | None:
+def mask_other_steps(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState) -> NDArray[np.bool_] | None:
     """Return which elements belong to another step of K, M or N than the selected one; None if none is selected."""
     names = shades.list_operand_shades(tiled_mma, op)
     picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
     if not picked:
         return None
+    holders = list_first_holders(op)
     masks = [names[dim].number_cells(holders.thread, holders.value) != step for dim, step in picked.items()]
     return np.asarray(np.logical_or.reduce(masks))
 
 
-def format_cells(
-    tiled_mma: TiledMMA, op: TileOperand, holders: CellHolders, label: str, rows: range, cols: range
-) -> list[list[str]]:
-    """Return the texts of a window's cells; other rows and columns are empty."""
-    out: list[list[str]] = [[] for _ in range(op.row_count)]
-    number = shades.map_registers(tiled_mma, op) if label == "register" and not op.shared else ()
-    more = "+" * (holders.copies > 1)
-    for row in rows:
-        line = [""] * op.col_count
-        for col in cols if not op.shared else ():
-            value = int(holders.value[row, col])
-            line[col] = LABELS[label].format(
-                thread=holders.thread[row, col],
-                more=more,
-                values=value,
-                row=row,
-                col=col,
-                registers=number[value] if number else "",
-            )
-        out[row] = line
-    return out
-
-
 def draw_operand(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
     """Return the operand as an SVG that fills its box, for pages without scripts."""
-    drawn, holders = build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
     rows, cols = (shown[dim] for dim in DIMS[op.name])
     area = (rows[1] - rows[0]) * (cols[1] - cols[0])
     few = area <= MOST_LABELS and chosen.label != "none"
-    spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
-    texts = format_cells(tiled_mma, op, holders, chosen.label, *spans) if few else None
-    away = mask_other_steps(tiled_mma, op, holders, chosen)
-    drawn = replace(drawn, texts=texts)
+    spans = range(int(rows[0]), -int(-rows[1] // 1)), range(int(cols[0]), -int(-cols[1] // 1))
+    drawn = build_panel(tiled_mma, op, chosen, spans, few)
+    away = mask_other_steps(tiled_mma, op, chosen)
     title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"
     return render_matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)

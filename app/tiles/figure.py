@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from math import ceil, floor
 
 import numpy as np
 
@@ -13,13 +12,13 @@ from lanescope.app.diagram.forms import Draw, Made
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.maps import drawing, stage
 from lanescope.app.kit.maps.bench import Longs
+from lanescope.app.kit.maps.figure import format_maps
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, point_at_sheets
 from lanescope.app.tiles import bench, draw, facts, forms, questions, state, umma_figure, umma_sheets
 from lanescope.app.tiles.state import BenchState
-from lanescope.render import window
 from lanescope.render.figure import GAP, LEFT, TOP, FigurePanel
 from lanescope.render.palette import Palette
 from lanescope.tiles import shades
@@ -57,17 +56,13 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
     if form == "csv":
         return _format_csv(tiled_mma, ops, chosen).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _format_text(form, tiled_mma, ops, chosen).encode(), FORMS[form]
+        maps = draw.make_bench(tiled_mma)
+        parts = format_maps(form, replace(maps, maps=tuple(maps.get_map(op.name) for op in ops)), asdict(chosen))
+        return "\n".join(parts).encode(), FORMS[form]
     drawing = draw_tiled_mma(
         tiled_mma, ops, chosen, diagrams.get_palette(query), query.get("title", ""), query.get("legend") == "1"
     )
     return diagrams.render_svg(form, drawing, query, draw_)
-
-
-def _find_spans(tiled_mma: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range, range]:
-    shown = window.parse_ranges(chosen.view, state.get_extents(tiled_mma))
-    first, last = (range(floor(shown[dim][0]), ceil(shown[dim][1])) for dim in state.DIMS[op.name])
-    return first, last
 
 
 def draw_tiled_mma(
@@ -98,7 +93,8 @@ def _place_panels(
     tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
 ) -> tuple[tuple[FigurePanel, ...], bool]:
     """Place the operands. Return the panels and whether their cells are labelled."""
-    spans = {op.name: _find_spans(tiled_mma, op, chosen) for op in ops}
+    maps = draw.make_bench(tiled_mma)
+    spans = {op.name: stage.find_view_spans(maps, maps.get_map(op.name), chosen.view) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
     width, height = drawing.compute_cell_size(
@@ -164,15 +160,11 @@ def _build_panel(
     labelled: bool,
 ) -> FigurePanel:
     """Return an operand's window; elements of other steps than the selected one have no colour."""
-    drawn, holders = draw.build_panel(tiled_mma, op, chosen, chosen.find_threads(tiled_mma))
-    category = drawn.category
-    away = draw.mask_other_steps(tiled_mma, op, holders, chosen)
-    if category is not None and away is not None:
-        category = np.where(away, -1, category).astype(np.int32)
-    texts = draw.format_cells(tiled_mma, op, holders, chosen.label, *spans) if labelled else None
-    if texts:
-        texts = [row or [""] * op.col_count for row in texts]
-    return stage.place_panel(replace(drawn, category=category, texts=texts), place, cell, spans)
+    drawn = draw.build_panel(tiled_mma, op, chosen, spans, labelled)
+    away = draw.mask_other_steps(tiled_mma, op, chosen)
+    if drawn.category is not None and away is not None:
+        drawn = replace(drawn, category=np.where(away, -1, drawn.category).astype(np.int32))
+    return stage.place_panel(drawn, place, cell, spans)
 
 
 def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
@@ -191,16 +183,3 @@ def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState)
                 for value, (row, col) in enumerate(zip(rows[at], cols[at], strict=True))
             ]
     return "\n".join(lines) + "\n"
-
-
-def _format_text(form: str, tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
-    """Return each matrix with row and column numbers."""
-    parts = []
-    for op in ops:
-        rows, cols = _find_spans(tiled_mma, op, chosen)
-        drawing.check_text_size(
-            f"Operand {op.name.upper()}", rows, cols, "Give a window, e.g. view=m:0-32,n:0-32,k:0-16."
-        )
-        body = draw.format_cells(tiled_mma, op, draw.list_first_holders(op), chosen.label, rows, cols)
-        parts.append(drawing.format_matrix(form, f"{op.name.upper()} {op.row_count}×{op.col_count}", body, rows, cols))
-    return "\n".join(parts)

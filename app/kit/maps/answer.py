@@ -72,11 +72,7 @@ def build_answer(bench: MapBench, look: Mapping[str, str]) -> Answer:
         if col is None:
             places.append(describe_holder(bench, words, row))
         else:
-            places.append(
-                _describe_cell(
-                    bench, words, next(holder_map for holder_map in bench.maps if holder_map.name == name), (row, col)
-                )
-            )
+            places.append(_describe_cell(bench, words, bench.get_map(name), (row, col)))
     return join_answer(words, places)
 
 

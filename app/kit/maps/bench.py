@@ -146,6 +146,9 @@ class MapBench:
     together: str = "The same register also holds"
     lanes: int = LANES
 
+    def get_map(self, name: str) -> HolderMap:
+        return next(holder_map for holder_map in self.maps if holder_map.name == name)
+
     @property
     def holders(self) -> int:
         return max(int(holder_map.cell.shape[0]) for holder_map in self.maps)

@@ -78,7 +78,8 @@ def format_maps(form: str, bench: MapBench, look: Mapping[str, str]) -> list[str
     out = []
     for holder_map in bench.maps:
         rows, cols = stage.find_view_spans(bench, holder_map, look["view"])
-        drawing.check_text_size(f"The {holder_map.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
+        window = ",".join(f"{dim}:0-{size}" for dim, size in zip(bench.get_dims(holder_map), (32, 16), strict=True))
+        drawing.check_text_size(holder_map.title, rows, cols, f"Give a window, e.g. view={window}.")
         body = stage.build_panel(bench, holder_map, look, (rows, cols), True).texts or []
         out.append(
             drawing.format_matrix(form, f"{holder_map.title} {holder_map.rows}×{holder_map.cols}", body, rows, cols)

@@ -141,10 +141,13 @@ def build_panel(
     number, names = holder_map.colour_numbers(select_colour(holder_map, look["colour"]), holders)
     keep = select_holders(bench, look)
     if keep is not None:
+        if holder_map.shared:  # each of the threads from one that has cells to the next one reads these
+            first = np.flatnonzero((holder_map.cell >= 0).any(axis=1))
+            keep[first] = np.logical_or.reduceat(keep, first)
         mask = np.zeros(holder_map.rows * holder_map.cols + 1, dtype=np.bool_)
         mask[holder_map.cell[keep[: holder_map.cell.shape[0]]]] = True
         number = np.where(mask[:-1].reshape(holder_map.rows, holder_map.cols), number, -1)
-    texts = _format_cells(bench, holder_map, holders, look["label"], spans) if labelled else None
+    texts = format_cells(bench, holder_map, holders, look["label"], spans) if labelled else None
     return FigurePanel(
         holder_map.name,
         holder_map.title,
@@ -166,10 +169,13 @@ def select_colour(holder_map: HolderMap, wanted: str) -> str:
     return wanted if wanted in known else next(iter(holder_map.shades))
 
 
-def _format_cells(
+def format_cells(
     bench: MapBench, holder_map: HolderMap, holders: CellHolders, label: str, spans: tuple[range, range]
 ) -> list[list[str]]:
+    """Return the texts of a window's cells; other cells, and those of a map in shared memory, have none."""
     template = holder_map.text or bench.texts[label]
+    if holder_map.shared:
+        spans = range(0), range(0)
     copies = np.bincount(holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols)
     out = [[""] * holder_map.cols for _ in range(holder_map.rows)]
     for row in spans[0]:
@@ -264,7 +270,7 @@ def list_pinned_holders(bench: MapBench, look: Mapping[str, str]) -> list[int]:
         if col is None:
             out.append(row)
             continue
-        holder_map = next(candidate for candidate in bench.maps if candidate.name == name)
+        holder_map = bench.get_map(name)
         found = np.argwhere(holder_map.cell == row * holder_map.cols + col)
         out += [int(found[0][0])] if found.size else []
     return out
