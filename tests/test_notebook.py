@@ -39,7 +39,7 @@ def verify_word(word: int) -> Any:
         (Descriptor(0x4000004000010100), ">0x4000004000010100<"),
         (tiled_mma("SM80_16x8x16_F32F16F16F32_TN").a, ">T13:V2<"),
         (tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8)), ">T5:V3<"),
-        (triton_layout(BLOCKED, (32, 16)), ">T37:V2<"),
+        (triton_layout(BLOCKED, (32, 16)), ">T37:R2<"),
         (COPY.source, ">T9:V3<"),
     ],
     ids=lambda one: type(one).__name__,

@@ -121,7 +121,7 @@ def _make_operand_panel(operand: TileOperand) -> FigurePanel:
     _require_few(*size)
     title = f"{operand.name.upper()}: {size[0]} × {size[1]}{SHARED * operand.shared}"
     if not operand.shared:
-        return make_tile_panel(operand.rows, operand.cols, size, title, operand.thread_ids)
+        return make_tile_panel(operand.rows, operand.cols, size, title, operand.thread_ids, most=MOST_CELLS)
     team = np.zeros(size, dtype=np.int32)
     return FigurePanel("tile", title, *size, *_size_cells(size), category=team, of=1, x=LEFT + 24)
 
@@ -158,7 +158,7 @@ def _draw_tiled_copy(tiled_copy: TiledCopy) -> LivePicture:
     for name, side in (("source", tiled_copy.source), ("destination", tiled_copy.destination)):
         size = int(side.rows.max()) + 1, int(side.cols.max()) + 1
         _require_few(*size)
-        panel = make_tile_panel(side.rows, side.cols, size, f"{name}: {size[0]} × {size[1]}")
+        panel = make_tile_panel(side.rows, side.cols, size, f"{name}: {size[0]} × {size[1]}", most=MOST_CELLS)
         reach = panels[-1].x + max(panels[-1].width, 7.6 * len(panels[-1].title)) + GAP if panels else 0.0
         panels.append(replace(panel, name=name, x=panel.x + reach))
     sides = zip((tiled_copy.source, tiled_copy.destination), panels, strict=True)
@@ -176,7 +176,7 @@ def _draw_map(holder_map: TV | TransferSide) -> LivePicture:
 def _draw_thread_map(rows: Any, cols: Any, size: tuple[int, ...], title: str, lanes: int = 32) -> LivePicture:
     height, width = size
     _require_few(height, width)
-    panel = make_tile_panel(rows, cols, (height, width), title, lanes=lanes)
+    panel = make_tile_panel(rows, cols, (height, width), title, lanes=lanes, most=MOST_CELLS)
     return _draw_panels([panel], [_make_map_matrix("tile", panel, rows, cols)], title)
 
 

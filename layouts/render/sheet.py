@@ -273,31 +273,35 @@ def _make_panel(
 
 
 def draw_sheets(
-    parts: Sequence[tuple[TileSheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
+    parts: Sequence[tuple[TileSheet, str, str]],
+    title: str,
+    palette: Palette | None = None,
+    letter: str = "V",
+    room: float | None = None,
 ) -> str:
     """Return several sheets, (sheet, colouring, title) each, as one picture: side by side, or stacked where they are
     wide.
     """
-    figure = make_sheets_figure(parts, letter)
+    figure = make_sheets_figure(parts, letter, room=room)
     return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, pointed=palette is None)
 
 
 def make_sheets_figure(
-    parts: Sequence[tuple[TileSheet, str, str]], letter: str = "V", most: int = MOST_DRAWN
+    parts: Sequence[tuple[TileSheet, str, str]], letter: str = "V", most: int = MOST_DRAWN, room: float | None = None
 ) -> PanelFigure:
     """Return several sheets, (sheet, colouring, title) each, as one figure: side by side, or stacked where they are
     wide.
 
-    most: the greatest number of cells of one.
+    most: the greatest number of cells of one; room: the width of one, None for what its columns need.
     """
     panels: list[FigurePanel] = []
     x, y, wide = _LEFT, TOP, 0.0
     for sheet, colour, words in parts:
-        room = max(40.0, min(38.0 * sheet.cols, 1200.0))
-        panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
+        wanted = room or max(40.0, min(38.0 * sheet.cols, 1200.0))
+        panel, _ = _make_panel(sheet, colour, words, letter=letter, room=wanted, at=(x, y), most=most)
         if panels and x + panel.width > _ROOM:
             x, y = _LEFT, max(panel.y + panel.height for panel in panels) + 2 * TOP
-            panel, _ = _make_panel(sheet, colour, words, letter=letter, room=room, at=(x, y), most=most)
+            panel, _ = _make_panel(sheet, colour, words, letter=letter, room=wanted, at=(x, y), most=most)
         panels.append(panel)
         reach = x + max(panel.width, 7.6 * len(words))
         x, wide = reach + 2 * _LEFT, max(wide, reach)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.render.figure import LEFT, TOP, FigurePanel, PanelFigure
+from lanescope.render.figure import FigurePanel
 from lanescope.render.palette import LIGHT, Palette
-from lanescope.render.svg import render_svg
+from lanescope.render.sheet import (
+    MOST_DRAWN,
+    DrawingPlane,
+    TileSheet,
+    draw_sheets,
+    make_sheets_figure,
+    make_threads_sheet,
+)
 
-MOST_DRAWN = 1 << 14  # cells of a picture; a larger tile shows its first rows and columns
-MOST_LABELS = 2048
+MOST_LABELS, LABELLED = 2048, 58.0  # cells of a tile that all have texts, and the width of one
 
 
 def render_tile_svg(
@@ -30,10 +37,8 @@ def render_tile_svg(
     rows, cols: [threads, values]; ids: the thread of each row of the arrays, by default its index; palette: None for
     the page's colours; lanes: threads per warp.
     """
-    width = min(size[1], 256)
-    panel = make_tile_panel(rows, cols, size, title, ids, (max(8, MOST_DRAWN // width), width), lanes=lanes)
-    figure = PanelFigure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
-    return render_svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS, pointed=palette is None)
+    parts = [(_make_sheet(rows, cols, size, ids, lanes), "warp", title)]
+    return draw_sheets(parts, title, palette, room=_find_room(size))
 
 
 def make_tile_panel(
@@ -42,28 +47,25 @@ def make_tile_panel(
     size: tuple[int, int],
     title: str,
     ids: NDArray[Any] | None = None,
-    most: tuple[int, int] | None = None,
     *,
     lanes: int = 32,
+    most: int = MOST_DRAWN,
 ) -> FigurePanel:
-    """Return the panel of a tile. most: the rows and columns to draw, None for all; lanes: threads per warp."""
-    height, width = (min(size[0], most[0]), min(size[1], most[1])) if most else size
-    thread, value = np.indices(rows.shape)
-    flat = rows.reshape(-1).astype(np.int64) * size[1] + cols.reshape(-1)
-    owner = np.full(size[0] * size[1], -1, dtype=np.int64)
-    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # so that the first of several copies is kept
-    copies = np.bincount(flat, minlength=owner.size).reshape(size)[:height, :width]
-    owner = owner.reshape(size)[:height, :width]
-    numbers = thread.reshape(-1) if ids is None else np.asarray(ids)[thread.reshape(-1)]
-    category = np.where(owner < 0, -1, numbers[owner] // lanes).astype(np.int32)
-    texts = None
-    if owner.size <= MOST_LABELS:
-        number = value.reshape(-1)
-        texts = [["" for _ in range(width)] for _ in range(height)]
-        for (row, col), at in np.ndenumerate(owner):
-            if at >= 0:
-                texts[row][col] = f"T{numbers[at]}:V{number[at]}{'+' * bool(copies[row, col] > 1)}"
-    cell = (58.0, 17.0) if texts else (max(2.0, 900 / width), max(2.0, 900 / width))
-    return FigurePanel(
-        "tile", title, height, width, *cell, category=category, texts=texts, of=int(category.max()) + 1, x=LEFT + 24
-    )
+    """Return the panel of a tile. most: how many cells are drawn; lanes: threads per warp."""
+    parts = [(_make_sheet(rows, cols, size, ids, lanes), "warp", title)]
+    return make_sheets_figure(parts, most=most, room=_find_room(size)).panels[0]
+
+
+def _find_room(size: tuple[int, int]) -> float | None:
+    """Return the width that the texts of a small tile need, however wide it is."""
+    return LABELLED * size[1] if size[0] * size[1] <= MOST_LABELS else None
+
+
+def _make_sheet(
+    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], ids: NDArray[Any] | None, lanes: int
+) -> TileSheet:
+    coords = rows.astype(np.int64), cols.astype(np.int64)
+    sheet = make_threads_sheet(coords, size, DrawingPlane.make_plane(size), 32, lanes)
+    if ids is None or sheet.thread is None:
+        return sheet
+    return replace(sheet, thread=np.where(sheet.thread < 0, -1, np.asarray(ids)[sheet.thread]))

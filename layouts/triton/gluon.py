@@ -146,23 +146,18 @@ class TritonLayout:
 
         Of more than two axes the last two are drawn, at index 0 of the others.
         """
-        if not self.of_threads or len(self.shape) > 2:
-            from lanescope.render import sheet as drawing
+        from lanescope.render import sheet as drawing  # the drawing loads when something is drawn
 
-            plane = drawing.DrawingPlane.make_plane(self.shape)
-            if self.tensor_memory:
-                from lanescope.render.tensor import make_tensor_sheet
+        plane = drawing.DrawingPlane.make_plane(self.shape)
+        if self.tensor_memory:
+            from lanescope.render.tensor import make_tensor_sheet
 
-                sheet: drawing.TileSheet = make_tensor_sheet(self.linear, self.element_bits)
-            elif self.shared:
-                sheet = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
-            else:
-                sheet = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits, self.lanes)
-            return drawing.draw_sheets([(sheet, next(iter(sheet.colours)), self.kind)], self.text, LIGHT, "R")
-        from lanescope.tiles.pictures import render_tile_svg  # the drawing loads when something is drawn
-
-        size = (1, *self.shape)[-2:]
-        return render_tile_svg(self.rows, self.cols, (size[0], size[1]), self.text, lanes=self.lanes)
+            sheet: drawing.TileSheet = make_tensor_sheet(self.linear, self.element_bits)
+        elif self.shared:
+            sheet = drawing.make_memory_sheet(self.offset, plane, self.element_bits)
+        else:
+            sheet = drawing.make_threads_sheet(self.coords, self.shape, plane, self.element_bits, self.lanes)
+        return drawing.draw_sheets([(sheet, next(iter(sheet.colours)), self.kind)], self.text, LIGHT, "R")
 
     @cached_property
     def copies(self) -> int:
