@@ -80,16 +80,6 @@ def build_side(letter: str, tile: Tile) -> dict[str, Any]:
     lbo_used, sbo_used = tile.get_used_strides(rows)
     drawing = draw_tile(tile, None, rows)
     word = str(tile.descriptor())
-    shape = {
-        "element_bits": 16,
-        "major": tile.major,
-        "swizzle": tile.mode.name,
-        "mn": tile.mn,
-        "k": tile.k,
-        "rows": rows,
-        "order": tile.order,
-        "base": tile.base,
-    }
     check = {
         "instruction": INSTRUCTION,
         "operand": letter.lower(),
@@ -116,7 +106,7 @@ def build_side(letter: str, tile: Tile) -> dict[str, Any]:
             palette=None,
             extra=drawing.extra,
         ),
-        "smem": links.link_smem(shape),
+        "smem": links.link_tile(tile, rows=rows, order=tile.order, base=tile.base),
         "verify": links.link_descriptor(word, check),
         "code": smem.render_fill(tile, name) + smem.render_descriptor(tile, name),
         "trans": 0 if tile.major == "K" else 1,

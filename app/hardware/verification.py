@@ -8,7 +8,7 @@ model.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -45,6 +45,7 @@ from lanescope.ptx.instruction import Instruction, OperandPlace
 from lanescope.shared.banks import ACCESSES, list_regular_addresses
 
 BATCH = 12
+Job = TypeVar("Job")
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 40
 # Cases of each kind in a quick verification; descriptors take one of every swizzle mode.
 QUICK = {
@@ -200,24 +201,29 @@ def list_skipped_parts(target: str) -> dict[str, str]:
     return {"tcgen05": reason} if reason else {}
 
 
-def run_jobs(device: CudaDevice, jobs: list[VariantJob], progress: Progress) -> dict[str, dict[str, str]]:
-    """Execute variants: {variant: {method: "agrees" or what differs}}; they are compiled in batches, ahead of the
-    device.
-    """
-    results: dict[str, dict[str, str]] = {}
+def _load_kernels(device: CudaDevice, jobs: list[Job], list_kernels: Callable[[Job], Iterable[str]]) -> Iterator[Job]:
+    """Yield jobs whose kernels are on the device; they are compiled in batches, ahead of it."""
     batches = [jobs[n : n + BATCH] for n in range(0, len(jobs), BATCH)]
 
-    def compile_kernels(batch: list[VariantJob]) -> tuple[dict[str, str], bytes]:
-        texts = list(dict.fromkeys(text for job in batch for text in job.list_kernels()))
+    def compile_kernels(batch: list[Job]) -> tuple[dict[str, str], bytes]:
+        texts = list(dict.fromkeys(text for job in batch for text in list_kernels(job)))
         return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
 
     with ThreadPoolExecutor(12) as pool:
         for batch, (names, cubin) in zip(batches, pool.map(compile_kernels, batches), strict=True):
             device.preload(names, cubin)
-            for job in batch:
-                results[job.key] = job.run_methods(device)
-                wrong = [f"{method} {text}" for method, text in results[job.key].items() if text != "agrees"]
-                progress(job.key, "; ".join(wrong) or "agrees", len(jobs))
+            yield from batch
+
+
+def run_jobs(device: CudaDevice, jobs: list[VariantJob], progress: Progress) -> dict[str, dict[str, str]]:
+    """Execute variants: {variant: {method: "agrees" or what differs}}; they are compiled in batches, ahead of the
+    device.
+    """
+    results: dict[str, dict[str, str]] = {}
+    for job in _load_kernels(device, jobs, VariantJob.list_kernels):
+        results[job.key] = job.run_methods(device)
+        wrong = [f"{method} {text}" for method, text in results[job.key].items() if text != "agrees"]
+        progress(job.key, "; ".join(wrong) or "agrees", len(jobs))
     return results
 
 
@@ -345,19 +351,10 @@ def _judge_cases(
 ) -> dict[str, dict[str, Any]]:
     """Count how many cases of each key ran and agreed; their kernels are compiled in batches, ahead of the device."""
     counts_by_key: dict[str, dict[str, Any]] = {}
-    batches = [cases[n : n + BATCH] for n in range(0, len(cases), BATCH)]
-
-    def compile_kernels(batch: list[Judged]) -> tuple[dict[str, str], bytes]:
-        texts = list(dict.fromkeys(case.render_kernel() for case in batch))
-        return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
-
-    with ThreadPoolExecutor(12) as pool:
-        for batch, (names, cubin) in zip(batches, pool.map(compile_kernels, batches), strict=True):
-            device.preload(names, cubin)
-            for case in batch:
-                row = counts_by_key.setdefault(case.key, {"ran": 0, "agreed": 0})
-                row["ran"] += 1
-                row["agreed"] += agrees(case)
+    for case in _load_kernels(device, cases, lambda case: [case.render_kernel()]):
+        row = counts_by_key.setdefault(case.key, {"ran": 0, "agreed": 0})
+        row["ran"] += 1
+        row["agreed"] += agrees(case)
     return counts_by_key
 
 

@@ -78,16 +78,7 @@ def build_shared_operand(instruction: Instruction, name: str, major: str) -> Sha
         word=word,
         kind=f"{tile.mode.name} tile",
         href=links.link_descriptor(word, query, tile.form.name),
-        tile=links.link_smem(
-            {
-                "element_bits": tile.element_bits,
-                "major": tile.major,
-                "swizzle": tile.mode.name,
-                "mn": tile.mn,
-                "k": tile.k,
-                **tile.form.query,
-            }
-        ),
+        tile=links.link_tile(tile, **tile.form.query),
         text=f"In shared memory: a{'n MN' if major == 'MN' else ' K'}-major {size} tile"
         f" ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",
     )

@@ -121,16 +121,7 @@ def _link_tiles(plan: ProductPlan) -> list[TileLinks]:
 def _link_tile(side: TiledSide, plan: ProductPlan) -> TileLinks:
     """Link to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
-    shape = {
-        "element_bits": tile.element_bits,
-        "major": tile.major,
-        "swizzle": tile.mode.name,
-        "mn": tile.mn,
-        "k": tile.k,
-        "rows": side.mn,
-        "order": tile.order,
-        "base": tile.base,
-    }
+    smem = links.link_tile(tile, rows=side.mn, order=tile.order, base=tile.base)
     storage = {
         "s_swizzle": tile.mode.name,
         "s_swizzle_by": tile.swizzle_by,
@@ -147,7 +138,7 @@ def _link_tile(side: TiledSide, plan: ProductPlan) -> TileLinks:
         "slice_mn": side.first,
     }
     word = programs.list_descriptors(side, 1)[0]
-    return TileLinks(letter=name, smem=links.link_smem(shape), word=word, verify=links.link_descriptor(word, check))
+    return TileLinks(letter=name, smem=smem, word=word, verify=links.link_descriptor(word, check))
 
 
 def _build_steps_query(plan: ProductPlan | MovePlan, options: dict[str, str]) -> dict[str, object]:

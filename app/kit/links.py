@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from lanescope.ptx.instruction import Instruction, Operand
+from lanescope.shared.tiling import Tile
 
 Query = Mapping[str, object]
 
@@ -39,6 +40,12 @@ def link_atom_tile(atom: str, idesc: str = "") -> str:
 def link_smem(query: Query) -> str:
     """Link to the tile explorer."""
     return _build_address("/smem", query)
+
+
+def link_tile(tile: Tile, **more: object) -> str:
+    """Link to the tile explorer with a tile. more: further fields of its query."""
+    query = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn}
+    return link_smem(query | {"k": tile.k} | more)
 
 
 def link_descriptor(word: str, query: Query, form: str = "wgmma") -> str:

@@ -155,13 +155,6 @@ def _draw_tile(tile: Tile, look: TileLook) -> str:
 
 def _link_tile(tile: Tile, look: TileLook) -> str:
     """Link to the tile explorer with the same tile, drawn the same way."""
-    query = {
-        "element_bits": tile.element_bits,
-        "major": tile.major,
-        "swizzle": tile.mode.name,
-        "mn": tile.mn,
-        "k": tile.k,
-        "order": tile.order,
-    }
     looks = {"down": look.down, "unit": look.unit, "number": look.number}
-    return links.link_smem(query | {name: value for name, value in looks.items() if value != LOOK[name][0]})
+    changed = {name: value for name, value in looks.items() if value != LOOK[name][0]}
+    return links.link_tile(tile, order=tile.order, **changed)

@@ -309,7 +309,7 @@ def _build_verdict(descriptor: Descriptor, made: JudgedRequest, query: dict[str,
         "canonical": _find_slice_word(stored.tile, mn, k, seen.k),
         "described": _describe_tiles(stored, seen),
         "whole": link_slice_product(request, stored.tile, mn, k) if seen.form.runs else None,
-        "tile_page": links.link_smem(_build_tile_query(stored.tile, seen.rows))
+        "tile_page": links.link_tile(stored.tile, rows=seen.rows, order=stored.tile.order, base=hex(stored.tile.base))
         if stored.tile and seen.form.usual
         else None,
         "next": {"k": next_k, "word": _find_slice_word(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
@@ -335,20 +335,6 @@ def find_descriptor_link(form: DescriptorFormat, query: dict[str, str]) -> str:
 def _describe_tiles(stored: Storage, seen: View) -> list[DescribedTile]:
     """Return the descriptors that read a tile; empty for a canonical tile, whose word the page links to."""
     return [] if stored.tile or seen.form.by_idesc else describe_tile(stored.spec, seen.bits)
-
-
-def _build_tile_query(tile: Tile, rows: int) -> dict[str, object]:
-    """Return the query of the tile page for the same tile."""
-    return {
-        "element_bits": tile.element_bits,
-        "major": tile.major,
-        "swizzle": tile.mode.name,
-        "mn": tile.mn,
-        "k": tile.k,
-        "rows": rows,
-        "order": tile.order,
-        "base": hex(tile.base),
-    }
 
 
 def _compare_words(descriptor: Descriptor, word: str) -> dict[str, Any]:

@@ -280,35 +280,25 @@ def parse_answer(result: Json) -> RunAnswer:
         ) from None
 
 
-def _parse_fragment(result: Json) -> FragmentRan:
-    made = {
-        "request": FragmentRequest(**result["request"]),
-        "mismatches": [PlaceMismatch(**row) for row in result["mismatches"]],
+def _parse_common(result: Json, request: type[Any], mismatch: type[Any]) -> Json:
+    """Return the fields of a worker's answer, with those that every kind but mma has as facts."""
+    facts = {
+        "request": request(**result["request"]),
+        "mismatches": [mismatch(**row) for row in result["mismatches"]],
+        "device": Device(**result["device"]),
     }
-    return FragmentRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
-
-
-def _parse_descriptor(result: Json) -> DescriptorRan:
-    made = {
-        "request": DescriptorRequest(**result["request"]),
-        "mismatches": [AddressMismatch(**row) for row in result["mismatches"]],
-    }
-    return DescriptorRan(**result | made | {"device": Device(**result["device"])} | parse_ran_by(result))
+    return result | facts | parse_ran_by(result)
 
 
 def _parse_banks(result: Json) -> BanksRan:
-    made = {
-        "request": BanksRequest(**result["request"]),
-        "mismatches": [ClockMismatch(**row) for row in result["mismatches"]],
-    }
     seen = {"predicted": Wavefronts(**result["predicted"]), "measured": Clocks(**result["measured"])}
-    return BanksRan(**result | made | seen | {"device": Device(**result["device"])} | parse_ran_by(result))
+    return BanksRan(**_parse_common(result, BanksRequest, ClockMismatch) | seen)
 
 
 _MADE: dict[str, Callable[[Json], RunAnswer]] = {
     "mma": parse_mma_result,
-    "fragment": _parse_fragment,
-    "descriptor": _parse_descriptor,
+    "fragment": lambda result: FragmentRan(**_parse_common(result, FragmentRequest, PlaceMismatch)),
+    "descriptor": lambda result: DescriptorRan(**_parse_common(result, DescriptorRequest, AddressMismatch)),
     "banks": _parse_banks,
 }
 

@@ -135,24 +135,13 @@ def _build_step(tiled_umma: TiledUmma, mma: UmmaTileStep) -> dict[str, Any]:
 def _build_tile(tiled_umma: TiledUmma, name: str) -> dict[str, Any]:
     operand = tiled_umma.shared[name]
     tile = operand.tile
-    query = {
-        "format": TCGEN05.name,
-        "element_bits": tile.element_bits,
-        "major": tile.major,
-        "swizzle": tile.mode.name,
-        "mn": tile.mn,
-        "k": tile.k,
-        "rows": operand.rows,
-        "order": tile.order,
-        "base": tile.base,
-    }
     return {
         "name": name.upper(),
         "tile": tile,
         "rows": "rows" if name == "a" else "columns",
         "cute": operand.cute,
         "atom": umma_code.format_layout_atom(tile.mode, tile.major, ""),
-        "href": links.link_smem(query),
+        "href": links.link_tile(tile, format=TCGEN05.name, rows=operand.rows, order=tile.order, base=tile.base),
         "first": tile.base,
         "last": tile.base + tile.bytes - 1,
     }
