@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from lanescope.app.read.workbench import compress_text
 from tests.cases import for_each
@@ -10,6 +11,7 @@ from tests.client import Client
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+TILED, LDSM = "SM80_16x8x16_F32F16F16F32_TN", "SM75_U32x4_LDSM_N"
 SPARSE = "mma.sp.m16n8k32.row.col.f32.f16.f16.f32"
 
 
@@ -55,6 +57,37 @@ def test_a_wrong_field_is_described_by_its_message(client: Client, address: str,
     said = re.search(r'<small [^>]*id="([^"]*)" role="alert">[^<]{20,}<', labels[0])
     assert described and said and said[1] in described[1].split()
     assert answer.text.count(f'id="{said[1]}"') == 1
+
+
+@for_each(
+    ("path", "wrong", "right"),
+    [
+        ("/tiles/mma", {"atom_layout": "(2,2", "permutation": "foo", "tile": "64x65"}, {"atom": TILED}),
+        ("/tiles/mma", {"atom": "nope", "tile": "64xfoox1"}, {"permutation": "(32,32,16)"}),
+        (
+            "/tiles/copy",
+            {"atom": "nope", "tile": "64x", "thr_layout": "(16,8", "val_layout": "zz", "layout": "Sw", "global": "(("},
+            {"stored": "cute"},
+        ),
+        ("/tiles/copy", {"mma": "nope", "permutation": "(32,x)", "pitch_bytes": "x"}, {"atom": LDSM, "stored": "rows"}),
+        ("/chain", {"mma": "mma.m16n8k17", "load": "ldmatrix.x3", "s_layout": "(("}, {"s_kind": "cute"}),
+        ("/weights", {"k": "17", "n": "65", "find": "zzz"}, {}),
+        ("/weights", {"k": "17"}, {"find": "word 99999"}),  # the last word depends on K
+        ("/metadata/order", {"rows": "7", "k": "9"}, {"opcode": "mma.sp", "row": "999"}),
+        ("/metadata/order", {"rows": "7", "group": "999"}, {"opcode": "mma.sp", "row": "999"}),
+        ("/metadata/order", {"element": "e2m1"}, {"opcode": "wgmma.sp", "rows": "7"}),  # its atom decides the rows
+    ],
+)
+def test_all_wrong_fields_are_described_at_once(
+    client: Client, path: str, wrong: dict[str, str], right: dict[str, str]
+) -> None:
+    """Fields whose legal values depend on a wrong one are not judged."""
+    answer = client.get(path, params={**right, **wrong})
+    assert answer.status_code == 422
+    shown = unescape(answer.text)
+    controls = re.findall(r'<(?:input|select|textarea) name="(\w+)"([^>]*)>', shown)
+    assert {name for name, attributes in controls if 'aria-invalid="true"' in attributes} == wrong.keys()
+    assert all(f'value="{typed}"' in shown for typed in wrong.values())
 
 
 def test_an_unknown_filter_of_the_catalogue_is_refused_and_the_rest_shown(client: Client) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.read.answer import read_and_verify
+from lanescope.app.read.answer import read_and_check
 from lanescope.shared.storage import storage
 from lanescope.workbench import Bench, build_bench
 from tests.cases import for_each
@@ -88,7 +88,7 @@ def test_every_way_of_pasting_ends_in_a_verdict(how: str, tmp_path: Path, client
     """In the answer of `read` and in `check_text`; two of them also in POST /read, on the page and in the command."""
     text = PASTED[how](PLAIN)
     if how not in DOORS:
-        bench = read_and_verify(text, {}).bench
+        bench = read_and_check(text, {}).bench
         assert bench and (bench.verdict, [one.verdict for one in bench.operands]) == ("match", ["match", "match"])
     else:
         told = client.post("/api/v1/read", json={"text": text}).json()["bench"]
@@ -242,19 +242,19 @@ for (int k = 0; k < 4; ++k) {
 def test_what_is_taken_for_a_missing_union_is_said() -> None:
     (one,) = (a for a in build_bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
     assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.summary
-    told = read_and_verify(PLAIN.whole(union=False), {})
+    told = read_and_check(PLAIN.whole(union=False), {})
     assert told.bench and told.assumed and told.caution
     assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.summary in told.bench.detail
     assert told.caution == (one.summary,), "the page is amber, not green"
-    assert "type.Matrix64" not in (read_and_verify(PLAIN.whole(), {}).assumed or {})
+    assert "type.Matrix64" not in (read_and_check(PLAIN.whole(), {}).assumed or {})
 
 
 def test_an_address_without_a_promised_alignment_is_said() -> None:
     """A word is right at a multiple of 16 bytes alone: what the text does not promise is listed and told."""
     text = "extern __shared__ half sA[];\n" + ADDRESSED
     told, promised = (
-        read_and_verify(text, {}),
-        read_and_verify(text.replace("__shared__", "__shared__ __align__(1024)"), {}),
+        read_and_check(text, {}),
+        read_and_check(text.replace("__shared__", "__shared__ __align__(1024)"), {}),
     )
     assert told.bench and told.bench.verdict == "match" and promised.bench and promised.bench.verdict == "match"
     assert told.assumed and "at.sA" in told.assumed and "Taken 1024-byte aligned: sA." in told.bench.detail

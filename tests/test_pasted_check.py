@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from lanescope.app.check import answer, running
 from lanescope.app.check.facts import SourceText
+from lanescope.app.check.notes import list_totals
 from lanescope.app.check.report_view import ReportView
 from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.read import checked
 from tests.ampere_kernels import MACROS
+from tests.cases import for_each
 from tests.client import Client
+from tests.command import run_lanescope
 from tests.guilty_kernels import KERNELS, RIGHT
 from tests.test_cute_order import HOPPER
 
@@ -105,13 +110,32 @@ def test_a_check_that_runs_out_of_time_says_so_and_is_tried_again(
     text = CUTE + "// once more\n"
     with monkeypatch.context() as hasty:
         hasty.setattr(running, "run_within", end_at_once)
-        assert "Not checked to its end" in get_page(client, text)
+        shown = get_page(client, text, name="gemm.cu", target="sm_90a", **{"macro.BK": "64"})
+    assert "Not checked to its end" in shown and "Nothing is verified yet" in shown
+    assert "<code>lanescope check --target sm_90a -D BK=64 gemm.cu</code>" in shown
     assert 'id="finding-0"' in get_page(client, text)
 
 
 def test_kernels_are_counted_in_words() -> None:
     text = MACROS + MACROS[MACROS.index("__global__") :].replace("macro_gemm", "other_gemm")
     report = merge_reports([check_source(SourceText("a.cu", text), 60.0)])
-    assert (
-        ReportView(report, {"a.cu": text}).summary == "2 kernels with mma, 4 reads verified. All of it has a verdict."
-    )
+    counts = "2 kernels with mma, 4 reads verified"
+    assert ReportView(report, {"a.cu": text}).summary == f"{counts}. All 2 kernels with mma have a verdict."
+    assert list(list_totals(report)) == [f"1 file: {counts}; 0 findings", "all 2 kernels with mma have a verdict"]
+
+
+@for_each("text", [KERNELS[0].text, MISSPELT, OPEN])
+def test_the_command_prints_the_report_of_check(text: str, tmp_path: Path) -> None:
+    """As `lanescope check` prints it, below what the text is; --json has it as `check`."""
+    (file := tmp_path / "kernel.cu").write_text(text)
+    told, report = run_lanescope("read", str(file)), run_lanescope("check", str(file))
+    assert told.stdout.endswith(f"\n\n{report.stdout}") and told.stderr == report.stderr
+    answer = json.loads(run_lanescope("read", str(file), "--json").stdout)["check"]
+    error = next((found["title"] for found in answer["findings"] if found["level"] == "error"), "")
+    assert told.returncode == (1 if error or answer["gaps"] or answer["kernel_gaps"] else 0)
+    assert not error or told.stdout.startswith(("mismatch: ", f"error: {error} (line "))
+
+
+def test_a_pasted_kernel_that_is_no_other_text_is_not_unknown() -> None:
+    told = run_lanescope("read", "__global__ void f(int* x) {\n  *x = 1;\n}\n")
+    assert told.stdout.startswith("unknown: Nothing to verify\n\n") and told.returncode == 1

@@ -23,15 +23,29 @@ from lanescope.shared.storage import Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 
+def _check_load(text: str) -> None:
+    lookup.parse_instruction(text, "load", _list_loads())
+
+
+def _check_mma(text: str) -> None:
+    lookup.parse_instruction(text, "mma")
+
+
 @declare_question
 class LoadChainBody:
     """A load or store, the MMA whose operand it moves, and where the operand is stored."""
 
     storage: Json = storage_field("Where the program put element (mn, k).", required=True)
     load: str = text_field(
-        "", "Load or store", "", type=PtxText, required=True, examples=("ldmatrix.m8n8.x4.shared.b16",)
+        "",
+        "Load or store",
+        "",
+        type=PtxText,
+        required=True,
+        examples=("ldmatrix.m8n8.x4.shared.b16",),
+        check=_check_load,
     )
-    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True, size=60, wide=True)
+    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True, size=60, wide=True, check=_check_mma)
     operand: str = word_field(
         ("a", "b", "c", "d"),
         "Operand",

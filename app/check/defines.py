@@ -12,6 +12,7 @@ from lanescope.ptx.targets import TARGETS, get_widest
 from lanescope.reader.code.predefined import ARCHITECTURE
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
+GIVEN = "macro."  # begins the key of a value that -D gives
 BLOCK = frozenset(("blockDim.x", "blockDim.y", "blockDim.z"))  # threads of kernels that nothing launches
 _INTEGER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 _MAP_FIELD = re.compile(r"(.+)\.(?:box_[0-4]|swizzle)")  # of a tensor map that a file loads through
@@ -46,7 +47,7 @@ def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
     """Return the `choices` of build_bench for values of macros and names, and of unknown parts of addresses."""
     choices: dict[str, str] = {}
     for name, value in defines.items():
-        choices[f"macro.{name}"] = value
+        choices[GIVEN + name] = value
         if _INTEGER.fullmatch(value):
             choices[f"at.{name}"] = choices[f"at.{name}()"] = value  # get_stage of get_stage()
     return choices

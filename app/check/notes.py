@@ -65,19 +65,20 @@ def list_totals(report: CheckReport) -> Iterator[str]:
     targets = sorted({source.target for source in report.sources if source.target})
     made_for = f" for {join_words(targets)}" if targets else ""
     yield (
-        f"{format_count(report.files, 'file')}{made_for}: {_count_contents(report)};"
+        f"{format_count(report.files, 'file')}{made_for}: {count_contents(report)};"
         f" {format_count(len(report.findings), 'finding')}{accepted}"
     )
-    yield _describe_verified(report)
+    yield describe_verified(report)
 
 
-def _count_contents(report: CheckReport) -> str:
-    """Return how many descriptors and tensor maps a report has, and how many reads are verified."""
-    counts = f"{format_count(report.descriptors, 'descriptor')}, {format_count(report.tensor_maps, 'tensor map')}"
+def count_contents(report: CheckReport) -> str:
+    """Return how many descriptors, tensor maps and kernels a report has, and how many reads are verified."""
+    counts = ((report.descriptors, "descriptor"), (report.tensor_maps, "tensor map"), (report.kernels, "kernel"))
+    parts = [format_count(count, noun) + " with mma" * (noun == "kernel") for count, noun in counts if count]
     verified = f"{format_count(report.verified, 'read')} verified"
     if report.placed:
         verified += f" ({report.placed:,} if the tiles start at multiples of the swizzle's pattern)"
-    return f"{counts}, {verified}"
+    return ", ".join([*parts, verified])
 
 
 def _describe_descriptors(report: CheckReport) -> str:
@@ -93,22 +94,28 @@ def _describe_descriptors(report: CheckReport) -> str:
     return f"{every} a verdict"
 
 
-def _describe_verified(report: CheckReport) -> str:
+def describe_verified(report: CheckReport) -> str:
+    """Return what has no verdict and why, or that all of it has one."""
+    where = "this file" if report.files == 1 else "these files"
+    parts = list(_list_verdicts(report))
+    if not parts and (report.verified or report.findings):
+        return f"no descriptor in {where}"
+    return "; ".join(parts) or f"nothing to verify: no descriptor, wgmma or tcgen05.mma in {where}"
+
+
+def _list_verdicts(report: CheckReport) -> Iterator[str]:
+    """List what has no verdict and why, or that it has: descriptors, kernels, files."""
     unread = report.gaps.get(UNREAD, 0)
     silent = [s for s in report.sources if s.multiplier and not s.descriptors and not s.verified]
-    parts = []
     if descriptors := _describe_descriptors(report):
-        parts.append(descriptors)
+        yield descriptors
     if kernels := describe_kernel_gaps(report.kernels, report.kernel_gaps):
-        parts.append(kernels)
+        yield kernels
     elif report.kernels:
         every = f"all {report.kernels:,} kernels with mma have" if report.kernels > 1 else "the kernel with mma has"
-        parts.append(f"{every} a verdict")
+        yield f"{every} a verdict"
     if silent:
         names = "/".join(sorted({source.multiplier for source in silent}))
-        parts.append(f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized")
+        yield f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized"
     if unread:
-        parts.append(f"{format_count(unread, 'file')} not read: not verified")
-    if not parts and (report.verified or report.findings):
-        return "no descriptor in these files"
-    return "; ".join(parts) or "nothing to verify: no descriptor, wgmma or tcgen05.mma in these files"
+        yield f"{format_count(unread, 'file')} not read: not verified"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lanescope.app.check.facts import CheckFinding, CheckReport, SourceSpan
-from lanescope.app.check.notes import ReportNote, collect_notes
-from lanescope.app.check.running import UNREAD, describe_gaps, list_needed_names
+from lanescope.app.check.notes import ReportNote, collect_notes, count_contents, describe_verified
+from lanescope.app.check.running import UNREAD, list_needed_names
 from lanescope.app.check.sarif import link_rule, read_rule_rows
-from lanescope.inputs import format_count, join_words
+from lanescope.inputs import capitalize_sentence, format_count, join_words
 
 UNFINISHED = "Not checked to its end"
 
@@ -77,7 +77,11 @@ class ReportView:
 
     @property
     def headline(self) -> str:
-        """Return the verdict of a report without findings."""
+        """Return the verdict: the first mistake and its line, with how many there are, or that there is none."""
+        if self.findings:
+            finding = self.findings[0].finding
+            first = f"{finding.title} (line {finding.place.line})"
+            return f"{capitalize_sentence(self.count_text)}. {first}" if len(self.findings) > 1 else first
         if not self.finished:
             return UNFINISHED
         if self.state == "ok":
@@ -103,19 +107,9 @@ class ReportView:
         """Return in one line what was verified, and what was not and why."""
         if not self.finished:
             return f"{UNFINISHED}."
-        report = self.report
-        counts = ((report.descriptors, "descriptor"), (report.tensor_maps, "tensor map"), (report.kernels, "kernel"))
-        parts = [format_count(count, noun) + " with mma" * (noun == "kernel") for count, noun in counts if count]
-        verified = format_count(report.verified, "read") + " verified"
-        if report.placed:
-            count = "" if report.placed == report.verified else f"; {report.placed:,} of them"
-            verified += f"{count} if the tiles start at multiples of the swizzle's pattern"
-        gaps = " ".join(filter(None, map(describe_gaps, report.sources)))
-        if not parts and not report.verified:
-            return gaps or "It has no descriptor, and no mma that takes what ldmatrix loads."
-        accepted = f"{format_count(len(report.suppressed), 'finding')} accepted." if report.suppressed else ""
-        every = "All of it has a verdict." if parts and not gaps else ""
-        return " ".join(filter(None, (f"{', '.join([*parts, verified])}.", gaps or every, accepted)))
+        accepted = format_count(len(self.report.suppressed), "finding") + " accepted" if self.report.suppressed else ""
+        sentences = (count_contents(self.report), describe_verified(self.report), accepted)
+        return " ".join(f"{capitalize_sentence(sentence)}." for sentence in sentences if sentence)
 
     @property
     def needs(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import traceback
 from collections import Counter
@@ -9,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lanescope.app.check.config import SECONDS
+from lanescope.app.check.defines import GIVEN
 from lanescope.app.check.facts import (
     CheckedSource,
     CheckFinding,
@@ -84,11 +87,24 @@ def check_source(
     except TooSlowError as error:
         at = error.place or 0
         progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
-        return _make_unread(source, f"The file is not checked: its {seconds:g} s were over when {progress}.", at)
+        command = _write_command(source.name, seconds, choices or {}, target)
+        why = (
+            f"The file is not checked: its {seconds:g} s were over when {progress}. It has more time with `{command}`."
+        )
+        return _make_unread(source, why, at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
     except Exception as error:  # an internal error ends only the check of this file
         return make_failed_report(source, describe_internal_error(error))
+
+
+def _write_command(name: str, seconds: float, choices: Mapping[str, str], target: str) -> str:
+    """Return the command that checks a file with more time than these seconds."""
+    values = (f"{key.removeprefix(GIVEN)}={value}" for key, value in choices.items() if key.startswith(GIVEN))
+    given = [f"-D {shlex.quote(value)}" for value in values]
+    options = [f"--target {target}"] * bool(target) + given
+    options += [f"--seconds {10 * seconds:g}"] * (seconds >= SECONDS)
+    return " ".join(["lanescope check", *options, shlex.quote(name)])
 
 
 def make_failed_report(source: SourceText, why: str) -> SourceReport:
@@ -322,12 +338,6 @@ def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
 
 def describe_missing(source: CheckedSource) -> str:
     """Return in one line what is missing to verify all descriptors and fragments of a file; "" if nothing is."""
-    sentence = describe_gaps(source)
-    return f"{sentence}{_suggest_options(source)}" if sentence else ""
-
-
-def describe_gaps(source: CheckedSource) -> str:
-    """Return a sentence about the descriptors and fragments of a file without a verdict, and why; "" for none."""
     gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
     parts = []
     if gaps:
@@ -337,8 +347,8 @@ def describe_gaps(source: CheckedSource) -> str:
     elif source.multiplier and not source.descriptors and not source.verified:
         parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
-    sentence = "; ".join(parts)
-    return f"{capitalize_sentence(sentence)}." if sentence else ""
+    sentence = capitalize_sentence("; ".join(parts))
+    return f"{sentence}.{_suggest_options(source)}" if sentence else ""
 
 
 def _suggest_options(source: CheckedSource) -> str:

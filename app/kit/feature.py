@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from lanescope.app.kit.question import fields_of, join_types, labels_of, link_to, nest_fields, read_question
-from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, form_of, require_values
+from lanescope.app.kit.question_form import fill_fields, find_every_error, form_of, require_values
 from lanescope.errors import LayoutError
 
 QuestionT = TypeVar("QuestionT")
@@ -128,7 +128,7 @@ class Tool(Generic[QuestionT, AnswerT]):
         """
         question, answer = self.ask_query(self.fill_query({}))
         filled = self.fill_query(query)
-        every = add_wrong_fields(error, fields_of(self.question, filled), filled)
+        every = find_every_error(self.ask_query, fields_of(self.question, filled), filled) or error
         return self._context(question, answer, filled, every) | {"link": lambda **other: self.link(other)}
 
     def _context(

@@ -68,6 +68,7 @@ class Option:
     parts: tuple[type, ...] = ()  # the questions it may be; `kind` chooses among several
     prefix: str = ""  # of their fields in an address
     covers: tuple[str, ...] = ()  # further paths in a body whose errors this control shows
+    needs: tuple[str, ...] | None = None  # fields that decide its legal values; None: every other one may
 
     @property
     def needs_value(self) -> bool:

@@ -157,6 +157,21 @@ def add_wrong_fields(
     return join_errors((empty, error, find_wrong_fields(fields, query)))
 
 
+def find_every_error(
+    answer: Callable[[dict[str, str]], object], fields: Mapping[str, Field], sent: Mapping[str, str]
+) -> LayoutError | None:
+    """Return all errors of a request: those of its declarations, and those that only the answer finds, as far as they
+    do not depend on another wrong field.
+    """
+
+    def depends(name: str, wrong: str) -> bool:
+        needs = fields[name].option.needs
+        return needs is None or wrong in needs
+
+    _, error = answer_without_wrong(answer, sent, lambda error: find_refused(fields, error), depends)
+    return add_wrong_fields(error, fields, sent)
+
+
 def _find_empty(name: str, field: Field, query: Mapping[str, str]) -> LayoutError | None:
     path, option = field
     if not option.needs_value or name not in query or query[name].strip():
@@ -198,7 +213,7 @@ def answer_without_wrong(
             return answer(kept), join_errors(wrong)
         except LayoutError as error:
             names = {name for name in map(find_name, error.every) if name in kept}
-            if not names or not any(depends(name, other) for name in names for other in left_out):
+            if not left_out or (names and not any(depends(name, other) for name in names for other in left_out)):
                 wrong.append(error)
             if not kept:
                 return None, join_errors(wrong)

@@ -24,6 +24,7 @@ from lanescope.app.kit.question import (
     word_field,
 )
 from lanescope.app.kit.question_form import Control, fill_fields, form_of
+from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, require_object
 from lanescope.shared.storage import HINT, KEYS, UNITS
@@ -40,6 +41,10 @@ ORDERS = {"": "CUTLASS's order", "mn": "M or N", "k": "K"}
 WGMMA_MODES = tuple(mode.name for mode in BY_WIDTH)
 Unit: Any = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
 EXAMPLE = "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))"
+
+
+def _check_layout(text: str) -> None:
+    parse_layout(text)
 
 
 def _declare_kind(kind: str) -> Any:
@@ -119,6 +124,7 @@ class CuteStorage:
         examples=("Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))",),
         size=30,
         wide=True,
+        check=_check_layout,
     )
     unit: str = word_field(UNITS, "Unit", "What the layout counts.", type=Unit)
     base: int = number_field(0, "First byte", "The byte address of the layout's first element.", size=8)

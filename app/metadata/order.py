@@ -14,6 +14,7 @@ from lanescope.ptx.compressed_metadata import CompressedOrder
 from lanescope.ptx.table.compressed_metadata import OPCODES, ORDERS
 from lanescope.render.scaling import render_metadata
 
+ATOM = ("opcode", "element", "tile_k")  # decide the atom
 SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 
 
@@ -21,19 +22,28 @@ SHOWN_WORDS = 4  # words shown in each direction, including the selected one
 class OrderQuestion:
     """A sparse A, and the selected index of it."""
 
-    opcode: str = word_field(OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=require_text)
+    opcode: str = word_field(
+        OPCODES, "Instruction", "Who reads the metadata.", "tcgen05.mma.sp", parse=require_text, needs=()
+    )
     element: str = word_field(
         dict.fromkeys(name for row in ORDERS for name in row.types),
         "Type of A",
         "The type of A.",
         "f16",
         parse=require_text,
+        needs=("opcode",),
     )
-    rows: int | None = number_field(None, "Rows of A", "Rows of A, whole atoms; one atom where it is empty.")
-    k: int | None = number_field(None, "K of dense A", "Columns of dense A, whole atoms; one atom where it is empty.")
-    tile_k: int | None = number_field(None, "K of the tile", "K of wgmma.sp's tile, which its atom spans.")
-    row: int = number_field(3, "Row", "The row that is looked at.")
-    group: int = number_field(5, "Group of K", "The group along K that is looked at.")
+    rows: int | None = number_field(
+        None, "Rows of A", "Rows of A, whole atoms; one atom where it is empty.", needs=ATOM
+    )
+    k: int | None = number_field(
+        None, "K of dense A", "Columns of dense A, whole atoms; one atom where it is empty.", needs=ATOM
+    )
+    tile_k: int | None = number_field(
+        None, "K of the tile", "K of wgmma.sp's tile, which its atom spans.", needs=ATOM[:2]
+    )
+    row: int = number_field(3, "Row", "The row that is looked at.", needs=(*ATOM, "rows"))
+    group: int = number_field(5, "Group of K", "The group along K that is looked at.", needs=(*ATOM, "k"))
 
 
 @fact

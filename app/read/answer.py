@@ -16,7 +16,7 @@ from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, find_nearest_word, require_object, require_text, shorten_value
 from lanescope.reader import LONGEST
-from lanescope.workbench import Bench, build_bench
+from lanescope.workbench import Bench
 
 
 @declare_question
@@ -53,25 +53,17 @@ def answer_read(body: Json) -> Reading:
     return read_and_check(text, {key: str(value) for key, value in assumed.items()}, parse_target(body))
 
 
-def read_and_check(text: str, assumptions: Mapping[str, str], target: str = "", name: str = "") -> Reading:
+def read_and_check(
+    text: str, assumptions: Mapping[str, str], target: str = "", name: str = "", seconds: float | None = None
+) -> Reading:
     """Return the meanings of a text, with its Bench if it has one and, if it is code, the report of check; LayoutError
-    for an unknown key of `assumptions`, or a wrong value. target: what ptxas compiles for, "" for any; name: of the
-    text's file, "" for none.
+    for an unknown key of `assumptions`, or a wrong value. The other arguments are those of `examine_text`.
     """
     _refuse_unknown_keys(assumptions)
     reading = read_text(text)
     with _name_assumption():
-        examined = checked.examine_text(text, assumptions, target, name)
+        examined = checked.examine_text(text, assumptions, target, name, seconds)
     return dataclasses.replace(_add_bench(reading, examined.bench, text, assumptions), check=examined.report)
-
-
-def read_and_verify(text: str, assumptions: Mapping[str, str]) -> Reading:
-    """Return the meanings of a text as `read_and_check` does, without the report of check."""
-    _refuse_unknown_keys(assumptions)
-    reading = read_text(text)
-    with _name_assumption():
-        bench = build_bench(text, assumptions, repair=True)
-    return _add_bench(reading, bench, text, assumptions)
 
 
 @contextmanager

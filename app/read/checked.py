@@ -6,10 +6,9 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from lanescope.app.check.answer import SECONDS, check_within
-from lanescope.app.check.defines import make_choices
+from lanescope.app.check.defines import GIVEN, make_choices
 from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
 from lanescope.app.check.report_view import ReportView, ShownFinding
 from lanescope.app.check.running import UNREAD, merge_reports
@@ -21,9 +20,9 @@ from lanescope.workbench.results import Span, TextEdit
 PASTED = "pasted.txt"  # the name of a text without one: an excerpt, whose conditions need no end
 RESERVE, LEAST = 0.6, 0.5  # seconds that the rest of the page has, and that a check has at least
 MOST_KEPT = 32  # reports of texts that were checked last: the next step of one is shown at once
-_GIVEN = "macro."  # begins the key of a value that -D gives
 _CODE = re.compile(r"__global__|__device__|\.entry\b|\.func\b|@\w+(?:\.\w+)*\bjit\b")
 _KERNEL = re.compile(r"__global__|\.entry\b")
+_finished: dict[object, CheckReport] = {}  # reports by text, choices and target
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +62,15 @@ class FindingPlace:
     edits: tuple[TextEdit, ...]
 
 
-def examine_text(text: str, assumptions: Mapping[str, str], target: str = "", name: str = "") -> ExaminedText:
+def examine_text(
+    text: str, assumptions: Mapping[str, str], target: str = "", name: str = "", seconds: float | None = None
+) -> ExaminedText:
     """Verify the parts of a text together and, if it is code, check it. LayoutError if an assumption is wrong.
 
     assumptions: values that it leaves open, by the keys of `Bench.assumed`; target: what ptxas compiles for, "" for
-    any; name: of its file, "" for none.
+    any; name: of its file, "" for none; seconds: that it may take, None for those of a request.
     """
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + (SECONDS if seconds is None else seconds)
     bench = build_bench(text, assumptions, repair=True)
     report = None
     if _is_code(text, bench):
@@ -89,20 +90,15 @@ def _check_text(text: str, assumptions: Mapping[str, str], target: str, name: st
     given = {name: assumptions[make_key(name)] for name in list_given_names(assumptions)}
     choices = {**make_choices(given), **assumptions}
     source = SourceText(name or PASTED, pasted_text.clean_text(text, places=True))
-    kept = _get_kept(source, frozenset(choices.items()), target)
-    if not kept:
+    key = source, frozenset(choices.items()), target
+    if (report := _finished.get(key)) is None:
         report = merge_reports(report for _, report in check_within([source], choices, target, seconds))
         report = apply_comments(report, {source.name: source.text})
-        if UNREAD in report.gaps:
-            return report
-        kept.append(report)
-    return kept[0]
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def _get_kept(source: SourceText, choices: frozenset[tuple[str, str]], target: str) -> list[CheckReport]:
-    """Return the list that holds the report of a text once it is finished."""
-    return []
+        if UNREAD not in report.gaps:
+            _finished[key] = report
+            for oldest in list(_finished)[:-MOST_KEPT]:
+                _finished.pop(oldest, None)
+    return report
 
 
 def _has_contents(report: CheckReport) -> bool:
@@ -129,9 +125,9 @@ def place_findings(text: str, view: ReportView) -> Iterator[FindingPlace]:
 
 def list_given_names(assumptions: Iterable[str]) -> Iterator[str]:
     """Yield the names whose values are given as with -D."""
-    yield from (key.removeprefix(_GIVEN) for key in assumptions if key.startswith(_GIVEN))
+    yield from (key.removeprefix(GIVEN) for key in assumptions if key.startswith(GIVEN))
 
 
 def make_key(name: str) -> str:
     """Return the key of the value of a name, as with -D."""
-    return _GIVEN + name
+    return GIVEN + name

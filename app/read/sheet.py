@@ -23,7 +23,7 @@ from lanescope.app.read.sheet_step import (
 )
 from lanescope.app.read.sheet_storage import StorageRow, list_storages
 from lanescope.app.read.workbench import find_line
-from lanescope.inputs import capitalize_sentence, join_words
+from lanescope.inputs import join_words
 from lanescope.names.form_names import format_short_name
 from lanescope.ptx import catalog
 from lanescope.workbench import Bench
@@ -117,7 +117,7 @@ def build_sheet(page: SheetInput, chosen: str) -> Sheet:
     if not judged.repairs and 0 in repair_of:
         judged = replace(judged, repairs=(repair_of[0],))
     return Sheet(
-        verdict=replace(judged, summary=view.summary) if view else judged,
+        verdict=replace(judged, summary=_summarize(bench, view)) if view else judged,
         storages=storages,
         facts=tuple(_list_facts(bench, repaired.text)),
         assumed=(*_list_asked(bench), *_list_open_names(page)),
@@ -130,6 +130,14 @@ def build_sheet(page: SheetInput, chosen: str) -> Sheet:
         findings=findings,
         repair_of=repair_of,
     )
+
+
+def _summarize(bench: Bench, view: ReportView) -> str:
+    """Return in one line what check verified; if its time ran out, what is judged all the same, and how to go on."""
+    if view.finished:
+        return view.summary
+    judged = "Only what the descriptors read is judged" if bench.operands else "Nothing is verified yet"
+    return f"{judged}: the time of a page is over. To check all of it, save the code and run the command below."
 
 
 def _list_asked(bench: Bench) -> Iterator[Assumption]:
@@ -245,12 +253,8 @@ def _judge(
 
 def _judge_found(bench: Bench, view: ReportView) -> SheetVerdict:
     """Return the verdict of a text in which check finds mistakes, and none in what its descriptors read."""
-    first, *more = view.findings
-    headline = f"{first.finding.title} (line {first.finding.place.line})"
-    if more:
-        headline = f"{capitalize_sentence(view.count_text)}. {headline}"
     right = (f"{bench.headline}.",) if bench.verdict == "match" else ()
-    return SheetVerdict(view.state, headline, (first.finding.message, *right))
+    return SheetVerdict(view.state, view.headline, (view.findings[0].finding.message, *right))
 
 
 def _judge_wrong(bench: Bench, repaired: RepairedText, shown: ShownStep | None) -> SheetVerdict:

@@ -11,7 +11,8 @@ import typer
 from lanescope.app.kit.terminal import AsJson, print_json, read_text
 
 if TYPE_CHECKING:
-    from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning
+    from lanescope.app.check.report_view import ReportView
+    from lanescope.app.read.facts import BenchFacts, BenchOperand, BenchStep, Meaning, Reading
 
 _SOURCE = re.compile(r"\.(?:cuh?|h|hpp|cc|cpp|cxx|ptx|py|txt|md|mlir|ttgir|ll|sass|json|npy|log)$", re.I)
 _NO_NAME = re.compile(r"[][(){}<>=,;*&|?!]|::")  # A[5], row=lane/4: nobody names a file so
@@ -30,46 +31,92 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
-    together; a question such as "A[5][9] of mma.m16n8k16 bf16". Exit status 1 if the text is unknown, if a formula
-    matches no operand, if ptxas refuses a line, if a descriptor reads the wrong bytes, or if the text does not say
-    enough to decide. Code that only builds a descriptor, and the bare name of an instruction, need no verdict.
+    together; a question such as "A[5][9] of mma.m16n8k16 bf16"; code is checked, too, as lanescope check does. Exit
+    status 1 if the text is unknown, if a formula matches no operand, if ptxas refuses a line, if a descriptor reads the
+    wrong bytes, if check finds an error, or if the text does not say enough to decide. Code that only builds a
+    descriptor, and the bare name of an instruction, need no verdict.
     """
-    print_reading(_read_argument(file), as_json, assume or ())
+    text, name = _read_argument(file)
+    print_reading(text, as_json, assume or (), name)
 
 
-def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = ()) -> None:
+def print_reading(text: str, as_json: bool, assumptions: Sequence[str] = (), name: str = "") -> None:
     """Print the meanings of a text, as in the paste box; exit status 1 if it is unknown or wrong.
 
-    assumptions: KEY=VALUE for what the text does not specify.
+    assumptions: KEY=VALUE for what the text does not specify; name: of its file, "" for none.
     """
-    from lanescope.app.read.answer import read_and_verify
-    from lanescope.app.read.workbench import has_descriptor_reader
+    from lanescope.app.check.config import SECONDS
+    from lanescope.app.check.report_view import ReportView
+    from lanescope.app.read.answer import read_and_check
 
-    reading = read_and_verify(text, _parse_assumptions(assumptions))
-    meanings = (reading, *reading.also)
+    reading = read_and_check(text, _parse_assumptions(assumptions), name=name, seconds=SECONDS)
+    view = ReportView(reading.check, {reading.check.sources[0].file: text}) if reading.check else None
     if as_json:
         print_json(reading)
-    elif reading.bench:
-        _print_bench(reading.bench)
     else:
-        for number, meaning in enumerate(meanings):
-            _print_meaning(meaning, text, "also " if number else "")
-    refused = any("refused" in meaning.facts for meaning in meanings)
-    refused |= any(meaning.kind == "fragment" and not _agrees(meaning.facts) for meaning in meanings)
-    verdict = reading.bench.verdict if reading.bench else "match" if not has_descriptor_reader(text) else "unknown"
-    if reading.kind == "unknown" or refused or verdict != "match":
+        _print_text(reading, view, text)
+    if _fails(reading, view, text):
         raise typer.Exit(1)
 
 
-def _read_argument(argument: str) -> str:
-    """Read the file that an argument names, or return the argument if it is a text."""
+def _print_text(reading: Reading, view: ReportView | None, text: str) -> None:
+    """Print what a text is and whether it is right; of code the verdict of check first, its report last."""
+    from lanescope.app.check.printing import print_report
+
+    bench = reading.bench
+    if bench and view and not bench.operands and bench.verdict == "unknown":
+        bench = None  # it would ask for descriptors that check has found in CuTe's calls
+    if view and (not bench or (view.findings and bench.verdict != "mismatch")):
+        print(_write_headline(view))
+    if bench:
+        _print_bench(bench)
+    elif not (view and reading.kind == "unknown"):
+        for number, meaning in enumerate((reading, *reading.also)):
+            _print_meaning(meaning, text, "also " if number else "")
+    if view:
+        print()
+        print_report(view.report)
+
+
+def _write_headline(view: ReportView) -> str:
+    """Return the verdict of check as a line."""
+    if view.findings:
+        return f"{view.findings[0].finding.level}: {view.headline}"
+    return f"{'match' if view.state == 'ok' else 'unknown'}: {view.headline}"
+
+
+def _fails(reading: Reading, view: ReportView | None, text: str) -> bool:
+    """Return whether a text is unknown, wrong, or does not say enough to decide."""
+    refused = any(_is_refused(meaning) for meaning in (reading, *reading.also))
+    if refused or (view and view.state == "bad") or (reading.bench and reading.bench.verdict == "mismatch"):
+        return True
+    if view and (view.state == "ok" or view.report.kernel_gaps):
+        return view.state != "ok"
+    return not _is_decided(reading, text)
+
+
+def _is_refused(meaning: Meaning) -> bool:
+    """Return whether ptxas refuses a line of a text, or its formula matches no operand."""
+    return "refused" in meaning.facts or (meaning.kind == "fragment" and not _agrees(meaning.facts))
+
+
+def _is_decided(reading: Reading, text: str) -> bool:
+    """Return whether a text is known, and every read by a descriptor in it right."""
+    from lanescope.app.read.workbench import has_descriptor_reader
+
+    right = reading.bench.verdict == "match" if reading.bench else not has_descriptor_reader(text)
+    return right and reading.kind != "unknown"
+
+
+def _read_argument(argument: str) -> tuple[str, str]:
+    """Return (the text of the file that an argument names, its name); of an argument that is a text, (text, "")."""
     from lanescope.app.read.elsewhere import find_maker
     from lanescope.app.read.text_meanings import read_text as recognise
     from lanescope.errors import LayoutError
     from lanescope.inputs import shorten_value as shorten
 
     try:
-        return read_text(argument)
+        return read_text(argument), "" if argument == "-" else argument
     except LayoutError as error:
         one_word = not re.search(r"\s", argument) and not _NO_NAME.search(argument)
         if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
@@ -77,7 +124,7 @@ def _read_argument(argument: str) -> str:
         if one_word and recognise(argument).kind == "unknown" and not find_maker(argument):
             message = f"'{shorten(argument, 120)}' is neither a file nor a text that Lanescope recognises."
             raise LayoutError(error.code, message, error.hint, error.field) from None
-        return argument
+        return argument, ""
 
 
 def _parse_assumptions(pairs: Sequence[str]) -> dict[str, str]:

@@ -27,11 +27,15 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import require_object, require_text, shorten_value
 from lanescope.ptx.architectures import require_instruction, require_kind
 from lanescope.ptx.table.descriptors import TCGEN05
-from lanescope.tiles.mma import TiledMMA
+from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
+from lanescope.tiles.atoms import make_mma_atom
+from lanescope.tiles.mma import LETTERS, TiledMMA, parse_tile_sizes
+from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.tiled_mma import tiled_mma
 from lanescope.tiles.tiled_umma import is_umma, tiled_umma
 from lanescope.tiles.umma import TiledUmma
 
+ANY_ATOM = (1, 1, 1)  # sizes of an atom, if they do not matter
 HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
 
 
@@ -47,17 +51,38 @@ def parse_layout_text(value: Any, field: str) -> str | None:
     return _parse_text(value, field)
 
 
+def parse_atom_layout_text(value: Any, field: str) -> str | None:
+    """Return AtomLayoutMNK as CuTe text. LayoutError if it is none."""
+    text = parse_layout_text(value, field)
+    if text and text.strip():
+        parse_atom_layout(text)
+    return text
+
+
+def parse_permutation_text(value: Any, field: str) -> str | None:
+    """Return PermutationMNK as CuTe text. LayoutError if it is none."""
+    text = _parse_text(value, field)
+    if text and text.strip():
+        parse_permutation(text, ANY_ATOM)
+    return text
+
+
 def _parse_text(value: Any, field: str) -> str | None:
     return None if value in ("", None) else require_text(value, field)
 
 
 def _parse_atom(value: Any, field: str) -> str:
-    return require_text(None if isinstance(value, str) and not value.strip() else value, field)
+    text = require_text(None if isinstance(value, str) and not value.strip() else value, field)
+    if not is_umma(text) and parse_text_arguments("tiled_mma", text) is None:
+        make_mma_atom(text)
+    return text
 
 
 def _parse_tile(value: Any, field: str) -> list[Any] | None:
     if value not in ("", None) and not isinstance(value, list):
         raise LayoutError("bad_tile", f"tile is {shorten_value(value)}.", "A list of three sizes: [M, N, K].", field)
+    if value:
+        parse_tile_sizes(value, LETTERS)
     return None if value == "" else value
 
 
@@ -76,7 +101,7 @@ class TiledMmaBody:
         size=34,
     )
     atom_layout: str | None = parsed_field(
-        parse_layout_text,
+        parse_atom_layout_text,
         "Atom layout (M, N, K)",
         "AtomLayoutMNK: how many atoms are side by side, e.g. (2,2,1) or (2,2,1):(2,1,0); one where it is left out.",
         type=CuteText | list[int] | None,
@@ -85,7 +110,7 @@ class TiledMmaBody:
         placeholder="(1,1,1)",
     )
     permutation: str | None = parsed_field(
-        _parse_text,
+        parse_permutation_text,
         "Permutation (M, N, K)",
         "PermutationMNK, a Tile of sizes, layouts and underscores, e.g. (32,32,16) or (_,(4,2):(1,8),_).",
         type=CuteText | None,

@@ -15,14 +15,17 @@ from lanescope.app.kit.question import declare_question, fields_of, options_of, 
 from lanescope.app.kit.question_form import require_values
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
-from lanescope.cute.text import parse_cute_layout
+from lanescope.cute.text import parse_cute_layout, parse_tiler
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
+from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 from lanescope.tiles.bulk import TmaCopy, is_tma
 from lanescope.tiles.copy import TiledCopy
 from lanescope.tiles.memory import SectorCount, SharedCopySide
+from lanescope.tiles.mma import parse_tile_sizes
+from lanescope.tiles.tiled_mma import tiled_mma
 
 PATH = "/tiles/copy"
 STORED = {
@@ -35,14 +38,42 @@ ALONG = {"K": "along a row", "MN": "along a column"}
 OPERANDS = {"a": "A", "b": "B", "c": "C", "c_atom": "C, one copy atom"}
 
 
-def _declare_text(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
-    return text_field(default, label, "", size=size, placeholder=placeholder, covers=covers)
+def _declare_text(default: str, label: str, size: int, placeholder: str = "", **more: Any) -> Any:
+    return text_field(default, label, "", size=size, placeholder=placeholder, **more)
 
 
-def _declare_number(default: str, label: str, size: int, placeholder: str = "", covers: tuple[str, ...] = ()) -> Any:
-    """Declare a number that the form sends as text; POST /tiles/copy limits it."""
-    more = {"size": size, "placeholder": placeholder, "covers": covers}
-    return parsed_field(parse_integer, label, "", default, **more)
+def _declare_number(default: str, label: str, size: int, placeholder: str = "", **more: Any) -> Any:
+    """Declare a number that the form sends as text. most: its largest value."""
+    most = more.pop("most", None)
+
+    def parse(value: Any, field: str) -> int:
+        return parse_integer(value, field, 1 if most else 0, most)
+
+    return parsed_field(parse, label, "", default, size=size, placeholder=placeholder, **more)
+
+
+def _check_tile(text: str) -> None:
+    parse_tile_sizes(questions.parse_sizes(text), ("rows", "columns"))
+
+
+def _check_atom_layout(text: str) -> None:
+    parse_atom_layout(text)
+
+
+def _check_permutation(text: str) -> None:
+    parse_permutation(text, questions.ANY_ATOM)
+
+
+def _check_tiled_mma(text: str) -> None:
+    tiled_mma(text)
+
+
+def _check_layout(text: str) -> None:
+    parse_cute_layout(text)
+
+
+def _check_tiler(text: str) -> None:
+    parse_tiler(text)
 
 
 @declare_question
@@ -50,26 +81,41 @@ class CopyForm:
     """The form of the page; its defaults are the example."""
 
     atom: str = _declare_text("cp.async", "Copy atom", 18)
-    bits: str = _declare_number("128", "Bits per access", 4)
-    element_bits: str = _declare_number("16", "Bits per element", 4, "16")
-    tile: str = _declare_text("64x64", "Tile, rows x columns", 8, "", ("storage.mn", "storage.k"))
-    layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34)
-    tiler_mn: str = _declare_text("", "Tiler (M, N)", 12)
-    thr_layout: str = _declare_text("(16,8):(8,1)", "Thread layout", 15)
-    val_layout: str = _declare_text("(1,8)", "Value layout", 8)
-    mma: str = _declare_text("", "Operand of the TiledMMA", 29, "instead of the two layouts", ("tiled_mma",))
+    bits: str = _declare_number("128", "Bits per access", 4, most=128)
+    element_bits: str = _declare_number("16", "Bits per element", 4, "16", most=128)
+    tile: str = _declare_text("64x64", "Tile, rows x columns", 8, covers=("storage.mn", "storage.k"), check=_check_tile)
+    layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34, check=_check_layout)
+    tiler_mn: str = _declare_text("", "Tiler (M, N)", 12, check=_check_tiler)
+    thr_layout: str = _declare_text("(16,8):(8,1)", "Thread layout", 15, check=_check_layout)
+    val_layout: str = _declare_text("(1,8)", "Value layout", 8, check=_check_layout)
+    mma: str = _declare_text(
+        "", "Operand of the TiledMMA", 29, "instead of the two layouts", covers=("tiled_mma",), check=_check_tiled_mma
+    )
     operand: str = word_field(OPERANDS, "Operand", "", called=OPERANDS)
-    atom_layout: str = _declare_text("", "Atom layout", 8, "(1,1,1)", ("tiled_mma.atom_layout",))
-    permutation: str = _declare_text("", "Permutation", 11, "none", ("tiled_mma.permutation",))
+    atom_layout: str = _declare_text(
+        "", "Atom layout", 8, "(1,1,1)", covers=("tiled_mma.atom_layout",), check=_check_atom_layout
+    )
+    permutation: str = _declare_text(
+        "", "Permutation", 11, "none", covers=("tiled_mma.permutation",), check=_check_permutation
+    )
     stored: str = word_field(STORED, "In shared memory", "", "rows", called=STORED, covers=("storage",))
-    pitch_bytes: str = _declare_number("128", "Bytes per row", 6, "", ("storage.pitch_bytes",))
+    pitch_bytes: str = _declare_number("128", "Bytes per row", 6, covers=("storage.pitch_bytes",))
     swizzle: str = word_field([mode.name for mode in MODES], "Swizzle", "", "128B", covers=("storage.swizzle",))
     major: str = word_field(ALONG, "Contiguous", "", "K", called=ALONG, covers=("storage.inner", "storage.major"))
     layout: str = _declare_text(
-        "", "Shared memory, (row, column) to element", 34, "Sw<3,3,3> o (64,64):(64,1)", ("storage.layout",)
+        "",
+        "Shared memory, (row, column) to element",
+        34,
+        "Sw<3,3,3> o (64,64):(64,1)",
+        covers=("storage.layout",),
+        check=_check_layout,
     )
     global_: str = _declare_text(
-        "(1024,1024):(1024,1)", "Global memory, (row, column) to element", 22, "(1024,1024):(1024,1)"
+        "(1024,1024):(1024,1)",
+        "Global memory, (row, column) to element",
+        22,
+        "(1024,1024):(1024,1)",
+        check=_check_layout,
     )
     multicast: str = _declare_number("", "CTAs that share it", 4, "1")
 

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
-from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place
+from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place, require_place
 from lanescope.weights.formats import FORMATS, SideValues
 from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
+TILE = ("format", "bits")  # decide the tile
 LEAST = 16  # default rows and columns of W, rounded up to whole tiles
 
 
@@ -24,9 +25,13 @@ class WeightQuestion:
         "How the weights are stored.",
         called={name: row.title for name, row in FORMATS.items()},
     )
-    bits: int = number_field(4, "Bits", "Bits of an integer: 4 or 8; GPTQ 2 too.", least=1, most=16)
-    k: int | None = number_field(None, "K", "Rows of W, whole tiles; what the element needs where it is empty.")
-    n: int | None = number_field(None, "N", "Columns of W, whole tiles; what the element needs where it is empty.")
+    bits: int = number_field(4, "Bits", "Bits of an integer: 4 or 8; GPTQ 2 too.", least=1, most=16, needs=("format",))
+    k: int | None = number_field(
+        None, "K", "Rows of W, whole tiles; what the element needs where it is empty.", needs=TILE
+    )
+    n: int | None = number_field(
+        None, "N", "Columns of W, whole tiles; what the element needs where it is empty.", needs=TILE
+    )
     find: str = text_field(
         "",
         "Find",
@@ -130,6 +135,8 @@ def make_layout(question: WeightQuestion) -> WeightLayout:
     LayoutError names the wrong field.
     """
     smallest = packed_weights(question.format, bits=question.bits)
+    if question.find.strip():
+        require_place(question.find, smallest)
     element = parse_element(question.find) or (0, 0)
     units = smallest.tile.extents
     sizes = (-(-max(at + 1, LEAST) // unit) * unit for at, unit in zip(element, units, strict=True))

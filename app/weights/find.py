@@ -35,21 +35,27 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
     A word is counted in the whole array or, after a thread, among that thread's words of a tile. LayoutError `bad_find`
     for any other text, or a place outside W.
     """
-    place_text = text.strip()
+    require_place(text, layout)
     try:
-        if element := parse_element(place_text):
+        if element := parse_element(text):
             layout.locate(*element)
             return element
-        if match := _FIELD.fullmatch(place_text):
-            return _find_place(layout, match)
+        match = _FIELD.fullmatch(text.strip())
+        assert match
+        return _find_place(layout, match)
     except LayoutError as error:
         raise error.move_to_field("find", "bad_find") from None
-    field = FIELD_NAMES.get(layout.bits, "field")
+
+
+def require_place(text: str, layout: WeightLayout) -> None:
+    """Raise LayoutError `bad_find` for a text that names no place, whatever the size of W."""
+    if parse_element(text) or _FIELD.fullmatch(text.strip()):
+        return
     other = "word 41"
     if layout.threads:
         other = "lane 10, word 1" if layout.warps == 1 else "warp 2, lane 10, word 1"
-    other += f", {field} {4 if layout.bits == 4 else 1}"
-    raise LayoutError("bad_find", f"find is ‘{shorten_value(place_text)}’.", f"Write {EXAMPLE}, or {other}.", "find")
+    other += f", {FIELD_NAMES.get(layout.bits, 'field')} {4 if layout.bits == 4 else 1}"
+    raise LayoutError("bad_find", f"find is ‘{shorten_value(text.strip())}’.", f"Write {EXAMPLE}, or {other}.", "find")
 
 
 def _find_place(layout: WeightLayout, match: re.Match[str]) -> tuple[int, int]:

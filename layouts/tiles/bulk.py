@@ -23,7 +23,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer, shorten_value
 from lanescope.shared import tma
 from lanescope.shared.storage import Storage
-from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES
+from lanescope.tiles.mma import MOST_VALUES, parse_tile_sizes
 
 Longs = NDArray[np.int64]
 ATOMS = {  # CUTLASS's name → (whether it loads, whether it is a multicast)
@@ -141,11 +141,7 @@ def tma_copy(
             "SM90_TMA_LOAD_MULTICAST.",
             "multicast",
         )
-    if len(tile) != 2:
-        raise LayoutError(
-            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
-        )
-    rows, cols = (parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    rows, cols = parse_tile_sizes(tile, ("rows", "columns"))
     if rows * cols > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {rows}×{cols}.", f"At most {MOST_VALUES} elements.", "tile")
     for field, have, want in (("mn", where.mn, rows), ("k", where.k, cols)):

@@ -24,14 +24,14 @@ from lanescope.cute.algebra import Tiler
 from lanescope.cute.copy_atom import HINT, PLAIN, CopyAtom, find_widest_access, make_matrix_atom, make_plain_atom
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words, parse_choice, parse_integer, shorten_value
+from lanescope.inputs import join_words, parse_choice, shorten_value
 from lanescope.names import lookup
 from lanescope.notebook import NotebookObject
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.tiles import copy_layouts
 from lanescope.tiles.bulk import is_tma
-from lanescope.tiles.mma import MOST_SIZE, MOST_VALUES, TiledMMA
+from lanescope.tiles.mma import MOST_VALUES, TiledMMA, parse_tile_sizes
 from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.thread_map import Ints, ThreadMap
 from lanescope.tiles.tiled_mma import tiled_mma as made_mma
@@ -276,11 +276,7 @@ def tiled_copy(
 def _read_tile(requested: Sequence[Any] | None, covers: Sequence[int]) -> tuple[int, int]:
     """Return the tile's rows and columns, by default those of one TiledCopy; LayoutError if they are not multiples."""
     tile = covers if requested is None else requested
-    if len(tile) != 2:
-        raise LayoutError(
-            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
-        )
-    rows, columns = (parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    rows, columns = parse_tile_sizes(tile, ("rows", "columns"))
     for name, size, step in zip(("rows", "columns"), (rows, columns), covers, strict=True):
         if size % step:
             raise LayoutError(

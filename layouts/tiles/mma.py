@@ -11,10 +11,11 @@ include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values are in the order of partiti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import check_coordinate
+from lanescope.inputs import check_coordinate, format_count, join_words, parse_integer
 from lanescope.tiles.arguments import get_least_size
 from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.thread_map import Ints, ThreadMap
@@ -34,6 +35,15 @@ MOST_SIZE = 4096  # of a tile in one dimension
 MOST_VALUES = 1 << 18  # of all threads of one operand
 SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # rows and columns of CuTe's tensor, as dimensions of (M, N, K)
 LETTERS = "MNK"
+_COUNTS = {2: "Two", 3: "Three"}
+
+
+def parse_tile_sizes(tile: Sequence[Any], names: Sequence[str]) -> tuple[int, ...]:
+    """Return the sizes of a tile; LayoutError `bad_tile` for a wrong size, or another number of them than names."""
+    if len(tile) != len(names):
+        message = f"tile has {format_count(len(tile), 'number')}."
+        raise LayoutError("bad_tile", message, f"{_COUNTS[len(names)]}: {join_words(names)}.", "tile")
+    return tuple(parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,18 @@ from lanescope.cute import tuples
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_integer, shorten_value
+from lanescope.inputs import shorten_value
 from lanescope.tiles.arguments import get_least_size, parse_atom_layout, parse_permutation
 from lanescope.tiles.atoms import make_mma_atom
-from lanescope.tiles.mma import LETTERS, MOST_SIZE, MOST_THREADS, MOST_VALUES, SIDES, TiledMMA, get_closing_size
+from lanescope.tiles.mma import (
+    LETTERS,
+    MOST_THREADS,
+    MOST_VALUES,
+    SIDES,
+    TiledMMA,
+    get_closing_size,
+    parse_tile_sizes,
+)
 from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.tiled_umma import is_umma, tiled_umma
 
@@ -50,14 +58,7 @@ def tiled_mma(
     blank = TiledMMA(mma_atom, atoms, tilers, atom_sizes)  # type: ignore[arg-type]  # three sizes
     _require_thread_fit(blank)
     least = [get_least_size(tiler) for tiler in tilers]
-    sizes = [
-        parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile")
-        for at, size in enumerate(tile or get_closing_size(blank))
-    ]
-    if len(sizes) != 3:
-        raise LayoutError(
-            "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
-        )
+    sizes = parse_tile_sizes(tile or get_closing_size(blank), LETTERS)
     for at, (size, step, atoms_) in enumerate(zip(sizes, least, atom_sizes, strict=True)):
         for unit, covered_by in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
             if size % unit:

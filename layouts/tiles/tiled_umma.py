@@ -10,11 +10,11 @@ from lanescope.cute import algebra
 from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_integer, shorten_value
+from lanescope.inputs import shorten_value
 from lanescope.reader import umma as spelled
 from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 from lanescope.tiles.atoms import MmaAtom
-from lanescope.tiles.mma import LETTERS, MOST_SIZE
+from lanescope.tiles.mma import LETTERS, parse_tile_sizes
 from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.umma import MOST_STEPS, USUAL_STEPS, TiledUmma
 
@@ -92,11 +92,7 @@ def tiled_umma(
 
 
 def _parse_tile(tile: Sequence[Any], atom_sizes: tuple[int, int, int]) -> tuple[int, int, int]:
-    if len(tile) != 3:
-        raise LayoutError(
-            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Three: M, N and K.", "tile"
-        )
-    sizes = [parse_integer(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile)]
+    sizes = parse_tile_sizes(tile, LETTERS)
     for letter, size, unit in zip(LETTERS, sizes, atom_sizes, strict=True):
         if size % unit:
             message = f"{letter} = {size} is not a multiple of the atom's {unit}."
