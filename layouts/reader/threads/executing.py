@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
-from lanescope.reader.threads import calling, objects
+from lanescope.reader.threads import declaring, objects
 from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import Mask, merge_values
@@ -44,12 +44,12 @@ def _run_expression(run: KernelRunner, statement: statements.ExpressionStatement
 
 
 def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
-    calling.declare_variable(run, declaration, scope)
+    declaring.declare_variable(run, declaration, scope)
     return mask
 
 
 def _run_definition(run: KernelRunner, statement: Any, scope: Scope, mask: Mask) -> Mask:
-    calling.define_local(run, statement, scope)
+    declaring.define_local(run, statement, scope)
     return mask
 
 

@@ -52,34 +52,35 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
 
 def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
     """Return the value of a constant, a member of an enumeration, or an alias."""
-    statement = later.statement
     if later in run.values and not arguments:
         return run.values[later]
     if later in run.opening:
         return None
     run.opening.add(later)
-    home = later.home or run.globals
     try:
-        if isinstance(statement, tree.Alias):
-            inner = Scope(home)
-            bind_templates(run, statement.templates, arguments or (), scope, inner)
-            value: Any = find_type(run, statement.type, inner)
-            if value is None and statement.type is not None:
-                value = evaluate_template(run, statement.type, inner)
-        elif isinstance(statement, tree.Enum):
-            value = _find_enumerator(run, statement, later.member, home)
-        else:
-            value = run.evaluate(statement.value, home)
-            kind = find_type(run, statement.type, home) if statement.type is not None else None
-            if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
-                value = convert_value(run, value, kind)
-            elif (
-                statement.value is None and kind is not None and kind.scope is not None
-            ):  # an object, for its constants
-                value = Pointer("local", LocalMemory(), make_number(0), kind)
+        value = _evaluate_statement(run, later, arguments, scope)
     finally:
         run.opening.discard(later)
     run.values[later] = value
+    return value
+
+
+def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the type of an alias, the value of an enumerator or of a constant."""
+    statement, home = later.statement, later.home or run.globals
+    if isinstance(statement, tree.Enum):
+        return _find_enumerator(run, statement, later.member, home)
+    if isinstance(statement, tree.Alias):
+        inner = Scope(home)
+        bind_templates(run, statement.templates, arguments or (), scope, inner)
+        kind = find_type(run, statement.type, inner)
+        return evaluate_template(run, statement.type, inner) if kind is None and statement.type is not None else kind
+    value = run.evaluate(statement.value, home)
+    kind = find_type(run, statement.type, home) if statement.type is not None else None
+    if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
+        return convert_value(run, value, kind)
+    if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants
+        return Pointer("local", LocalMemory(), make_number(0), kind)
     return value
 
 

@@ -105,18 +105,22 @@ def _call_member(run: KernelRunner, owner: Any, name: str, values: list[Any]) ->
         number = make_number(values[0], LONG) if isinstance(values[0], int) else values[0]
         return ThreadSlice(owner, number) if isinstance(number, ThreadNumber) else None
     if isinstance(owner, ThreadSlice) and values and isinstance(values[0], CuteTensor):
-        if name.startswith("retile_"):
-            return retile(owner, values[0])
-        if name.startswith("partition_fragment_"):
-            return make_operand_fragment(run, owner, name[-1].lower(), partition(run, owner, name, values[0]))
-        if name.startswith("make_fragment_"):
-            return make_operand_fragment(run, owner, name[-1].lower(), values[0])
-        return partition(run, owner, name, values[0]) if name.startswith("partition_") else None
+        return _call_slice(run, owner, name, values[0])
     if isinstance(owner, CuteTensor):
         return _TENSOR_MEMBERS[name](run, owner) if name in _TENSOR_MEMBERS else None
-    if name == "size":
-        return measure(owner)
-    return None
+    return measure(owner) if name == "size" else None
+
+
+def _call_slice(run: KernelRunner, owner: ThreadSlice, name: str, tensor: CuteTensor) -> Any:
+    """Return a thread's part of a tensor, its registers for it, or the same registers for a copy."""
+    operand = name[-1].lower()
+    if name.startswith("retile_"):
+        return retile(owner, tensor)
+    if name.startswith("partition_fragment_"):
+        return make_operand_fragment(run, owner, operand, partition(run, owner, name, tensor))
+    if name.startswith("make_fragment_"):
+        return make_operand_fragment(run, owner, operand, tensor)
+    return partition(run, owner, name, tensor) if name.startswith("partition_") else None
 
 
 def _get_layout(run: KernelRunner, tensor: CuteTensor) -> AnyLayout:
