@@ -209,7 +209,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
-    if isinstance(place, ThreadNumber):  # a static constant
+    if isinstance(place, ThreadNumber) or is_cute_value(place):  # of the type, such as a static constant
         return place
     value = run.evaluate(node.value, scope)
     if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:

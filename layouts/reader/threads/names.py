@@ -191,12 +191,15 @@ def _lay_out_struct(
     if definition.bases:
         inner.names[BASES] = definition.bases
     members: list[StructMember] = []
-    offset, most, last = 0, 1, definition.span[0]
+    offset, most, last, sized = 0, 1, definition.span[0], True
     for member in definition.members:
         if not isinstance(member, tree.Declaration) or member.static:
             _enter_member(member, inner)
         else:
             kind = find_type(run, member.type, inner)
+            if kind is None and (value := _find_cute_member(run, member, inner)) is not None:
+                inner.names[member.name], sized = value, False
+                continue
             if kind is None:
                 return SizedType(found.name, 0, scope=inner)
             written = _ALIGN.findall(run.text[last : member.span[0]])
@@ -210,8 +213,13 @@ def _lay_out_struct(
             most = max(most, align)
         last = member.span[1]
     size = max((m.offset + m.type.size * prod(m.dims) for m in members), default=1)
-    size = -(-size // most) * most
+    size = -(-size // most) * most if sized else 0
     return SizedType(found.name, size, members=tuple(members), scope=inner, align=most)
+
+
+def _find_cute_member(run: KernelRunner, member: tree.Declaration, scope: Scope) -> Any:
+    """Return the value of a member whose type is CuTe's, as its type determines it."""
+    return cute_types.make_cute_argument(run, member.type, scope) if member.type is not None else None
 
 
 def _read_align(run: KernelRunner, word: str, scope: Scope) -> int:

@@ -67,7 +67,7 @@ def copy_tensors(
     if parts is None or source.base is None or target.base is None:
         return False
     if element is not None and (why := _find_misfit(element, tensors, parts)):
-        run.misfits.setdefault(why, site)
+        run.misfits.setdefault(why, ("cute_copy_misfit", site))
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)
