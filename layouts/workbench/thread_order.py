@@ -110,6 +110,8 @@ def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
 def _has_mistake(runs: list[KernelRun]) -> bool:
     """Return whether a run has come to a mistake, or none has followed a read."""
     orders = [run.runner.order for run in runs if run.runner.order is not None]
+    if any(run.runner.misfits for run in runs):
+        return True
     return any(order.mistake is not None for order in orders) or not any(order.checked for order in orders)
 
 
@@ -123,6 +125,8 @@ def _is_left(run: KernelRun) -> bool:
 
 def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
     for run in runs:
+        for why, (code, span) in run.runner.misfits.items():
+            yield (code, span), Pitfall(code, why, span)
         mistake = run.runner.order.mistake if run.runner.order is not None else None
         if mistake is not None:
             code, blank = _CODES[mistake.kind], blank_text(run.runner.text)

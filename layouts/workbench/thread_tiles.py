@@ -70,6 +70,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "tile_not_filled": "A fragment takes bytes that no thread stores",
     "store_misaligned": "A store to shared memory is not aligned to its bytes",
     "cute_copy_misfit": "CuTe cannot copy a tensor by this atom",
+    "cute_index_over": "An index is outside its mode of a CuTe tensor",
     "stores_overlap": "Two threads store different elements in the same bytes",
 }
 
@@ -168,10 +169,13 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
         left = [followed for key, followed in verdicts.uses.items() if key not in verdicts.judged]
         gap, needs = describe_run(run, left, bool(verdicts.uses))
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
+        misfits = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.misfits.items()]
+        report.findings += misfits
+        if misfits:  # what else is wrong follows from these
+            continue
         clashes = list(_find_clashes(run.runner))
         if run.complete:
             _add_complete_run(report, run, verdicts)
-        report.findings += [FragmentFinding("cute_copy_misfit", why, site) for why, site in run.runner.misfits.items()]
         report.findings += find_scale_mistakes(run.runner.products)
         judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
         report.findings += clashes or judged

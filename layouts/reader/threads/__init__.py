@@ -2,7 +2,7 @@
 
 `numbers.py` has the integers, a value for each thread; `storage.py` what bytes of registers and of shared memory come
 from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` the state of a run,
-`executing.py` statements, `evaluating.py` expressions, `calling.py` declarations and calls, `names.py` names, types
-and structs, `values.py` loads, stores and conversions, `assembly.py` PTX, `records.py` the records of a run. Unknown
-values are None.
+`executing.py` statements, `evaluating.py` expressions, `declaring.py` declarations, `calling.py` calls,
+`arguments.py` their arguments, `names.py` names, types and structs, `values.py` loads, stores and conversions,
+`assembly.py` PTX, `records.py` the records of a run. Unknown values are None.
 """

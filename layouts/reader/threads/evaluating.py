@@ -183,18 +183,19 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
         run.forget_order()
     if node.op and isinstance(place, Pointer):
-        old = load_place(run, place, node.target.span)
-        if isinstance(old, Pointer):
-            new = _move_pointer(node.op, old, value)
-        else:
-            kept = keep_result(old, value) if node.op.rstrip("=") in _ARITHMETIC else None
-            new = kept or apply_operator(node.op, get_number(old), get_number(value))
-    else:
-        new = value
-        if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
-            place.array.initializer = node.value, scope
-    store_place(run, place, new, node.target.span)
-    return new
+        value = _combine(node.op, load_place(run, place, node.target.span), value)
+    elif isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
+        place.array.initializer = node.value, scope
+    store_place(run, place, value, node.target.span)
+    return value
+
+
+def _combine(op: str, old: Any, value: Any) -> Any:
+    """Return what a compound assignment stores."""
+    if isinstance(old, Pointer):
+        return _move_pointer(op, old, value)
+    kept = keep_result(old, value) if op in _ARITHMETIC else None
+    return kept or apply_operator(op, get_number(old), get_number(value))
 
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
@@ -208,7 +209,7 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
-    if isinstance(place, ThreadNumber):  # a static constant
+    if isinstance(place, ThreadNumber) or is_cute_value(place):  # of the type, such as a static constant
         return place
     value = run.evaluate(node.value, scope)
     if isinstance(value, DataBytes) and node.name in DIMS and not value.size % 4:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
-from lanescope.reader.threads import calling, objects
+from lanescope.reader.threads import declaring, objects
 from lanescope.reader.threads.assembly import run_assembly
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import Mask, merge_values
@@ -44,12 +44,12 @@ def _run_expression(run: KernelRunner, statement: statements.ExpressionStatement
 
 
 def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
-    calling.declare_variable(run, declaration, scope)
+    declaring.declare_variable(run, declaration, scope)
     return mask
 
 
 def _run_definition(run: KernelRunner, statement: Any, scope: Scope, mask: Mask) -> Mask:
-    calling.define_local(run, statement, scope)
+    declaring.define_local(run, statement, scope)
     return mask
 
 
@@ -113,13 +113,14 @@ def count_open_turns(text: str) -> int:
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
-    inner, products = run.open_loops > 0, len(run.products)
+    inner, products = bool(run.open_loops), len(run.products)
     while True:
         most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
         inside = _decide_turn(run, loop, scope, active, most)
         if inside is None:
             opened += 1
-            run.open_loops += opened == 1
+            if opened == 1:
+                run.open_loops.append(len(run.turns) - 1)
             if opened > most:
                 run.forget_order()
                 after = after | active
@@ -134,7 +135,8 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         if loop.step is not None and active.any():
             run.evaluate(loop.step, scope)
         run.count_turn()
-    run.open_loops -= opened > 0
+    if opened:
+        run.open_loops.pop()
     return after
 
 

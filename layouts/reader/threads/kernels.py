@@ -10,8 +10,8 @@ from typing import Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.arguments import make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
-from lanescope.reader.threads.calling import make_argument
 from lanescope.reader.threads.names import bind_templates, evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import (
@@ -156,8 +156,8 @@ class _Program:
         inner = Scope(self.scope)
         bind_templates(host, function.templates, launch.templates, enclosing, inner)
         for parameter in function.templates[len(launch.templates) :]:
-            if parameter.default is None and parameter.name in self.scope.names:
-                inner.names[parameter.name] = resolve_path(host, ((parameter.name, None),), self.scope)
+            if (value := _find_namesake(host, parameter)) is not None:
+                inner.names[parameter.name] = value
         return inner
 
     def _make_runner(self, block: tuple[int, int, int]) -> KernelRunner:
@@ -194,7 +194,13 @@ def _bind_launcher(host: KernelRunner, around: tree.Function | None, enclosing: 
         value = next((value for value in values if value is not None), None)
         if value is None and parameter.default is not None:
             value = evaluate_template(host, parameter.default, enclosing)
-        enclosing.names[parameter.name] = value
+        enclosing.names[parameter.name] = value if value is not None else _find_namesake(host, parameter)
+
+
+def _find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
+    """Return what the text itself calls like a template parameter without an argument."""
+    named = parameter.default is None and parameter.name in host.globals.names
+    return resolve_path(host, ((parameter.name, None),), host.globals) if named else None
 
 
 def _make_key(value: Any) -> Any:

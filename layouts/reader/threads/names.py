@@ -52,34 +52,35 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
 
 def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
     """Return the value of a constant, a member of an enumeration, or an alias."""
-    statement = later.statement
     if later in run.values and not arguments:
         return run.values[later]
     if later in run.opening:
         return None
     run.opening.add(later)
-    home = later.home or run.globals
     try:
-        if isinstance(statement, tree.Alias):
-            inner = Scope(home)
-            bind_templates(run, statement.templates, arguments or (), scope, inner)
-            value: Any = find_type(run, statement.type, inner)
-            if value is None and statement.type is not None:
-                value = evaluate_template(run, statement.type, inner)
-        elif isinstance(statement, tree.Enum):
-            value = _find_enumerator(run, statement, later.member, home)
-        else:
-            value = run.evaluate(statement.value, home)
-            kind = find_type(run, statement.type, home) if statement.type is not None else None
-            if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
-                value = convert_value(run, value, kind)
-            elif (
-                statement.value is None and kind is not None and kind.scope is not None
-            ):  # an object, for its constants
-                value = Pointer("local", LocalMemory(), make_number(0), kind)
+        value = _evaluate_statement(run, later, arguments, scope)
     finally:
         run.opening.discard(later)
     run.values[later] = value
+    return value
+
+
+def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the type of an alias, the value of an enumerator or of a constant."""
+    statement, home = later.statement, later.home or run.globals
+    if isinstance(statement, tree.Enum):
+        return _find_enumerator(run, statement, later.member, home)
+    if isinstance(statement, tree.Alias):
+        inner = Scope(home)
+        bind_templates(run, statement.templates, arguments or (), scope, inner)
+        kind = find_type(run, statement.type, inner)
+        return evaluate_template(run, statement.type, inner) if kind is None and statement.type is not None else kind
+    value = run.evaluate(statement.value, home)
+    kind = find_type(run, statement.type, home) if statement.type is not None else None
+    if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
+        return convert_value(run, value, kind)
+    if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants
+        return Pointer("local", LocalMemory(), make_number(0), kind)
     return value
 
 
@@ -190,12 +191,15 @@ def _lay_out_struct(
     if definition.bases:
         inner.names[BASES] = definition.bases
     members: list[StructMember] = []
-    offset, most, last = 0, 1, definition.span[0]
+    offset, most, last, sized = 0, 1, definition.span[0], True
     for member in definition.members:
         if not isinstance(member, tree.Declaration) or member.static:
             _enter_member(member, inner)
         else:
             kind = find_type(run, member.type, inner)
+            if kind is None and (value := _find_cute_member(run, member, inner)) is not None:
+                inner.names[member.name], sized = value, False
+                continue
             if kind is None:
                 return SizedType(found.name, 0, scope=inner)
             written = _ALIGN.findall(run.text[last : member.span[0]])
@@ -209,8 +213,13 @@ def _lay_out_struct(
             most = max(most, align)
         last = member.span[1]
     size = max((m.offset + m.type.size * prod(m.dims) for m in members), default=1)
-    size = -(-size // most) * most
+    size = -(-size // most) * most if sized else 0
     return SizedType(found.name, size, members=tuple(members), scope=inner, align=most)
+
+
+def _find_cute_member(run: KernelRunner, member: tree.Declaration, scope: Scope) -> Any:
+    """Return the value of a member whose type is CuTe's, as its type determines it."""
+    return cute_types.make_cute_argument(run, member.type, scope) if member.type is not None else None
 
 
 def _read_align(run: KernelRunner, word: str, scope: Scope) -> int:

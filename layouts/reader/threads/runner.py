@@ -87,9 +87,14 @@ class KernelRunner:
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
         self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
-        self.misfits: dict[str, Span] = {}  # why CuTe does not compile a copy → the first place
-        self.open_loops = 0  # around what is run
+        self.misfits: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and the first place
+        self.open_loops: list[int] = []  # the depths of the loops around what is run whose ends are not known
         self.open_turns = executing.count_open_turns(text)  # of the outermost loop whose end is not known
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether what is run is executed with the values that it has here, whatever is not known."""
+        return not self.assumed and not any(self.turns[depth] for depth in self.open_loops)
 
     # values
 

@@ -33,6 +33,7 @@ from lanescope.reader.threads.cute.tensors import (
     ZERO,
     CuteTensor,
     get_element,
+    locate,
     make_fragment,
     slice_tensor,
 )
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 NOT_HERE = object()
+_INDEX_OVER = "cute_index_over"
 _NOT_FOLLOWED = (IndexError, TypeError, AttributeError, ValueError)  # of arguments that CuTe takes and we do not
 
 
@@ -105,18 +107,22 @@ def _call_member(run: KernelRunner, owner: Any, name: str, values: list[Any]) ->
         number = make_number(values[0], LONG) if isinstance(values[0], int) else values[0]
         return ThreadSlice(owner, number) if isinstance(number, ThreadNumber) else None
     if isinstance(owner, ThreadSlice) and values and isinstance(values[0], CuteTensor):
-        if name.startswith("retile_"):
-            return retile(owner, values[0])
-        if name.startswith("partition_fragment_"):
-            return make_operand_fragment(run, owner, name[-1].lower(), partition(run, owner, name, values[0]))
-        if name.startswith("make_fragment_"):
-            return make_operand_fragment(run, owner, name[-1].lower(), values[0])
-        return partition(run, owner, name, values[0]) if name.startswith("partition_") else None
+        return _call_slice(run, owner, name, values[0])
     if isinstance(owner, CuteTensor):
         return _TENSOR_MEMBERS[name](run, owner) if name in _TENSOR_MEMBERS else None
-    if name == "size":
-        return measure(owner)
-    return None
+    return measure(owner) if name == "size" else None
+
+
+def _call_slice(run: KernelRunner, owner: ThreadSlice, name: str, tensor: CuteTensor) -> Any:
+    """Return a thread's part of a tensor, its registers for it, or the same registers for a copy."""
+    operand = name[-1].lower()
+    if name.startswith("retile_"):
+        return retile(owner, tensor)
+    if name.startswith("partition_fragment_"):
+        return make_operand_fragment(run, owner, operand, partition(run, owner, name, tensor))
+    if name.startswith("make_fragment_"):
+        return make_operand_fragment(run, owner, operand, tensor)
+    return partition(run, owner, name, tensor) if name.startswith("partition_") else None
 
 
 def _get_layout(run: KernelRunner, tensor: CuteTensor) -> AnyLayout:
@@ -139,6 +145,7 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) ->
         if isinstance(value, CuteTensor):
             if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
                 at = list(at[0])
+            _note_index_over(run, value, at, node)
             sliced = slice_tensor(run, value, at)
             if sliced is not None and sliced.layout.shape == ():
                 return get_element(run, sliced)
@@ -148,6 +155,18 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) ->
     except LayoutError:
         return None
     return value if not at else None
+
+
+def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
+    """Note an index of shared memory or registers that its mode does not have."""
+    if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
+        return
+    for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
+        known = any(code == _INDEX_OVER for code, _ in run.misfits.values())  # A and B have the same index
+        if isinstance(index, int) and not 0 <= index < mode.size and not known:
+            name = run.text[slice(*node.function.span)]
+            why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
+            run.misfits[why] = _INDEX_OVER, argument.span
 
 
 # tensors --------------------------------------------------------------------------------------------------------------
@@ -224,6 +243,12 @@ def _tile_tensor(call: CuteCall) -> Any:
     return replace(outer, layout=algebra.concatenate(*tiles.modes, *kept_modes))
 
 
+def _offset_tensor(call: CuteCall) -> Any:
+    """Evaluate domain_offset(coordinate, tensor)."""
+    at, tensor = call.values[:2]
+    return tensor.move(tensor.layout, locate(call.run, tensor.layout, at)) if isinstance(tensor, CuteTensor) else None
+
+
 def _partition_tensor(call: CuteCall) -> Any:
     """Evaluate local_partition(tensor, layout of threads, thread[, projection])."""
     tensor, threads, index = call.values[:3]
@@ -290,7 +315,7 @@ def _make_operand(call: CuteCall) -> Any:
             f"{element.operation.name} moves {least} elements of a thread, and the TiledMMA gives a thread {values} of"
             f" this operand: CuTe does not compile the TiledCopy."
         )
-        call.run.misfits.setdefault(why, call.node.span)
+        call.run.misfits.setdefault(why, ("cute_copy_misfit", call.node.span))
         return None
     return copy
 
@@ -329,6 +354,7 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys(("as_position_independent_swizzle_tensor", "recast_ptr"), _keep),
     "make_tensor": _make_tensor,
     "make_identity_tensor": _make_identity,
+    "domain_offset": _offset_tensor,
     "local_tile": _tile_tensor,
     "local_partition": _partition_tensor,
     "recast": _recast,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
@@ -37,7 +38,7 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
 # copies ---------------------------------------------------------------------------------------------------------------
 
 
-def _copy(call: Any) -> None:
+def _copy(call: CuteCall) -> None:
     """Run copy([atom,] source, destination), copy_if and copy_aligned."""
     run, values = call.run, call.values
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
@@ -62,17 +63,11 @@ def copy_tensors(
 ) -> bool:
     """Copy a tensor to another, access by access; return whether this was followed. spans: of the two arguments."""
     source, target = tensors
-    sides = [side for tensor in tensors if (side := _list_values(tensor.layout)) is not None]
-    if len(sides) < 2 or source.base is None or target.base is None:
-        return False
-    if element is not None and element.atom.instruction is not None and not element.atom.loads:
-        return False  # stmatrix exchanges registers between lanes
-    counts = element.values if element is not None else (1, 1)
-    parts = [list(_list_accesses(side, count)) for side, count in zip(sides, counts, strict=True)]
-    if len(parts[0]) != len(parts[1]):
+    parts = _split_accesses(element, tensors)
+    if parts is None or source.base is None or target.base is None:
         return False
     if element is not None and (why := _find_misfit(element, tensors, parts)):
-        run.misfits.setdefault(why, site)
+        run.misfits.setdefault(why, ("cute_copy_misfit", site))
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)
@@ -80,6 +75,21 @@ def copy_tensors(
             asynchronous = element is not None and element.operation.asynchronous
             _move(run, (source, first), (target, second), spans, asynchronous)
     return True
+
+
+def _split_accesses(
+    element: ElementCopy | None, tensors: tuple[CuteTensor, CuteTensor]
+) -> tuple[list[Sequence[int]], list[Sequence[int]]] | None:
+    """Return the indices of each access in the source and in the destination; None if these are not followed."""
+    if element is not None and element.atom.instruction is not None and not element.atom.loads:
+        return None  # stmatrix exchanges registers between lanes
+    counts = element.values if element is not None else (1, 1)
+    sides = [_list_values(tensor.layout) for tensor in tensors]
+    source, target = (
+        list(_list_accesses(side, count)) if side is not None else None
+        for side, count in zip(sides, counts, strict=True)
+    )
+    return (source, target) if source is not None and target is not None and len(source) == len(target) else None
 
 
 def _find_misfit(
@@ -169,11 +179,7 @@ def _load_matrix(
     registers = load_matrices(run, element.atom.name, address, count, spans[:1])
     each = _REGISTER_BYTES // bytes_
     for register, indices in zip(registers, join_runs(target[1], each), strict=True):
-        if _is_contiguous(indices):
-            _write_register(run, target[0], indices[0], register)
-        else:
-            for n, index in enumerate(indices):
-                _write_register(run, target[0], index, register.cut_bytes(n * bytes_, bytes_))
+        _write_elements(run, target[0], indices, register)
 
 
 def _write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any) -> None:
@@ -186,7 +192,7 @@ def _write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any
 # products -------------------------------------------------------------------------------------------------------------
 
 
-def _multiply(call: Any) -> None:
+def _multiply(call: CuteCall) -> None:
     """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
     run, values = call.run, call.values
     mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
@@ -236,38 +242,54 @@ def _run_atom(
     place: tuple[Span, tuple[int, int, int]],
 ) -> None:
     """Run one mma with the registers of one atom."""
-    site, turn = place
+    site, _ = place
     opcode = mma.atom.instruction.ptx
-    result = get_element(run, c[0], c[1][0])
     added = _read_registers(run, *c)
-    offset = result.offset.known if result is not None and result.offset is not None else None
-    use = None
-    if len(run.products) < MOST_PRODUCTS:
-        memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
-        unset = memory is not None and offset is not None
-        use = MmaUse(
-            opcode,
-            site,
-            _use_registers(run, *a),
-            _use_registers(run, *b),
-            tuple(run.calls),
-            run.mask.copy(),
-            (*run.turns, *turn),
-            (memory, offset) if memory is not None and offset is not None else None,
-            any(value is None for value in added) and unset and _is_unset(run, *c),
-            adds=find_added(run, added[0]),
-        )
-        run.products.append(use)
+    use = _record_product(run, opcode, (a, b, c), added, place) if len(run.products) < MOST_PRODUCTS else None
     count = len(added)
     made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
-    each = _count_elements(c[0])
-    for register, indices in zip(made, join_runs(c[1], each), strict=True):
-        if _is_contiguous(indices):
-            _write_register(run, c[0], indices[0], register)
-        else:
-            bytes_ = _REGISTER_BYTES // each
-            for n, index in enumerate(indices):
-                _write_register(run, c[0], index, register.cut_bytes(n * bytes_, bytes_))
+    for register, indices in zip(made, join_runs(c[1], _count_elements(c[0])), strict=True):
+        _write_elements(run, c[0], indices, register)
+
+
+def _record_product(
+    run: KernelRunner,
+    opcode: str,
+    operands: Sequence[tuple[CuteTensor, Sequence[int]]],
+    added: Sequence[Any],
+    place: tuple[Span, tuple[int, int, int]],
+) -> MmaUse:
+    """Record what the registers of A and B hold, and whether those of C were set."""
+    a, b, c = operands
+    site, turn = place
+    result = get_element(run, c[0], c[1][0])
+    offset = result.offset.known if result is not None and result.offset is not None else None
+    memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
+    home = (memory, offset) if memory is not None and offset is not None else None
+    use = MmaUse(
+        opcode,
+        site,
+        _use_registers(run, *a),
+        _use_registers(run, *b),
+        tuple(run.calls),
+        run.mask.copy(),
+        (*run.turns, *turn),
+        home,
+        home is not None and any(value is None for value in added) and _is_unset(run, *c),
+        adds=find_added(run, added[0]),
+    )
+    run.products.append(use)
+    return use
+
+
+def _write_elements(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int], register: Any) -> None:
+    """Write a register into the elements that it holds, which need not be contiguous."""
+    if _is_contiguous(indices):
+        _write_register(run, tensor, indices[0], register)
+        return
+    bytes_ = _REGISTER_BYTES // max(len(indices), 1)
+    for n, index in enumerate(indices):
+        _write_register(run, tensor, index, register.cut_bytes(n * bytes_, bytes_))
 
 
 def _count_elements(tensor: CuteTensor) -> int:
@@ -311,7 +333,7 @@ def _is_unset(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> 
 # other functions ------------------------------------------------------------------------------------------------------
 
 
-def _clear(call: Any) -> None:
+def _clear(call: CuteCall) -> None:
     """Run clear and fill: what they write does not come from a matrix."""
     run, tensor = call.run, call.values[0]
     if not isinstance(tensor, CuteTensor) or tensor.base is None:
@@ -331,7 +353,7 @@ def _clear(call: Any) -> None:
             store_place(run, place, None, call.node.span)
 
 
-def _add_scaled(call: Any) -> None:
+def _add_scaled(call: CuteCall) -> None:
     """Run axpby(alpha, x, beta, y): y gets the elements of x."""
     run, x, y = call.run, call.values[1], call.values[3]
     from_, to = (list_indices(one.layout) if isinstance(one, CuteTensor) else None for one in (x, y))
@@ -343,7 +365,7 @@ def _add_scaled(call: Any) -> None:
         _move(run, (x, [here]), (y, [there]), spans, False)
 
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[[CuteCall], None]] = {
     **dict.fromkeys(("copy", "copy_if", "copy_aligned", "copy_vec"), _copy),
     "gemm": _multiply,
     **dict.fromkeys(("clear", "fill"), _clear),

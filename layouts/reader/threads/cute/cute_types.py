@@ -250,12 +250,15 @@ def find_member_type(run: KernelRunner, owner: Any, name: str) -> Any:
 
 def make_cute_argument(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
     """Return the argument of a kernel whose type is CuTe's; in a run with known sizes, open numbers have that size."""
-    return _close_numbers(run, simplify(run.evaluate_template(type_, scope)))
+    value = simplify(run.evaluate_template(type_, scope))
+    return _close_numbers(run, value) if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
 
 
 def _close_numbers(run: KernelRunner, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_close_numbers(run, item) for item in value)
+    if isinstance(value, SizedType) and value.integer and run.size:
+        return run.size
     if isinstance(value, ThreadNumber) and value.known is None and run.size:
         return run.size
     return value if is_cute_value(value) or isinstance(value, int | ThreadNumber) else None
