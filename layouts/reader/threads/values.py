@@ -49,9 +49,11 @@ def _keep_active(run: KernelRunner, number: ThreadNumber) -> ThreadNumber:
     """Return a number with the coefficients of the running threads, where these agree."""
     terms: dict[Any, Any] = {}
     for names, coefficient in number.terms.items():
-        active = coefficient if isinstance(coefficient, int) else coefficient[run.mask]
-        same = isinstance(active, int) or (active.size and bool((active == active[0]).all()))
-        value = coefficient if isinstance(coefficient, int) or not same else int(active[0])
+        value = coefficient
+        if not isinstance(value, int):
+            active = value[run.mask]
+            same = bool(active.size) and bool((active == active[0]).all())
+            value = int(active[0]) if same else value
         if not isinstance(value, int) or value:
             terms[names] = value
     return ThreadNumber(terms, number.kind)
