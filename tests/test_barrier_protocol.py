@@ -61,6 +61,7 @@ def test_a_right_ring_has_no_mistake() -> None:
         (READ, "wait(&s.full[q], phase ^ 1);", "mbarrier_parity", "wait(&s.full[q], phase ^ 1)"),
         (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "// read"),
         (RELEASE, "", "mbarrier_stuck", FILL),
+        (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
         (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
         (READ, "", "mbarrier_unawaited", "multiply<1>("),
         (
@@ -75,6 +76,17 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: st
     found = find_lines(change(old, new))
     assert [of_one for of_one, _ in found] == [code]
     assert place in found[0][1]
+
+
+def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
+    """Both counts are computed by the same expression; the one that is wrong has a place of its own."""
+    text = change('"r"(count)', '"r"(threads + transactions)').replace("int count)", "int threads, int transactions)")
+    right = text.replace("full[i], 1)", "full[i], 0, 1)").replace("empty[i], 2)", "empty[i], 0, 2)")
+    assert find_lines(right) == []
+    [(code, line)] = find_lines(
+        right.replace("empty[i], 0, 2)", "empty[i], 0, 3)").replace("init_barrier(&s.e", "\ninit_barrier(&s.e")
+    )
+    assert code == "mbarrier_count" and line.startswith("init_barrier(&s.empty[i], 0, 3)")
 
 
 @for_each(
@@ -106,3 +118,58 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     waiting = Agent(0, 1, (AgentStep(9, "wait", 8, parity),))
     outcome = Simulation([waiting, arriving]).run(SCHEDULES[1])
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
+
+
+LIBRARY = """#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+namespace cde = cuda::device::experimental;
+__global__ void __launch_bounds__(256) multiply(const __grid_constant__ CUtensorMap a, float* c, int k) {
+  __shared__ alignas(1024) __nv_bfloat16 tile[3][64 * 64];
+  __shared__ Barrier full[3], empty[3];
+  if (threadIdx.x == 0) {
+    for (int n = 0; n < 3; ++n) {
+      init(&full[n], 129);
+      init(&empty[n], 128 + 1);
+    }
+    cde::fence_proxy_async_shared_cta();
+  }
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    for (int t = 0; threadIdx.x == 0 && t < k / 64; ++t) {
+      empty[t % 3].wait(empty[t % 3].arrive());
+      cde::cp_async_bulk_tensor_2d_global_to_shared(&tile[t % 3], &a, t * 64, 0, full[t % 3]);
+      auto filled = cuda::device::barrier_arrive_tx(full[t % 3], 1, 8192);
+    }
+  } else {
+    for (int n = 0; n < 3; ++n) {
+      Barrier::arrival_token begun = empty[n].arrive();
+    }
+    for (int t = 0; t < k / 64; ++t) {
+      Barrier::arrival_token token = full[t % 3].arrive();
+      full[t % 3].wait(std::move(token));
+      asm volatile("wgmma.fence.sync.aligned;");
+      asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, 0, 0, 1, 1, 1, 0, 0;"
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]));
+      (void)empty[t % 3].arrive();
+    }
+  }
+}
+"""
+
+
+@for_each(
+    ("old", "new", "code", "place"),
+    [
+        ("k / 64", "k / 64", "", ""),
+        ("init(&full[n], 129)", "init(&full[n], 128)", "mbarrier_count", "&full[n], 128"),
+        ("init(&full[n], 129)", "init(&full[n], 256)", "mbarrier_count", "&full[n], 256"),
+        ("128 + 1", "1 + 1", "mbarrier_count", "&empty[n], 1 + 1"),
+        ("(void)empty[t % 3]", "(void)full[t % 3]", "mbarrier_other", "(void)full"),
+        ("(void)empty[t % 3].arrive();", "", "mbarrier_stuck", "empty[t % 3].wait"),
+    ],
+)
+def test_barriers_of_libcu_are_mbarriers(old: str, new: str, code: str, place: str) -> None:
+    """A wait for a token ends with the phase of its arrival."""
+    found = find_lines(LIBRARY.replace(old, new))
+    assert [of_one for of_one, _ in found] == ([code] if code else [])
+    assert all(place in line for _, line in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.workbench.result_stores import find_result_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
 from tests.transfer_kernels import EPILOGUE, TMA, plant
@@ -129,6 +130,58 @@ def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line
     ((found, at),) = list_findings(plant((old, new), text=MMA))
     assert found == code
     assert at.startswith(line)
+
+
+TWO_GROUPS = plant(
+    ("__launch_bounds__(128) gemm", "__launch_bounds__(256) gemm"),
+    ("warp = threadIdx.x / 32;", "warp = threadIdx.x % 128 / 32, group = threadIdx.x / 128;"),
+    ("int r = row + warp", "int r = row + group * 64 + warp"),
+    ("128, bytes>>>", "256, bytes>>>"),
+)
+
+
+def test_warpgroups_store_rows_of_their_own() -> None:
+    assert not find_result_mistakes(TWO_GROUPS, {}, ())
+    [found] = find_result_mistakes(TWO_GROUPS.replace("group * 64 + ", ""), {}, ())
+    assert found.code == "result_misplaced"
+
+
+def test_results_are_followed_in_a_loop_over_tiles() -> None:
+    """A function says whether there is another tile; what it computes from the grid differs between no threads."""
+    tiles = """struct Tiles {
+  int tile, end;
+  __device__ Tiles(int count) : tile(blockIdx.x * count), end(blockIdx.x * count + count) {}
+  __device__ bool next(int& m) {
+    if (tile == end) return false;
+    m = tile++ / gridDim.x;
+    return true;
+  }
+};
+"""
+    text = TMA.replace("__global__ void", tiles + "__global__ void")
+    text = text.replace(
+        "  float d[64] = {};", "  Tiles tiles(M / BM);\n  while (tiles.next(row)) {\n  float d[64] = {};"
+    )
+    text = text.replace("d[j * 4 + 2];\n  }\n", "d[j * 4 + 2];\n  }\n  }\n")
+    assert not find_result_mistakes(text, {}, ())
+    [found] = find_result_mistakes(text.replace("lane % 4 * 2;", "lane % 4 * 4;"), {}, ())
+    assert found.code == "result_misplaced"
+
+
+def test_registers_of_f64_have_eight_bytes() -> None:
+    text = """__global__ void gemm(const double* A, const double* B, double* C) {
+  int g = threadIdx.x / 4, t = threadIdx.x % 4;
+  double d[2] = {0, 0};
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(d[0]), "+d"(d[1]) : "d"(A[g * 4 + t]), "d"(B[g * 4 + t]));
+  C[g * 8 + 2 * t] = d[0];
+  C[g * 8 + 2 * t + 1] = d[1];
+}
+void run(const double* A, const double* B, double* C) { gemm<<<1, 32>>>(A, B, C); }
+"""
+    assert not find_result_mistakes(text, {}, ())
+    [found] = find_result_mistakes(text.replace("2 * t] = d[0]", "t] = d[0]"), {}, ())
+    assert found.code == "result_misplaced"
 
 
 @for_each(

@@ -19,6 +19,8 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barrier_simulation import (
     SCHEDULES,
+    USES,
+    WAITS,
     AgentStep,
     Outcome,
     Simulation,
@@ -28,12 +30,13 @@ from lanescope.reader.threads.barrier_simulation import (
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
-from lanescope.workbench.barrier_repairs import ProtocolRepair, list_repairs
+from lanescope.workbench.barrier_repairs import ProtocolRepair, list_redirections, list_repairs
 from lanescope.workbench.results import Span
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
     "mbarrier_parity": "A wait for an mbarrier has the wrong parity",
+    "mbarrier_other": "A thread arrives on another mbarrier than the one that is waited for",
     "mbarrier_unawaited": "No thread waits for the mbarrier of a copy",
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
@@ -43,8 +46,8 @@ TITLES = {
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
 _OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
-_MBARRIER = re.compile(r"mbarrier\.(?:try|test)_wait")
-STUCK, STALE, LAPPED, EARLY = "stuck", "stale", "lapped", "early"
+_MBARRIER = re.compile(r"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b")
+STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
 
 def find_protocol_mistakes(
@@ -92,7 +95,7 @@ def _find_uninitialized(events: Sequence[BarrierEvent], kernel: str) -> Pitfall 
         if event.kind == "init":
             sites[event.site] += map(int, event.places[event.mask])
     ready = [place for places in sites.values() for place in places]
-    used = {int(at) for event in events if event.kind in ("arrive", "copy", "wait") for at in event.places[event.mask]}
+    used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
     missing = used - set(ready)
     if len(ready) != len(set(ready)) or not missing:
         return None
@@ -127,14 +130,25 @@ class _Judge:
         mended = self._list_mending_repairs()
         if len(mended) == 1:
             return self._describe(mended[0], STUCK in troubles)
-        return None if mended or STUCK not in troubles else self._find_stuck_wait(outcomes, always)
+        if mended or STUCK not in troubles:
+            return None
+        return (self._find_other_arrival() if always else None) or self._find_stuck_wait(outcomes, always)
 
     def _list_mending_repairs(self) -> list[ProtocolRepair]:
-        """List the repairs that mend every schedule, one for each place; of several those that let work begin."""
+        """List the repairs that mend every schedule, one for each place; of several those whose phases take all
+        arrivals, and of these those that let work begin.
+        """
         mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
         if len(_keep_first(mended)) > 1:
-            mended = [repair for repair in mended if self._lets_work_begin(repair)]
+            mended = list(filter(self._takes_all, mended)) or mended
+        if len(_keep_first(mended)) > 1:
+            mended = list(filter(self._lets_work_begin, mended))
         return _keep_first(mended)
+
+    def _takes_all(self, repair: ProtocolRepair) -> bool:
+        """Return whether no schedule ends in the middle of a phase."""
+        barriers = (barrier for outcome in self._simulate(repair) for barrier in outcome.barriers.values())
+        return all(barrier.pending == barrier.count for barrier in barriers)
 
     def _describe(self, repair: ProtocolRepair, stuck: bool) -> Pitfall:
         if repair.code == "mbarrier_count":
@@ -143,7 +157,8 @@ class _Judge:
 
     def _simulate(self, repair: ProtocolRepair | None = None) -> list[Outcome]:
         counts, parities = ({}, {}) if repair is None else (repair.counts, repair.parities)
-        return [Simulation(self.agents, counts, parities).run(schedule) for schedule in SCHEDULES]
+        agents = self.agents if repair is None or not repair.places else repair.redirect(self.agents)
+        return [Simulation(agents, counts, parities).run(schedule) for schedule in SCHEDULES]
 
     def _is_mended(self, repair: ProtocolRepair) -> bool:
         """Return whether every schedule ends well, and every wait with another parity has a phase of its own."""
@@ -159,9 +174,7 @@ class _Judge:
         """Return whether only threads wait for ever that neither copy nor multiply: in practice the others do not
         overtake them by two phases.
         """
-        return bool(outcome.blocked) and not any(
-            n in self.working for n, step in outcome.blocked if step.kind == "wait"
-        )
+        return bool(outcome.blocked) and not any(n in self.working for n, step in outcome.blocked if step.kind in WAITS)
 
     # what a schedule shows --------------------------------------------------------------------------------------------
 
@@ -173,7 +186,17 @@ class _Judge:
             completed = outcome.barriers[place].completed
             if len(passed) == completed and (trouble := self._judge_waits(n, place, passed)):
                 return trouble
-        return ""
+        skipped = any(self._skips_phases(outcome, place, phases) for (_, place), phases in outcome.awaited.items())
+        return SKIPPED if skipped else ""
+
+    def _skips_phases(self, outcome: Outcome, place: int, phases: Sequence[int]) -> bool:
+        """Return whether an agent that arrives in every phase of an mbarrier misses one, or one in which no thread has
+        come that copies.
+        """
+        copying = self.copying.get(place, set()) & self.arriving[place]
+        events = {step.event for m in copying for step in self.agents[m].steps if step.place == place}
+        fed = {phase for (m, event), phase in outcome.begun.items() if m in copying and event in events}
+        return phases != list(range(len(phases))) or bool(fed and not fed.issuperset(phases))
 
     def _judge_waits(self, n: int, place: int, passed: Sequence[tuple[int, int, int]]) -> str:
         """Judge the waits of an agent that waits once for every phase of an mbarrier."""
@@ -191,9 +214,19 @@ class _Judge:
         return frozenset(step.place for step in self._list_steps() if step.kind == "copy")
 
     @cached_property
+    def copying(self) -> Mapping[int, set[int]]:
+        """The agents that copy bytes that arrive on each mbarrier."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for n, agent in enumerate(self.agents):
+            for step in agent.steps:
+                if step.kind == "copy":
+                    found[step.place].add(n)
+        return found
+
+    @cached_property
     def unawaited(self) -> frozenset[int]:
         """The mbarriers that bytes of copies arrive on and that no thread waits for."""
-        return self.filled - {step.place for step in self._list_steps() if step.kind == "wait"}
+        return self.filled - {step.place for step in self._list_steps() if step.kind in WAITS}
 
     @cached_property
     def arriving(self) -> Mapping[int, set[int]]:
@@ -239,16 +272,27 @@ class _Judge:
                 return self._describe(repair, False)
         return None
 
+    def _find_other_arrival(self) -> Pitfall | None:
+        """Return the one arrival that lets every schedule end well if it is on another mbarrier."""
+        repairs = [one for one in list_redirections(self.events, self.agents) if self._is_mended(one)]
+        repairs = list(filter(self._takes_all, repairs)) or repairs
+        if len(repairs) != 1:
+            return None
+        message = (
+            f"{self.kernel} never ends: this arrives on another mbarrier than the one that is waited for. Check its"
+            " array and its stage."
+        )
+        return Pitfall("mbarrier_other", message, repairs[0].site)
+
     def _find_stuck_wait(self, outcomes: Sequence[Outcome], always: bool) -> Pitfall | None:
         """Return the wait of a schedule that cannot end: the code has too few arrivals for its phase, or a thread that
         nothing holds back arrives again before the wait has ended.
         """
         for outcome in outcomes:
             for n, step in outcome.blocked:
-                if step.kind != "wait" or (self._is_idle(outcome) and not always):
+                if step.kind not in WAITS or (self._is_idle(outcome) and not always):
                     continue
-                before = outcome.passed.get((n, step.place), [])
-                phase = len(before) - (before[0][1] if before else step.value)
+                phase = _find_phase(outcome, n, step)
                 barrier = outcome.barriers[step.place]
                 if (total := self._count_all(step.place)) < (phase + 1) * barrier.count:
                     message = describe_stuck(phase, barrier.count, total)
@@ -270,6 +314,14 @@ class _Judge:
         """Count the arrivals on an mbarrier in the whole kernel."""
         steps = ((agent.count, step) for agent in self.agents for step in agent.steps)
         return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
+
+
+def _find_phase(outcome: Outcome, n: int, step: AgentStep) -> int:
+    """Return the phase that an agent waits for."""
+    if step.kind == "await":
+        return outcome.begun[n, step.value]
+    before = outcome.passed.get((n, step.place), [])
+    return len(before) - (before[0][1] if before else step.value)
 
 
 def _keep_first(repairs: Sequence[ProtocolRepair]) -> list[ProtocolRepair]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.workbench.results import Span
 
 MOST_REPAIRS = 24
+MOST_TOGETHER = 4  # instructions of which two may arrive in the same phase
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolRepair:
-    """A change at one place. counts: other arrival counts, by event of the initialization; parities: other parities, by
-    agent and event of the wait; event: the first one that it changes.
+    """A change at one place.
+
+    counts: other arrival counts, by event of the initialization; parities: other parities, by agent and event of the
+    wait; places: other mbarriers, by event and mbarrier of the arrival; event: the first one that it changes.
     """
 
     code: str
@@ -24,6 +28,15 @@ class ProtocolRepair:
     event: int
     counts: Mapping[int, int] = field(default_factory=dict)
     parities: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    places: Mapping[tuple[int, int], int] = field(default_factory=dict)
+
+    def redirect(self, agents: Sequence[Agent]) -> Sequence[Agent]:
+        """Return the agents with the arrivals on other mbarriers."""
+        return [replace(agent, steps=tuple(map(self._redirect_step, agent.steps))) for agent in agents]
+
+    def _redirect_step(self, step: AgentStep) -> AgentStep:
+        place = self.places.get((step.event, step.place)) if step.kind == "arrive" else None
+        return step if place is None else replace(step, place=place)
 
 
 def list_repairs(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> list[ProtocolRepair]:
@@ -55,6 +68,8 @@ def _count_arrivals(events: Sequence[BarrierEvent], agents: Sequence[Agent], pla
         for event, count in of_event.items():
             of_call.setdefault(events[event].call, count)
         counts |= {*of_event.values(), sum(of_call.values())}
+        if len(of_call) <= MOST_TOGETHER:  # some of them only begin the first phase
+            counts |= {sum(some) for size in (1, 2) for some in combinations(of_call.values(), size)}
     return {count for count in counts if count > 0}
 
 
@@ -71,6 +86,28 @@ def _list_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> I
                         changed += [step.event] if (turn + first) % 2 != step.value else []
             if changed:
                 yield ProtocolRepair("mbarrier_parity", site, min(changed), {}, parities)
+
+
+def list_redirections(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+    """Yield each arrival on the next or the previous mbarrier of its array, or on the same one of another array."""
+    arrays: dict[tuple[Span, Span], set[int]] = defaultdict(set)
+    calls: dict[Span, set[tuple[int, int]]] = defaultdict(set)
+    for step in (step for agent in agents for step in agent.steps):
+        event = events[step.event]
+        if step.kind == "init":
+            arrays[event.call, event.site].add(step.place)
+        elif step.kind == "arrive":
+            calls[event.call].add((step.event, step.place))
+    rings = [sorted(places) for places in arrays.values()]
+    for call, arrivals in calls.items():
+        used = {place for _, place in arrivals}
+        for ring in (ring for ring in rings if used <= set(ring)):
+            turned = [[*ring[1:], ring[0]], [ring[-1], *ring[:-1]]][: len(ring) - 1]  # two are exchanged in one way
+            others = [other for other in rings if other is not ring and len(other) == len(ring)]
+            for targets in (*turned, *others):
+                moved = dict(zip(ring, targets, strict=True))
+                places = {(event, place): moved[place] for event, place in arrivals}
+                yield ProtocolRepair("mbarrier_other", call, min(event for event, _ in arrivals), places=places)
 
 
 def list_turns(agent: Agent) -> list[tuple[AgentStep, int]]:

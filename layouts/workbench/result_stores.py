@@ -35,6 +35,7 @@ TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or colu
 LEAST = 64  # elements that are compared
 MOST = 1 << 16
 _TOLERANCE = 1e-3
+WARP = 32
 Floats = NDArray[np.float64]
 _PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -93,7 +94,7 @@ def _center(values: Floats, groups: Ints) -> Floats:
 
 def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
-    if run.outputs_open:
+    if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
         return
     swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
     ways = (_TilePlaces(run),) if swizzled else (_TilePlaces(run), _OriginPlaces(run))
@@ -109,6 +110,28 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
             if not points.is_right():
                 yield _describe(run, array, points, sites)
                 break
+        else:
+            yield from _find_shared_place(run, array, stores)
+
+
+def _find_shared_place(run: KernelRunner, array: str, stores: Sequence[ResultStore]) -> Iterator[FragmentFinding]:
+    """Yield the first store by which threads of several warps write different elements of D to one address."""
+    for store in (store for store in stores if store.sure):
+        lanes = np.flatnonzero(store.active & (store.data.record[:, 0] < 0))
+        terms = [spread_coefficient(term, run.threads)[lanes] for term in store.offset.terms.values()]
+        _, first, number = np.unique(np.stack(terms, axis=1), axis=0, return_index=True, return_inverse=True)
+        twins = lanes[first[np.asarray(number).reshape(-1)]]
+        apart = np.flatnonzero(
+            (twins // WARP != lanes // WARP) & (store.data.thread[twins, 0] // WARP == twins // WARP)
+        )
+        if apart.size and bool((store.data.thread[lanes, 0] == lanes).all()):
+            one, other = twins[apart[0]], lanes[apart[0]]
+            message = (
+                f"Threads {one} and {other} store different elements of D at the same address of {array}: each warp and"
+                " each warpgroup has rows or columns of its own."
+            )
+            yield FragmentFinding("result_misplaced", message, _find_term(run.text, store.site, "rows"))
+            return
 
 
 def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:

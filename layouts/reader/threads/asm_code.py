@@ -9,7 +9,15 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.names import evaluate_template
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_number
+from lanescope.reader.threads.numbers import (
+    LONG,
+    UINT,
+    ThreadNumber,
+    add_numbers,
+    convert_number,
+    make_name,
+    make_number,
+)
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
@@ -19,6 +27,9 @@ from lanescope.reader.threads.values import load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
+
+# special registers that have one value in a block (PTX ISA 9.1, 10)
+_OF_BLOCK = re.compile(r"%{1,2}(?:n?(?:ctaid|clusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|cluster_n?ctarank|n?smid)")
 
 
 class AsmCode:
@@ -58,6 +69,8 @@ class AsmCode:
         n = self.find_number(token)
         if n is not None:
             return self.values[n]
+        if _OF_BLOCK.fullmatch(token):
+            return make_name(token.lstrip("%"), UINT)
         immediate = parse_immediate(token)
         return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
 

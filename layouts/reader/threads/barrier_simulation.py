@@ -16,6 +16,8 @@ import numpy as np
 from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
 
 SCHEDULES = ("first thread first", "last thread first", "in turns")
+USES = ("arrive", "copy", "wait", "await")  # events of an mbarrier that is initialized
+WAITS = ("wait", "await")
 _CODES = 4096  # values of a step, from -1 on
 _ALL = 1 << 30
 
@@ -59,11 +61,14 @@ class Outcome:
     """How one schedule ends.
 
     blocked: the agents that wait for ever, each with its step; passed: (agent, mbarrier) → (event, parity, completed
-    phases) of its waits; barriers: every mbarrier at the end.
+    phases) of its waits; begun: (agent, arrival) → its phase; awaited: (agent, mbarrier) → the phases of the arrivals
+    that it has waited for; barriers: every mbarrier at the end.
     """
 
     blocked: list[tuple[int, AgentStep]] = field(default_factory=list)
     passed: dict[tuple[int, int], list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+    begun: dict[tuple[int, int], int] = field(default_factory=dict)
+    awaited: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     barriers: dict[int, PhaseBarrier] = field(default_factory=dict)
 
 
@@ -77,7 +82,7 @@ def is_exact(events: Sequence[BarrierEvent]) -> bool:
             return False
         if event.kind == "init":
             places += map(int, event.places[event.mask])
-    used = {int(at) for event in events if event.kind in ("arrive", "copy", "wait") for at in event.places[event.mask]}
+    used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
     return bool(places) and len(places) == len(set(places)) and used <= set(places)
 
 
@@ -179,7 +184,10 @@ class _BlockState:
     def _take(self, n: int, agent: Agent, step: AgentStep) -> bool:
         """Execute a step; return whether the agent goes on."""
         if step.kind == "arrive":
+            self.outcome.begun[n, step.event] = self.outcome.barriers[step.place].completed
             self.outcome.barriers[step.place].arrive(agent.count * step.value)
+        elif step.kind == "await":
+            return self._await(n, step)
         elif step.kind == "wait":
             return self._wait(n, step)
         elif step.kind == "warp":
@@ -194,6 +202,13 @@ class _BlockState:
         if barrier.completed % 2 == parity:
             return False
         self.outcome.passed[n, step.place].append((step.event, parity, barrier.completed))
+        return True
+
+    def _await(self, n: int, step: AgentStep) -> bool:
+        phase = self.outcome.begun[n, step.value]
+        if self.outcome.barriers[step.place].completed <= phase:
+            return False
+        self.outcome.awaited[n, step.place].append(phase)
         return True
 
     def _meet(self, n: int, agent: Agent, step: AgentStep) -> bool:

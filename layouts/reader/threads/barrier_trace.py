@@ -47,8 +47,8 @@ _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask
 _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
-    r"|make_\w+|min|max|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast"
-    r"|clock\w*|LANESCOPE_\w+"
+    r"|make_\w+|min|max|mem(?:set|cpy)|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast"
+    r"|clock\w*|LANESCOPE_\w+|move|forward|cp_async_bulk_(?:commit|wait)_group\w*|cp_async_bulk\w*shared_to_global\w*"
 )
 
 
@@ -60,10 +60,10 @@ class TraceLostError(Exception):
 class BarrierEvent:
     """One operation of some threads.
 
-    kind: init, arrive, copy (whose bytes arrive), wait, product, block (a barrier of threads), pass (an arrival at one
-    that does not wait) or warp; places: the mbarrier of every thread, or the number of the barrier; values: its count
-    or parity, -1 for all threads; site: the expression of that; call: where the helper is called; commits: whether it
-    arrives when products have ended.
+    kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, block (a barrier
+    of threads), pass (an arrival at one that does not wait) or warp; places: the mbarrier of every thread, or the
+    number of the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the
+    expression of that; call: where the helper is called; commits: whether it arrives when products have ended.
     """
 
     kind: str
@@ -248,8 +248,12 @@ def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]
 
 
 def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
-    """Return the place of a count or parity; the call of a wait for a variable that begins with a number."""
-    site = code.get_site(token)
+    """Return the place of a count or parity; the call of a wait for a variable that begins with a number, or of an
+    initialization that computes its count from several arguments.
+    """
+    site, own = code.get_site(token), code.assembly.span
+    if kind == "init" and code.run.calls and own[0] <= site[0] < own[1]:
+        return code.run.calls[-1]
     if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
         return site
     return code.run.calls[-1] if code.run.calls else code.assembly.span

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
-from lanescope.reader.threads import library, objects
+from lanescope.reader.threads import library, library_barriers, objects
 from lanescope.reader.threads.arguments import bind_parameters
 from lanescope.reader.threads.cute import calls as cute_calls
 from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
@@ -118,6 +118,8 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         return cute_calls.call_member(run, owner, function.name, node, scope)
     if isinstance(base, Pointer) and base.dims and function.name in ("begin", "data"):  # of an ArrayEngine
         return replace(base, dims=base.dims[1:])
+    if library_barriers.is_barrier(base):
+        return library_barriers.call_method(run, base, function.name, node, scope)
     chosen = _choose_function(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
         return call_function(run, chosen, node, (), scope, make_member_scope(base))

@@ -72,6 +72,7 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
     if met is not None:
         return _run_arms(run, statement, scope, met, mask & ~met)
     if statement.no is None and _can_leave(statement.yes):
+        run.bounds += 1
         return mask  # a bound that the inner tiles do not meet
     run.assumed += 1
     mask = run.run(statement.yes, scope, mask)
@@ -142,8 +143,10 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
 
 def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int) -> Mask | None:
     """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop."""
-    turns = run.turns[-1]
+    turns, bounds = run.turns[-1], run.bounds
     inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
+    if run.bounds > bounds:
+        inside = None  # a function that says whether there is another tile
     if run.barriers is not None:
         return run.barriers.follow_loop(run, inside)
     endless = loop.condition is None or (turns >= most and _is_forever(loop.condition))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads import library_barriers
 from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.numbers import (
     LONG,
@@ -49,6 +50,9 @@ _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the result of a CUDA or standard library function; NOT_HERE for any other."""
+    result = library_barriers.call_function(run, name, node, scope)
+    if result is not library_barriers.NOT_HERE:
+        return result
     follow_call(run, name, node, scope)
     for names, least, call in _FUNCTIONS:
         if names.fullmatch(name) and len(node.arguments) >= least:
@@ -74,6 +78,10 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
     known = isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber)
     return apply_operator(name, left, right) if known else None
+
+
+def _pass_value(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    return run.evaluate(node.arguments[0], scope)
 
 
 def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -154,6 +162,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
+    (re.compile("move|forward"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
     (_PAIR, 0, _join_halves),

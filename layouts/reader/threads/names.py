@@ -120,6 +120,7 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     kind = (
         found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
     )
+    kind = kind or _find_library_type(type_)
     kind = kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
     if kind is None and not type_.pointers:
         return None
@@ -130,6 +131,14 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     for level in range(type_.pointers):
         kind = make_pointer_type(kind, dims if level == 0 else ())
     return kind
+
+
+def _find_library_type(type_: tree.Type) -> SizedType | None:
+    """Return a type of cuda::barrier."""
+    names = [name for name, _ in type_.path]
+    if names[-2:] == ["cuda", "barrier"]:
+        return SizedType("cuda::barrier", 8)
+    return SizedType("arrival_token", 8, True, False) if names[-1] == "arrival_token" else None
 
 
 def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:

@@ -82,7 +82,10 @@ class ProductResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultStore:
-    """A store of elements of D to global memory: the address of every thread, its threads, and the place."""
+    """A store of elements of D to global memory: the address of every thread, its threads, and the place.
+
+    sure: whether no open condition decides which threads store.
+    """
 
     array: str
     offset: ThreadNumber
@@ -90,6 +93,7 @@ class ResultStore:
     active: Mask
     site: Span
     size: int  # bytes of an element
+    sure: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,11 +22,12 @@ def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None,
     if len(run.results) >= MOST_RESULTS:
         return [make_open_data(run.threads, _REGISTER_BYTES)] * count
     run.results.append(ProductResult(opcode, span, use))
-    shape = run.threads, _REGISTER_BYTES
+    size = 2 * _REGISTER_BYTES if ".f64." in f"{opcode}." else _REGISTER_BYTES
+    shape = run.threads, size
     record = np.full(shape, -len(run.results), np.int64)
     thread = np.broadcast_to(np.arange(run.threads)[:, None], shape)
-    first = np.broadcast_to(np.arange(_REGISTER_BYTES), shape)
-    return [DataBytes(record, thread, first + _REGISTER_BYTES * n) for n in range(count)]
+    first = np.broadcast_to(np.arange(size), shape)
+    return [DataBytes(record, thread, first + size * n) for n in range(count)]
 
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
@@ -54,9 +55,10 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span) -> N
     vector = place.type.vector or (2 if place.type.size == 4 and value.size == 4 and _has_two(value) else 0)
     size = vector or place.type.size
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
-        run.outputs_open = True
+        run.open_outputs.add(site)
         return
-    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size))
+    sure = not run.assumed
+    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, sure))
 
 
 def _has_two(value: DataBytes) -> bool:

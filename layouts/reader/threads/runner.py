@@ -70,7 +70,7 @@ class KernelRunner:
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.outputs: list[ResultStore] = []
-        self.outputs_open = False  # whether elements of D are stored where it is not known
+        self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
@@ -80,6 +80,7 @@ class KernelRunner:
         self.dynamic: dict[str, Pointer] = {}
         self.turns: list[int] = []  # of the loops that are being run
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
+        self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.assumed = 0  # how many open conditions around are taken as met
         self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
         self.most_steps = MOST_STEPS

@@ -8,6 +8,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads.names import resolve_path
+from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 
@@ -35,11 +36,19 @@ def trace_site(
             return trace_site(run, node.value, scope, depth + 1, first)
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
             return trace_site(run, node.arguments[0], scope, depth + 1, first)
+        case tree.Binary() if node.op == "+" and len(added := _list_added(run, node, scope)) == 1:
+            return trace_site(run, added[0], scope, depth + 1, first)
         case tree.Binary() if node.op in "+-^|" and not first:
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
             if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
                 return trace_site(run, varying[0], scope, depth + 1, first)
     return node.span
+
+
+def _list_added(run: KernelRunner, node: tree.Binary, scope: Scope) -> list[tree.Expression]:
+    """Return the terms of a sum that are not 0."""
+    values = [(side, run.evaluate(side, scope)) for side in (node.left, node.right)]
+    return [side for side, value in values if not isinstance(value, ThreadNumber) or value.known != 0]
 
 
 def _is_forwarding(node: tree.Call) -> bool:

@@ -40,7 +40,23 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     offset = _find_active_value(run, place.offset)
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
-    return place.array.read_value(offset, kind.size)
+    value = place.array.read_value(offset, kind.size)
+    open_ = isinstance(value, ThreadNumber) and value.const is None and not run.mask.all()
+    return _keep_active(run, value) if open_ else value
+
+
+def _keep_active(run: KernelRunner, number: ThreadNumber) -> ThreadNumber:
+    """Return a number with the coefficients of the running threads, where these agree."""
+    terms: dict[Any, Any] = {}
+    for names, coefficient in number.terms.items():
+        value = coefficient
+        if not isinstance(value, int):
+            active = value[run.mask]
+            same = bool(active.size) and bool((active == active[0]).all())
+            value = int(active[0]) if same else value
+        if not isinstance(value, int) or value:
+            terms[names] = value
+    return ThreadNumber(terms, number.kind)
 
 
 def _find_active_value(run: KernelRunner, number: Number) -> int | None:
