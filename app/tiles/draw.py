@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.maps import stage
-from lanescope.app.kit.maps.bench import CellHolders, HolderMap, MapBench, find_first_holders
+from lanescope.app.kit.maps.bench import CellHolders, HolderMap, MapBench
 from lanescope.app.tiles.state import ALL, DIMS, LABEL_WORDS, LABELS, PATH, BenchState
 from lanescope.render.figure import FigurePanel
 from lanescope.render.matrix import MOST_LABELS, render_matrix
+from lanescope.render.sheet import find_first_holders
 from lanescope.render.view import OWNER
 from lanescope.render.window import Range
 from lanescope.tiles import shades
@@ -55,7 +56,7 @@ def _list_cells(op: TileOperand) -> Longs:
 
 def list_first_holders(op: TileOperand) -> CellHolders:
     """Return the first holder of every element of an operand."""
-    return find_first_holders(_list_cells(op), op.row_count, op.col_count)
+    return CellHolders(*find_first_holders(_list_cells(op), op.row_count, op.col_count))
 
 
 def build_panel(

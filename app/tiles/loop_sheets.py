@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lanescope.app.kit.maps.bench import HolderMap, Longs
+from lanescope.app.kit.maps.bench import HolderMap
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer, SheetPage, SheetWords, make_element_finder
 from lanescope.app.tiles.tiled_copy_figure import DrawnCopy
 
@@ -55,9 +55,6 @@ def _make_sheet(name: str, drawn: Mapping[str, DrawnCopy]) -> PinSheet | None:
 def _make_layer(name: str, stage: str, holder_map: HolderMap, first: bool) -> SheetLayer:
     """Return which thread stores an element to shared memory, or loads it."""
     holders = holder_map.find_first_holders()
-    count: Longs = np.bincount(
-        holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols
-    )
     numbers = {
         "thread": holders.thread,
         "warp": holders.thread // 32,
@@ -73,7 +70,7 @@ def _make_layer(name: str, stage: str, holder_map: HolderMap, first: bool) -> Sh
     else:
         line = f"{who}reaches {what} (warp {{warp}}, lane {{lane}}), value `{{value}}`"
         if holders.copies > 1:
-            numbers["count"] = count.reshape(holder_map.rows, holder_map.cols)
+            numbers["count"] = holders.counts
             line += "; {count} threads hold it"
     element = f"`{name.upper()}[{{row}}][{{col}}]` ({'m' if name == 'a' else 'n'}, k)"
     return SheetLayer(line.replace("{element}", element), numbers)

@@ -136,6 +136,20 @@ class TileSheet:
         return f"T{self.thread[row, col]}:{letter}{self.value[row, col]}{'+' * bool(self.copies[row, col] > 1)}"
 
 
+def find_first_holders(cell: Longs, rows: int, cols: int) -> tuple[Longs, Longs, Longs]:
+    """Return the thread and the value that hold each cell first, -1 for none, and the number of its holders.
+
+    cell: int64 [threads, values], the number of each one's cell, -1 for none.
+    """
+    values = cell.shape[1]
+    flat = np.where(cell < 0, rows * cols, cell).reshape(-1)
+    first = np.full(rows * cols + 1, -1, dtype=np.int64)
+    first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
+    holder = first[:-1].reshape(rows, cols)
+    thread, value = (np.where(holder < 0, -1, part) for part in (holder // values, holder % values))
+    return thread, value, np.bincount(flat, minlength=first.size)[:-1].reshape(rows, cols).astype(np.int64)
+
+
 def make_threads_sheet(
     coords: Sequence[Longs], sizes: Sequence[int], plane: DrawingPlane, element_bits: int, lanes: int = 32
 ) -> TileSheet:
@@ -145,22 +159,18 @@ def make_threads_sheet(
     """
     rows, cols = plane.get_size(sizes)
     down, across, shown = plane.locate_cells(coords, sizes)
-    flat = np.where(shown, down * cols + across, rows * cols).reshape(-1)
-    owner = np.full(rows * cols + 1, -1, dtype=np.int64)
-    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
-    copies = np.bincount(flat, minlength=owner.size)[:-1].reshape(rows, cols)
-    holder = owner[:-1].reshape(rows, cols)
-    values = coords[0].shape[1]
+    cell = np.where(shown, down * cols + across, -1)
+    thread, value, copies = find_first_holders(cell, rows, cols)
     return TileSheet(
         rows,
         cols,
-        np.where(holder < 0, -1, holder // values),
-        np.where(holder < 0, -1, holder % values),
-        copies=copies.astype(np.int64),
+        thread,
+        value,
+        copies=copies,
         place=None,
         element_bits=element_bits,
         row_names=_list_row_names(plane, rows, cols),
-        cell=np.where(shown, down * cols + across, -1),
+        cell=cell,
         lanes=lanes,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.render.sheet import find_first_holders
 from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
@@ -26,26 +27,16 @@ def split_pin(pin: str) -> tuple[str, int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class CellHolders:
-    """The holders of an operand's elements: thread and value of the first copy, int64 [rows, cols]. copies: holders per
-    element.
-    """
+    """The holders of cells: thread and value of the first one, and their number, int64 [rows, cols]."""
 
     thread: Longs
     value: Longs
-    copies: int
+    counts: Longs
 
-
-def find_first_holders(cell: Longs, rows: int, cols: int) -> CellHolders:
-    """Return the first holder of every cell. cell: int64 [holders, values], -1 for none."""
-    values = cell.shape[1]
-    flat = np.where(cell < 0, rows * cols, cell).reshape(-1)
-    first = np.full(rows * cols + 1, -1, dtype=np.int64)
-    first[flat[::-1]] = np.arange(flat.size)[::-1]  # the first of several stays
-    holders = first[:-1].reshape(rows, cols)
-    most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
-    return CellHolders(
-        np.where(holders < 0, -1, holders // values), np.where(holders < 0, -1, holders % values), max(1, most)
-    )
+    @property
+    def copies(self) -> int:
+        """The greatest number of holders of a cell, at least 1."""
+        return int(self.counts.max(initial=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +89,7 @@ class HolderMap:
 
     def find_first_holders(self) -> CellHolders:
         """Return the first holder of every cell."""
-        return find_first_holders(self.cell, self.rows, self.cols)
+        return CellHolders(*find_first_holders(self.cell, self.rows, self.cols))
 
     def colour_numbers(self, colour: str, holders: CellHolders) -> tuple[Longs, tuple[str, ...]]:
         """Return the number of every cell under a colouring, -1 for none, and the name of each number."""

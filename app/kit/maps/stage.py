@@ -176,7 +176,6 @@ def format_cells(
     template = holder_map.text or bench.texts[label]
     if holder_map.shared:
         spans = range(0), range(0)
-    copies = np.bincount(holder_map.cell[holder_map.cell >= 0].reshape(-1), minlength=holder_map.rows * holder_map.cols)
     out = [[""] * holder_map.cols for _ in range(holder_map.rows)]
     for row in spans[0]:
         for col in spans[1]:
@@ -187,7 +186,7 @@ def format_cells(
                 thread=thread,
                 value=value,
                 values=value,
-                more="+" * bool(copies[at] > 1),
+                more="+" * bool(holders.counts[row, col] > 1),
                 registers=holder_map.group[value],
                 row=row,
                 col=col,
