@@ -136,7 +136,7 @@ def test_right_cells_are_plain_and_wrong_ones_red() -> None:
             drawn = render_svg(PanelFigure(80, 80, (panel,)), title="one", palette=None)
             assert other not in drawn and ("--wrong" in drawn) == (number == palette.WRONG)
             assert wanted in drawn or texts
-    legend = render_status_legend(STATES, None, {"moved": "in another lane"})
+    legend = render_status_legend(STATES, {"moved": "in another lane"})
     assert "in another lane" in legend and "held elsewhere" not in legend and "✗" in legend
 
 

@@ -40,7 +40,7 @@ def draw_banks(costs: list[banks.Cost]) -> str:
     figure = PanelFigure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=title, palette=None, labels_up_to=3000, pointed=True)
     legend = {STATUSES[number].name: text for number, text in _LEGEND.items()}
-    return drawing + render_status_legend(status, None, legend)
+    return drawing + render_status_legend(status, legend)
 
 
 def build_chart(access: banks.BankAccess, wavefronts: Sequence[Wavefront]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def draw_operand(examined: Examined) -> str:
     figure = PanelFigure(max(LEFT + panel.width + 8, 7.6 * len(name)), TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=name, palette=None, labels_up_to=MOST_LABELS)
     return drawing + (
-        render_status_legend(status, None, WORDS) if examined.right is not None or not examined.inside.all() else ""
+        render_status_legend(status, WORDS) if examined.right is not None or not examined.inside.all() else ""
     )
 
 

@@ -45,7 +45,7 @@ def render_status_panel(panel: FigurePanel, title_width: float, words: dict[str,
     width = max(LEFT + panel.width + 8, title_width)
     figure = PanelFigure(width, TOP + panel.height + 8, (panel,))
     drawing = render_svg(figure, title=panel.title, palette=None, labels_up_to=MOST_LABELS, pointed=True)
-    return drawing + render_status_legend(panel.status, None, words)
+    return drawing + render_status_legend(panel.status, words)
 
 
 def draw_statuses(
@@ -58,4 +58,4 @@ def draw_statuses(
     figure = make_row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = replace(figure.panels[0], status=status, texts=texts)
     drawing = render_svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100, pointed=True)
-    return drawing + render_status_legend(status, None, {STATUSES[number].name: text for number, text in words.items()})
+    return drawing + render_status_legend(status, {STATUSES[number].name: text for number, text in words.items()})

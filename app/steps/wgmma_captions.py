@@ -177,7 +177,7 @@ def _make_read_step(product: DescribedProduct, name: str, number: int, move: Wgm
     core = _list_cores(product, name)[move.cores[0]]
     first, last, low, high = operand.get_corner(core)
     line = max(0, move.line)
-    terms = explain_line(operand, core, line, 0)
+    terms = explain_line(operand, core, line)
     rows = f"{'rows' if name == 'a' else 'columns'} {first}–{last}"
     takes = f"for warp {move.warp}" if name == "a" else "for all four warps"
     elements = operand.cores[core, move.line] if move.line >= 0 else operand.cores[core]

@@ -60,24 +60,24 @@ def _describe_mode(mode: Mode) -> str:
 
 def mark_field(operand: DescribedOperand, name: str) -> tuple[int, ...]:
     """Return the addresses to mark for a field of the first K step: the two that a stride connects, or the start."""
-    first = explain_line(operand, 0, 0, 0)
+    first = explain_line(operand, 0, 0)
     if name == "start_address":
         return (first.address,)
     if name in ("lbo", "sbo"):
         for core in range(1, len(operand.cores)):
-            terms = explain_line(operand, core, 0, 0)
+            terms = explain_line(operand, core, 0)
             if (terms.lbos, terms.sbos) == ((1, 0) if name == "lbo" else (0, 1)):
                 return (first.address, terms.address)
         return ()
     if name == "swizzle":
-        return tuple(explain_line(operand, 0, line, 0).address for line in range(LINES_OF_CORE))
+        return tuple(explain_line(operand, 0, line).address for line in range(LINES_OF_CORE))
     return ()
 
 
-def explain_line(operand: DescribedOperand, core: int, line: int, step: int) -> AddressTerms:
-    """Return the terms of the address of a line of a core matrix."""
+def explain_line(operand: DescribedOperand, core: int, line: int) -> AddressTerms:
+    """Return the terms of the address of a line of a core matrix of the first K step."""
     mn, k = divmod(int(operand.cores[core, line, 0]), operand.view.k)
-    return operand.explain_address(mn, k, step)
+    return operand.explain_address(mn, k, 0)
 
 
 def name_mn(operand: DescribedOperand) -> str:

@@ -219,7 +219,7 @@ def draw_panels(panels: tuple[FigurePanel, ...]) -> str:
     }
     drawing = render_svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
     words = {STATUSES[n].name: texts[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
-    return drawing + render_status_legend(last.status, None, words)
+    return drawing + render_status_legend(last.status, words)
 
 
 def render_code(chain: ChainedFacts, second: TiledMMA) -> str:

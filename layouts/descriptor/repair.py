@@ -43,9 +43,9 @@ def find_repairs(expected: Addresses, view: View, descriptor: Descriptor, by_add
     return sorted(repairs, key=lambda d: _rank_change(list_changes(descriptor, d), d))
 
 
-def find_plainest_descriptor(stored: Storage, view: View, mn: int, k: int) -> Descriptor | None:
-    """Return the plainest descriptor that reads the slice at (mn, k) exactly; None if there is none."""
-    expected = compute_expected_reads(stored, view, mn, k)
+def find_plainest_descriptor(stored: Storage, view: View, k: int) -> Descriptor | None:
+    """Return the plainest descriptor that reads the slice at (0, k) exactly; None if there is none."""
+    expected = compute_expected_reads(stored, view, 0, k)
     near = encode_wgmma(START.truncate(int(expected[0, 0])) * START.unit, 16, 16, 0, stored.mode.name)
     repairs = find_repairs(expected, view, near, stored.swizzle_by == "address")
     return repairs[0] if repairs else None

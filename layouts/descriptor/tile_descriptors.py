@@ -130,7 +130,7 @@ def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...
     descriptors: list[Descriptor] = []
     for k in range(0, min(stored.k // seen.k, MOST_STEPS) * seen.k, seen.k):
         check_deadline()
-        word = find_plainest_descriptor(stored, seen, 0, k)
+        word = find_plainest_descriptor(stored, seen, k)
         if word is None:
             return ()
         descriptors.append(word)
@@ -140,7 +140,7 @@ def _make_step_descriptors(stored: Storage, seen: View) -> tuple[Descriptor, ...
 def _explain_missing_descriptor(stored: Storage, view: View) -> str:
     """Return the reason why no descriptor reads the tile; "" if each step has a descriptor."""
     for k in range(0, (stored.k or 0) - view.k + 1, view.k):
-        if find_plainest_descriptor(stored, view, 0, k) is None:
+        if find_plainest_descriptor(stored, view, k) is None:
             start = int(compute_expected_reads(stored, view, 0, k)[0, 0])
             probe = Descriptor(0).replace(start_address_encoded=start >> 4 & 0x3FFF)
             causes: Sequence[Any] = verify(probe, view, stored, mn=0, k=k).diagnoses

@@ -117,7 +117,7 @@ def _check_storage(reads: OptionReader, where: Storage, element: DType, rows: in
 
 def _find_step_descriptor(reads: OptionReader, side: PlacedSide, number: int) -> Descriptor:
     """Return the plainest descriptor that reads one step exactly."""
-    descriptor = find_plainest_descriptor(side.where, side.view, 0, number * side.step)
+    descriptor = find_plainest_descriptor(side.where, side.view, number * side.step)
     if descriptor is None:
         raise reads.make_error(
             "no_descriptor",

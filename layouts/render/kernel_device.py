@@ -216,7 +216,7 @@ def _render_lines(side: RowsSide) -> str:
         across=across,
         pitch=side.pitch_bytes,
         swizzled=f", swizzle {side.mode.name}" if side.mode.chunks > 1 else "",
-        value=smem.render_xor(side.mode, "before"),
+        value=smem.render_xor(side.mode),
         kind=get_unit_type(side),
         units=side.units,
         line_units=side.line_units,

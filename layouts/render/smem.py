@@ -24,14 +24,14 @@ _PROXY = BY_NAME["fence.proxy.async"].syntax[-1]
 FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 
 
-def render_xor(mode: Mode, offset: str, past: int = 0) -> str:
-    """Return the C expression of a swizzled byte offset.
+def render_xor(mode: Mode, past: int = 0) -> str:
+    """Return the C expression of the swizzled byte offset `before`.
 
     past: the distance in bytes from a pattern boundary to the offset's zero.
     """
     if mode.chunks == 1:
-        return offset
-    xor, at = mode.swizzle(), f"({offset} + {past})" if past else offset
+        return "before"
+    xor, at = mode.swizzle(), f"(before + {past})" if past else "before"
     swizzled = f"{at} ^ (({at} >> {xor.base + xor.shift} & {(1 << xor.bits) - 1}) << {xor.base})"
     return f"({swizzled}) - {past}" if past else swizzled
 
@@ -70,7 +70,7 @@ def render_offset(tile: Tile, name: str = "a") -> str:
         width=tile.mode.width_bytes,
         along=along,
         size=size,
-        swizzled=render_xor(tile.mode, "before", past),
+        swizzled=render_xor(tile.mode, past),
     )
 
 

@@ -151,9 +151,9 @@ def render_swatches(
     return x, caption, defs + "".join(out)
 
 
-def render_status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
+def render_status_legend(statuses: IntArray, words: dict[str, str] | None = None) -> str:
     """Return the legend of a picture's statuses as a separate SVG, for below a page's figure."""
-    x, caption, drawn = render_swatches(statuses, palette, words)
+    x, caption, drawn = render_swatches(statuses, None, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {format_number(x)} 17"'
         f' width="{format_number(x)}" height="17"'

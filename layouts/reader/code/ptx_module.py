@@ -53,7 +53,6 @@ _MMA = ("wgmma.mma_async.", "tcgen05.mma.")
 
 
 @lru_cache(maxsize=8)
-@lru_cache(maxsize=8)
 def is_ptx_module(text: str) -> bool:
     """Return whether a text is a PTX module: it has a .version or an .entry."""
     return _MODULE.search(text, 0, 1 << 16) is not None
