@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
@@ -92,6 +93,20 @@ def split_arguments(text: str, brackets: tuple[str, str] = ("([{", ")]}")) -> li
             parts.append(text[start:at])
             start = at + 1
     return [*parts, text[start:]] if text.strip() else []
+
+
+def walk_outside_brackets(text: str, letters: str, first: int, past: int) -> Iterator[int]:
+    """Yield the places of some letters outside of brackets.
+
+    >>> list(walk_outside_brackets("a = f(b = 1), c[d = 2]", "=,", 0, 22))
+    [2, 12]
+    """
+    depth = 0
+    for at in range(first, past):
+        letter = text[at]
+        if not depth and letter in letters:
+            yield at
+        depth = max(0, depth + (letter in "([{") - (letter in ")]}"))
 
 
 def split_list(text: str, first: int, past: int | None = None) -> tuple[list[tuple[int, int]], int]:

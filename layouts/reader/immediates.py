@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
+from lanescope.cxx.source_text import walk_outside_brackets
 from lanescope.ptx.instruction import Instruction
 
 _STATEMENT = re.compile(
@@ -39,17 +41,10 @@ def _select_transposes(operands: Sequence[str], sparse: bool, registers: bool) -
 
 def _split_operands(text: str) -> list[str]:
     """Split an operand list at commas outside braces."""
-    operands, depth, part = [], 0, ""
-    for letter in text:
-        depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
-        if depth < 0:
-            break
-        if letter == "," and depth == 0:
-            operands.append(part.strip())
-            part = ""
-        else:
-            part += letter
-    return [*operands, re.split(r'[\n":]', part.strip())[0].strip()]
+    end = next(walk_outside_brackets(text, ")]}", 0, len(text)), len(text))
+    commas = [-1, *walk_outside_brackets(text, ",", 0, end), end]
+    *operands, last = (text[comma + 1 : past].strip() for comma, past in pairwise(commas))
+    return [*operands, re.split(r'[\n":]', last)[0].strip()]
 
 
 def find_majors(text: str) -> dict[str, str]:

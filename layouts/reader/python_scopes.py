@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from lanescope.cxx.source_text import blank_matches
+from lanescope.cxx.source_text import blank_matches, walk_outside_brackets
 from lanescope.reader.scopes import Definition, Parameter, Scope, ScopeIndex
 
 _SKIPPED = re.compile(
@@ -56,23 +56,15 @@ class _Scanner:
 
     def find_line_end(self, at: int) -> int:
         """Return the end of a logical line, which continues inside brackets and after a backslash."""
-        depth = 0
-        for place in range(at, len(self.code)):
-            letter = self.code[place]
-            depth += (letter in "([{") - (letter in ")]}")
-            if letter == "\n" and depth <= 0 and self.code[place - 1 : place] != "\\":
-                return place
-        return len(self.code)
+        ends = walk_outside_brackets(self.code, "\n", at, len(self.code))
+        return next((end for end in ends if self.code[end - 1 : end] != "\\"), len(self.code))
 
     def split_statements(self, at: int, past: int) -> list[tuple[int, int]]:
         """Split a logical line at semicolons outside brackets."""
-        parts, depth, first = [], 0, at
-        for place in range(at, past):
-            letter = self.code[place]
-            depth += (letter in "([{") - (letter in ")]}")
-            if letter == ";" and depth <= 0:
-                parts.append((first, place))
-                first = place + 1
+        parts, first = [], at
+        for place in walk_outside_brackets(self.code, ";", at, past):
+            parts.append((first, place))
+            first = place + 1
         return [*parts, (first, past)]
 
     def add_line(self, at: int, past: int) -> None:
@@ -129,27 +121,18 @@ def _list_targets(code: str, first: int, past: int) -> list[str]:
     """Return the names that a statement binds in other ways than `name =`: a, b =; x += 1; for; with."""
     if bound := _BOUND.match(code, first, past):
         return _NAMES.findall(bound["names"] or bound["one"])
-    depth = 0
-    for place in range(first, past):
-        letter = code[place]
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "=" and depth == 0:
-            if code[place + 1 : place + 2] == "=" or code[place - 1] in "!<>=:":
-                return []
-            return _NAMES.findall(code[first:place].rstrip("+-*/%&|^<>@ "))
-    return []
+    place = next(walk_outside_brackets(code, "=", first, past), None)
+    if place is None or code[place + 1 : place + 2] == "=" or code[place - 1] in "!<>=:":
+        return []
+    return _NAMES.findall(code[first:place].rstrip("+-*/%&|^<>@ "))
 
 
 def _split_items(code: str, first: int, past: int) -> list[tuple[int, int]]:
     """Split the contents of parentheses at commas."""
-    items, depth, begin = [], 0, first
-    for place in range(first, past):
-        letter = code[place]
-        if letter == ")" and depth == 0:
-            items.append((begin, place))
+    items, begin = [], first
+    for place in walk_outside_brackets(code, ",)", first, past):
+        items.append((begin, place))
+        begin = place + 1
+        if code[place] == ")":
             break
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            items.append((begin, place))
-            begin = place + 1
     return [item for item in items if code[item[0] : item[1]].strip()]
