@@ -4,6 +4,8 @@ than the answer.
 
 from __future__ import annotations
 
+import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -51,3 +53,10 @@ def share_client() -> Client:
     from lanescope.app.main import create_app
 
     return Client(create_app())
+
+
+def parse_page_data(page: str) -> Any:
+    """Return what a page's script gets."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1].replace("<\\/", "</"))

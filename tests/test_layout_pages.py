@@ -15,7 +15,7 @@ from lanescope.tiles.convert import convert_layout
 from lanescope.tiles.tv import tv
 from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
-from tests.client import Client
+from tests.client import Client, parse_page_data
 from tests.command import CliRunner
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
@@ -41,13 +41,6 @@ def get_page(client: Client, path: str, code: int = 200, **query: str) -> str:
     answer = client.get(f"{path}?{urlencode(query)}")
     assert answer.status_code == code, answer.text[:2000]
     return unescape(answer.text)
-
-
-def parse_page_data(text: str) -> Any:
-    """What the page's script gets."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
-    assert found
-    return json.loads(found[1].replace("<\\/", "</"))
 
 
 def decode_cells(told: Any) -> Any:

@@ -23,6 +23,7 @@ from tests.client import share_client
 from tests.oracle import tensor as oracle
 from tests.ptxas import assembler, candidates_tcgen05
 from tests.sample import FULL, take_sample
+from tests.test_offers import get_refusal
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 ROWS = [i for i in catalog.instructions() if i.family.tensor]
@@ -213,12 +214,6 @@ def test_ptxas_takes_the_texts_of_the_syntax_alone(target: str) -> None:
     }
     good = assembler.find_accepted(some, target, "9.0")
     assert sorted(str(some[n]) for n in good ^ meant) == [] and 50 < len(good) < 200
-
-
-def get_refusal(text: str) -> LayoutError:
-    with pytest.raises(LayoutError) as caught:
-        find(text)
-    return caught.value
 
 
 def test_a_text_leaves_open_what_its_descriptor_says() -> None:

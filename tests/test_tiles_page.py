@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from typing import Any
@@ -32,12 +31,6 @@ CASES = [*(one.fields for one in THREADS), ODD]
 
 def build_tiled_mma(fields: dict[str, str]) -> TiledMMA:
     return parse_mma(forms.build_mma_body(forms.parse_fields(fields, forms.MMA)))
-
-
-def parse_page_data(page: str) -> Any:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    assert found
-    return json.loads(found[1].replace("<\\/", "</"))
 
 
 @for_each("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")

@@ -4,7 +4,6 @@ refused.
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from lanescope.product.planning import is_plannable
 from lanescope.ptx import catalog, codec
 from tests import cpp
 from tests.cases import for_each
+from tests.npy_files import encode_npy
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -357,20 +357,15 @@ def test_data_is_an_object() -> None:
 
 
 def test_numpy_files(tmp_path: Path) -> None:
-    def raw(array: Any) -> bytes:
-        buffer = io.BytesIO()
-        np.save(buffer, array)
-        return buffer.getvalue()
-
-    assert user_matrices.read_npy(raw(np.arange(6, dtype=np.int8).reshape(2, 3)), "a") == [[0, 1, 2], [3, 4, 5]]
-    assert user_matrices.read_npy(raw(np.array([0.5], np.float16)), "a") == [0.5]
+    assert user_matrices.read_npy(encode_npy(np.arange(6, dtype=np.int8).reshape(2, 3)), "a") == [[0, 1, 2], [3, 4, 5]]
+    assert user_matrices.read_npy(encode_npy(np.array([0.5], np.float16)), "a") == [0.5]
     for bad in (
         b"",
         b"\x93NUMPY",
         b"PK\x03\x04",
-        raw(np.array([{}], dtype=object)),
-        raw(np.array(["x"])),
-        raw(np.array([1j])),
+        encode_npy(np.array([{}], dtype=object)),
+        encode_npy(np.array(["x"])),
+        encode_npy(np.array([1j])),
         b"\x00" * (1 << 18) + b"x",
     ):
         with pytest.raises(LayoutError) as caught:

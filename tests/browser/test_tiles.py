@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from lanescope.app.tiles import forms, presets, state
-from lanescope.app.tiles.questions import parse_mma
-from lanescope.tiles.mma import TiledMMA
+from lanescope.app.tiles import presets, state
 from tests.browser.test_instruction import find_centre, hover_cell
+from tests.browser.test_layouts import list_lit_cells
 from tests.browser.waiting import wait_until
+from tests.test_tiles_page import build_tiled_mma
 
 pytestmark = pytest.mark.browser
 
@@ -23,14 +22,6 @@ OWNERS = """async () => {
     Array.from({ length: panel.rows * panel.cols }, (_, cell) => owners({ panel, row: Math.floor(cell / panel.cols),
       col: cell % panel.cols }).map(({ thread, value }) => [thread, value]))]));
 }"""
-
-
-def build_tiled_mma(fields: dict[str, str]) -> TiledMMA:
-    return parse_mma(forms.build_mma_body(forms.parse_fields(fields, forms.MMA)))
-
-
-def list_lit_cells(page: Page) -> Any:
-    return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
 
 
 def test_lanes_and_warps_name_threads_together(open_page: Any) -> None:
