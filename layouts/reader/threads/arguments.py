@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.names import find_type
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_uniform
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
@@ -33,7 +33,7 @@ def hold_value(value: Any, arguments: Any = None) -> Any:
         else:
             kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
         memory.write_value(0, kind.size, value, None)
-        return Pointer("local", memory, make_number(0, LONG), kind)
+        return Pointer("local", memory, make_uniform(0, LONG), kind)
     return value
 
 
@@ -116,12 +116,12 @@ def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) ->
 def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     """Return an array in global memory, or a number that is open unless the run has known sizes."""
     if kind.pointer and kind.target is not None:
-        return Pointer("global", name, make_number(0, LONG), kind.target, kind.dims)
+        return Pointer("global", name, make_uniform(0, LONG), kind.target, kind.dims)
     if not kind.integer:
         return None
     number_kind = (max(kind.size * 8, 32), kind.signed)
     if run.size:
-        return make_number(1 if kind.name == "bool" else run.size, number_kind)
+        return make_uniform(1 if kind.name == "bool" else run.size, number_kind)
     return make_name(name, number_kind)
 
 
@@ -132,4 +132,4 @@ def _make_struct_argument(run: KernelRunner, name: str, kind: SizedType) -> Poin
         value = _make_plain_argument(run, f"{name}.{member.name}", member.type) if not member.dims else None
         if value is not None:
             memory.write_value(member.offset, member.type.size, value, None)
-    return Pointer("local", memory, make_number(0, LONG), kind)
+    return Pointer("local", memory, make_uniform(0, LONG), kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
@@ -16,7 +17,7 @@ from lanescope.reader.threads.numbers import (
     add_numbers,
     convert_number,
     make_name,
-    make_number,
+    make_uniform,
 )
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
 
 # special registers that have one value in a block (PTX ISA 9.1, 10)
 _OF_BLOCK = re.compile(r"%{1,2}(?:n?(?:ctaid|clusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|cluster_n?ctarank|n?smid)")
+
+
+_parse_number = lru_cache(maxsize=1024)(parse_immediate)
+
+
+@lru_cache(maxsize=1024)
+def _parse_operand(token: str) -> tuple[int | None, str]:
+    """Return (the number of %0, the name of %[name]) of a token of PTX; (None, "") for another one."""
+    found = re.fullmatch(r"\s*%(?:(\d+)|\[(\w+)\])\s*", token)
+    return (int(found[1]) if found and found[1] else None, found[2] or "" if found else "")
 
 
 class AsmCode:
@@ -56,12 +67,10 @@ class AsmCode:
 
     def find_number(self, token: str) -> int | None:
         """Return the number of an operand, None for another token."""
-        token = token.strip()
-        if re.fullmatch(r"%\d+", token):
-            n = int(token[1:])
-            return n if n < len(self.values) else None
-        found = re.fullmatch(r"%\[(\w+)\]", token)
-        return self.names.get(found[1]) if found else None
+        number, name = _parse_operand(token)
+        if number is not None:
+            return number if number < len(self.values) else None
+        return self.names.get(name)
 
     def get_value(self, token: str) -> Any:
         """Return the value of an operand."""
@@ -71,8 +80,8 @@ class AsmCode:
             return self.values[n]
         if _OF_BLOCK.fullmatch(token):
             return make_name(token.lstrip("%"), UINT)
-        immediate = parse_immediate(token)
-        return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
+        immediate = _parse_number(token)
+        return self.registers.get(token) if immediate is None else make_uniform(immediate, LONG)
 
     def find_string(self, number: int) -> str:
         """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none

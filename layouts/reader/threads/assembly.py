@@ -73,8 +73,9 @@ def _list_instructions(code: str) -> tuple[PtxInstruction, ...]:
 
 def _run_instruction(code: AsmCode, instruction: PtxInstruction) -> None:
     operands = list(instruction.operands)
-    opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), instruction.opcode)
-    run = code.run
+    opcode, run = instruction.opcode, code.run
+    if "%" in opcode:
+        opcode = re.sub(r"%(\d+)", lambda m: _format_known(code, int(m[1])), opcode)
     if follow_barrier(code, opcode, instruction):
         return
     values = [code.get_value(operand) for operand in operands] if run.order is not None else []
@@ -105,10 +106,16 @@ def _run_guarded(code: AsmCode, opcode: str, operands: list[str], guard: tuple[s
 
 
 def _execute_instruction(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    for pattern, least, execute in _INSTRUCTIONS:
-        if pattern.match(opcode) and len(operands) >= least:
-            execute(code, opcode, operands)
-            return
+    execute = _find_instruction(opcode, len(operands))
+    if execute is not None:
+        execute(code, opcode, operands)
+
+
+@lru_cache(maxsize=1024)
+def _find_instruction(opcode: str, operands: int) -> Callable[[AsmCode, str, list[str]], None] | None:
+    """Return what executes an opcode with a number of operands; None if nothing does."""
+    fits = (execute for pattern, least, execute in _INSTRUCTIONS if operands >= least and pattern.match(opcode))
+    return next(fits, None)
 
 
 def _decide_guard(code: AsmCode, guard: tuple[str, bool]) -> Mask | None:

@@ -122,7 +122,7 @@ class BarrierTrace:
                 raise TraceLostError
             return inside
         self._confirm_wait(run)
-        return run.everyone & False
+        return run.nobody
 
     def follow_choice(self, run: KernelRunner, condition: tree.Expression | None, leaves: bool) -> Mask | None:
         """Return the threads that take a branch whose condition is open; None if they are open, too."""

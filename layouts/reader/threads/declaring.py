@@ -14,7 +14,7 @@ from lanescope.reader.threads import objects
 from lanescope.reader.threads.arguments import bind_parameters, hold_value
 from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
 from lanescope.reader.threads.names import find_type
-from lanescope.reader.threads.numbers import LONG, make_number
+from lanescope.reader.threads.numbers import LONG, make_uniform
 from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
@@ -90,7 +90,7 @@ def _allocate_local(
     memory = LocalMemory(initializer=(initial, scope))
     listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
     dims, item_type = (kind.dims, replace(kind, dims=())) if listed else ((), kind)
-    place = Pointer("local", memory, make_number(0, LONG), item_type, dims)
+    place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
     if item_type.scope is not None and not dims:
         constructed = construct_object(run, place, declaration, scope)
@@ -190,7 +190,7 @@ def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Siz
     dims, item_type = kind.dims, replace(kind, dims=())
     if "extern" in head or declaration.external:
         known = run.dynamic.get("")
-        address = known.offset if known is not None else make_number(128 * 1024, LONG)
+        address = known.offset if known is not None else make_uniform(128 * 1024, LONG)
         result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
         run.dynamic.setdefault("", result)
         return result
@@ -201,5 +201,5 @@ def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Siz
     if not size or size > 100 * 1024:
         run.shared.broken = "shared memory of a size that is not known"
         return None
-    run.dynamic[key] = Pointer("shared", None, make_number(run.shared.allocate_array(size), LONG), item_type, dims)
+    run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
     return run.dynamic[key]

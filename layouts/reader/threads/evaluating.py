@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from lanescope.reader.threads.numbers import (
     get_number,
     make_name,
     make_number,
+    make_uniform,
     multiply_numbers,
     select_numbers,
 )
@@ -49,7 +51,7 @@ def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
 
 
 def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope) -> Any:
-    return make_number(node.value, (max(node.type.bits or 32, 32), node.type.signed))
+    return make_uniform(node.value, (max(node.type.bits or 32, 32), node.type.signed))
 
 
 def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
@@ -92,9 +94,9 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
     if isinstance(left, Pointer) and isinstance(right, Pointer):
         same = left.space == right.space and (left.array is right.array or left.array == right.array)
         away = add_numbers(left.offset, right.offset, -1) if same else None
-        return apply_operator("/", away, make_number(get_item_size(left), LONG))
+        return apply_operator("/", away, make_uniform(get_item_size(left), LONG))
     pointer, step = (left, right) if isinstance(left, Pointer) else (right, left)
-    bytes_ = multiply_numbers(widen_number(get_number(step)), make_number(get_item_size(pointer), LONG))
+    bytes_ = multiply_numbers(widen_number(get_number(step)), make_uniform(get_item_size(pointer), LONG))
     return pointer.move(add_numbers(pointer.offset, bytes_, 1 if op == "+" else -1))
 
 
@@ -115,11 +117,11 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     if value is None:
         return keep_result(given) if node.op == "-" else None
     if node.op == "-":
-        return apply_operator("-", make_number(0, value.kind), value)
+        return apply_operator("-", make_uniform(0, value.kind), value)
     if node.op == "~":
-        return apply_operator("^", value, make_number(-1, value.kind))
+        return apply_operator("^", value, make_uniform(-1, value.kind))
     if node.op == "!":
-        return apply_operator("==", value, make_number(0, value.kind))
+        return apply_operator("==", value, make_uniform(0, value.kind))
     return value
 
 
@@ -221,18 +223,24 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
 
 def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     """Return threadIdx.x, blockIdx.x and similar variables."""
-    x, y, _ = run.block
     at = DIMS[dim]
     kind = (32, False)
+    if name == "threadIdx":
+        return _number_threads(run.threads, run.block, at)
     if name == "blockDim":
-        return make_number(run.block[at] if at < 3 else 1, kind)
-    if name != "threadIdx" and run.size:
-        return make_number(run.blocks if name == "gridDim" and at == 0 else int(name == "gridDim"), kind)
-    if name != "threadIdx":
-        return make_name(f"{name}.{dim}", kind)
-    lanes = np.arange(run.threads, dtype=np.int64)
+        return make_uniform(run.block[at] if at < 3 else 1, kind)
+    if run.size:
+        return make_uniform(run.blocks if name == "gridDim" and at == 0 else int(name == "gridDim"), kind)
+    return make_name(f"{name}.{dim}", kind)
+
+
+@lru_cache(maxsize=16)
+def _number_threads(threads: int, block: tuple[int, int, int], at: int) -> ThreadNumber:
+    """Return threadIdx along one dimension."""
+    x, y, _ = block
+    lanes = np.arange(threads, dtype=np.int64)
     value = (lanes % x, lanes // x % y, lanes // (x * y))[at if at < 3 else 2]
-    return make_number(0 if not value.any() else value, kind)
+    return make_number(0 if not value.any() else value, (32, False))
 
 
 def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
@@ -246,7 +254,7 @@ def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
             place = find_builtin(node.value.last)
         if isinstance(place, SizedType):
             size = place.size
-    return make_number(size, ULONG) if size else None
+    return make_uniform(size, ULONG) if size else None
 
 
 def _evaluate_lambda(run: KernelRunner, node: tree.Lambda, scope: Scope) -> Any:

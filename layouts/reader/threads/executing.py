@@ -70,7 +70,7 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
     if met is None and run.barriers is not None:
         met = run.barriers.follow_choice(run, statement.condition, _can_leave(statement.yes))
     if met is not None:
-        return _run_arms(run, statement, scope, met, mask & ~met)
+        return _run_arms(run, statement, scope, mask, met)
     if statement.no is None and _can_leave(statement.yes):
         run.bounds += 1
         return mask  # a bound that the inner tiles do not meet
@@ -82,10 +82,11 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
     return mask
 
 
-def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, yes: Mask, no: Mask) -> Mask:
-    left = run.run(statement.yes, scope, yes)
-    other = run.run(statement.no, scope, no) if statement.no is not None else no
-    return left | other
+def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask, met: Mask) -> Mask:
+    """Run both branches. met: the threads of the mask that run the first one."""
+    left = run.run(statement.yes, scope, met)
+    no = run.nobody if met is mask else mask & ~met
+    return run.join_masks(left, run.run(statement.no, scope, no))
 
 
 def _run_otherwise(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
@@ -99,11 +100,11 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
     scope = Scope(scope)
     if loop.start is not None:
         run.run(loop.start, scope, mask)
-    left: list[Mask] = [run.everyone & False, run.everyone & False]
+    left: list[Mask] = [run.nobody, run.nobody]
     run.enter_loop(loop.span, left)
     after = _run_turns(run, loop, scope, mask)
     run.leave_loop()
-    return after | left[0]
+    return run.join_masks(after, left[0])
 
 
 def count_open_turns(text: str) -> int:
@@ -113,7 +114,7 @@ def count_open_turns(text: str) -> int:
 
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
-    after, opened, left = run.everyone & False, 0, run.frames[-1].loops[-1]
+    after, opened, left = run.nobody, 0, run.frames[-1].loops[-1]
     inner, products = bool(run.open_loops), len(run.products)
     while True:
         most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
@@ -124,14 +125,15 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
                 run.open_loops.append(len(run.turns) - 1)
             if opened > most:
                 run.forget_order()
-                after = after | active
+                after = run.join_masks(after, active)
                 break
             inside = active
-        after = after | (active & ~inside)
+        if inside is not active:
+            after = run.join_masks(after, active & ~inside)
         if not inside.any() or run.turns[-1] > MOST_TURNS:
             break
-        left[1] = run.everyone & False
-        active = run.run(loop.body, scope, inside) | left[1]
+        left[1] = run.nobody
+        active = run.join_masks(run.run(loop.body, scope, inside), left[1])
         run.mask = active
         if loop.step is not None and active.any():
             run.evaluate(loop.step, scope)
@@ -168,15 +170,15 @@ def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, m
         else:
             frame.result = merge_values(mask, value, frame.result)
     frame.has_result = True
-    return run.everyone & False
+    return run.nobody
 
 
 def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
     loops = run.frames[-1].loops
     if loops and jump.word in ("break", "continue"):
         which = 0 if jump.word == "break" else 1
-        loops[-1][which] = loops[-1][which] | mask
-        return run.everyone & False
+        loops[-1][which] = run.join_masks(loops[-1][which], mask)
+        return run.nobody
     run.shared.broken = run.shared.broken or "a jump"
     run.forget_order()
     return mask

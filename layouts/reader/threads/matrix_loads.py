@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanescope.reader.threads.records import LoadedRegister, MatrixLoad, RegisterUse, Span
-from lanescope.reader.threads.storage import DataBytes, join_data, make_open_data
+from lanescope.reader.threads.storage import DataBytes, Ints, make_open_data
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -23,7 +24,7 @@ def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, span
     """
     span, site, step = (*spans, *spans[:1] * 2)[:3]
     followed = address is not None and "m8n8" in opcode and "b16" in opcode
-    if not followed or (not run.mask.all() and not _has_complete_warps(run)):
+    if not followed or (not run.runs_everyone() and not _has_complete_warps(run)):
         return [make_open_data(run.threads, 4)] * count
     arguments = run.mask & _gives_address(run, count)
     rows = run.load_shared(address, 16, arguments, site)
@@ -63,18 +64,17 @@ def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
     Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
     2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
     """
-    lane = np.arange(rows.record.shape[0])
-    base = lane // 32 * 32 + 8 * number
-    group, quad = lane % 32 // 4, lane % 4
-    parts = []
-    for half in range(2):
-        row = base + (2 * quad + half if turned else group)
-        column = group if turned else 2 * quad + half
-        row = np.minimum(row, len(lane) - 1)
-        for byte in range(2):
-            at = 2 * column + byte
-            parts.append(DataBytes(*(getattr(rows, n)[row, at][:, None] for n in ("record", "thread", "byte"))))
-    return join_data(parts)
+    row, at = _place_register(rows.record.shape[0], number, turned)
+    return DataBytes(rows.record[row, at], rows.thread[row, at], rows.byte[row, at])
+
+
+@lru_cache(maxsize=64)
+def _place_register(threads: int, number: int, turned: bool) -> tuple[Ints, Ints]:
+    """Return (the lane at whose address each byte of a register is, its place there): [threads, 4]."""
+    lane, (half, byte) = np.arange(threads)[:, None], np.divmod(np.arange(4), 2)
+    group, position = lane % 32 // 4, 2 * (lane % 4) + half
+    row, column = (position, group) if turned else (group, position)
+    return np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1), 2 * column + byte
 
 
 def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
-from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_number
+from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_uniform
 from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
@@ -26,14 +26,22 @@ _ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
 _NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
 
 
+_KEYWORDS = frozenset(
+    ("auto", "void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "unsigned int")
+)
+
+
 def _drop_namespaces(path: tree.Path) -> tree.Path:
     return tuple(part for part in path if part[0] not in _NAMESPACES)
 
 
 def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
-    parts = path if len(path) == 1 and path[0][0] not in _NAMESPACES else _drop_namespaces(path)
-    found: Any = None
+    plain = len(path) == 1 and path[0][0] not in _NAMESPACES
+    found: Any = scope.find(path[0][0]) if plain else None
+    if isinstance(found, Pointer):  # a variable
+        return found
+    parts = path if plain else _drop_namespaces(path)
     for n, (name, arguments) in enumerate(parts):
         if n and isinstance(found, SizedType) and found.scope is not None:
             found = found.scope.names.get(name)
@@ -80,14 +88,14 @@ def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, sc
     if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
         return convert_value(run, value, kind)
     if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants
-        return Pointer("local", LocalMemory(), make_number(0), kind)
+        return Pointer("local", LocalMemory(), make_uniform(0), kind)
     return value
 
 
 def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
-    value: Any = make_number(-1)
+    value: Any = make_uniform(-1)
     for name, expression, _ in enum.members:
-        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_number(1))
+        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_uniform(1))
         if name == member:
             return value
     return None
@@ -107,7 +115,7 @@ def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope
         if found is None:
             found = find_builtin(argument.last)
         if found is None and argument.last in ("true", "false"):
-            return make_number(int(argument.last == "true"))
+            return make_uniform(int(argument.last == "true"))
         return found if not isinstance(found, Pointer) else run.evaluate(argument, scope)
     return run.evaluate(argument, scope)
 
@@ -116,7 +124,7 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     """Return a type with its size, None if unknown."""
     if type_ is None or not type_.path:
         return None
-    found: Any = resolve_path(run, type_.path, scope) if type_.name != "auto" else None
+    found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
     kind = (
         found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
     )

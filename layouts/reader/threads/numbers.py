@@ -6,7 +6,7 @@ A coefficient is an int if it is uniform, else an array [threads]. None is an un
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,10 @@ class ThreadNumber:
     @property
     def const(self) -> Coefficient | None:
         """The value, None if it contains a name."""
-        if not self.terms:
-            return 0
-        return self.terms[()] if len(self.terms) == 1 and () in self.terms else None
+        terms = self.terms
+        if len(terms) == 1:
+            return terms.get(())
+        return None if terms else 0
 
     @property
     def known(self) -> int | None:
@@ -80,6 +81,9 @@ def get_number(value: Any) -> ThreadNumber | None:
     return value if isinstance(value, ThreadNumber) else None
 
 
+_NARROW = {(8, True): np.int8, (16, True): np.int16, (32, True): np.int32}
+
+
 def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
     """Wrap a value to an integer type; an array of unsigned 64-bit values keeps its bits."""
     bits, signed = kind
@@ -88,8 +92,14 @@ def wrap_value(value: Coefficient, kind: tuple[int, bool]) -> Coefficient:
         return value - (1 << bits) if signed and value >> (bits - 1) else value
     if bits >= 64:
         return value
-    value = value & ((1 << bits) - 1)
-    return np.where(value >> (bits - 1) & 1, value - (1 << bits), value) if signed else value
+    narrow = _NARROW.get(kind)
+    return value.astype(narrow).astype(np.int64) if narrow is not None else value & ((1 << bits) - 1)
+
+
+@lru_cache(maxsize=1 << 14)
+def make_uniform(value: int, kind: tuple[int, bool] = INT) -> ThreadNumber:
+    """Return an integer that all threads have, wrapped to its type: one object for each value."""
+    return make_number(wrap_value(value, kind), kind)
 
 
 def as_array(value: Coefficient) -> Any:
@@ -107,7 +117,9 @@ def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
     value = number.const
     if value is None:
         return ThreadNumber(number.terms, kind)
-    if not isinstance(value, int) and number.kind == (64, False) and kind == (64, True):
+    if isinstance(value, int):
+        return make_uniform(value, kind)
+    if number.kind == (64, False) and kind == (64, True):
         return make_number(value, kind)
     return make_number(wrap_value(value, kind), kind)
 
@@ -151,7 +163,7 @@ def add_numbers(left: Number, right: Number, sign: int = 1) -> Number:
     kind = find_common_kind(left.kind, right.kind)
     a, b = left.const, right.const
     if isinstance(a, int) and isinstance(b, int):
-        return make_number(wrap_value(a + sign * b, kind), kind)
+        return make_uniform(a + sign * b, kind)
     result = ThreadNumber(_combine_values(left, right, sign), kind)
     if len(result.terms) > MOST_TERMS:
         return None
@@ -165,7 +177,7 @@ def multiply_numbers(left: Number, right: Number) -> Number:
     kind = find_common_kind(left.kind, right.kind)
     x, y = left.const, right.const
     if isinstance(x, int) and isinstance(y, int):
-        return make_number(wrap_value(x * y, kind), kind)
+        return make_uniform(x * y, kind)
     terms: dict[Monomial, Coefficient] = {}
     for a, x in left.terms.items():
         for b, y in right.terms.items():
@@ -208,7 +220,7 @@ def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, b
     if op in "/%" and (not np.all(as_array(b)) or (kind == ULONG and (np.any(as_array(a) < 0)))):
         return None
     if isinstance(a, int) and isinstance(b, int):
-        return make_number(wrap_value(_WHOLE[op](wrap_value(a, kind), wrap_value(b, kind)), kind), kind)
+        return make_uniform(_WHOLE[op](wrap_value(a, kind), wrap_value(b, kind)), kind)
     x, y = as_array(wrap_value(a, kind)), as_array(wrap_value(b, kind))
     return make_number(wrap_value(np.asarray(_WHOLE[op](x, y), np.int64), kind), kind)
 
@@ -237,7 +249,7 @@ def _shift_number(op: str, left: ThreadNumber, right: ThreadNumber) -> Number:
 def _shift_values(op: str, value: Coefficient, by: Coefficient, kind: tuple[int, bool]) -> Number:
     """Shift integers by less than their width."""
     if isinstance(value, int) and isinstance(by, int):
-        return make_number(wrap_value(value << by if op == "<<" else value >> by, kind), kind)
+        return make_uniform(value << by if op == "<<" else value >> by, kind)
     x, y = np.asarray(as_array(value)), np.asarray(as_array(by))
     if op == "<<":
         made_value = x << y
@@ -260,7 +272,9 @@ def _compare_numbers(op: str, left: ThreadNumber, right: ThreadNumber) -> Number
         a, b = wrap_value(a, kind), wrap_value(b, kind)
     compare: Callable[[Any, Any], Any] = COMPARED[op]
     result = compare(a, b)
-    return make_number(int(result) if isinstance(result, bool | np.bool_) else np.asarray(result, np.int64))
+    return (
+        make_uniform(int(result)) if isinstance(result, bool | np.bool_) else make_number(np.asarray(result, np.int64))
+    )
 
 
 def select_numbers(mask: NDArray[np.bool_], yes: Number, no: Number) -> Number:

@@ -17,7 +17,7 @@ from lanescope.reader.threads.numbers import (
     add_numbers,
     convert_number,
     get_number,
-    make_number,
+    make_uniform,
     multiply_numbers,
 )
 from lanescope.reader.threads.program import Scope
@@ -84,7 +84,7 @@ def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
         if not isinstance(pointer, Pointer):
             return None
         number = get_number(run.evaluate(index, scope))
-        step = multiply_numbers(widen_number(number), make_number(get_item_size(pointer), LONG))
+        step = multiply_numbers(widen_number(number), make_uniform(get_item_size(pointer), LONG))
         pointer = pointer.move(add_numbers(pointer.offset, step))
     return pointer
 

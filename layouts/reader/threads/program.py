@@ -237,7 +237,12 @@ def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterat
 
 def split_operands(text: str) -> list[str]:
     """Split arguments or operands at the commas outside braces and brackets."""
-    return [part.strip() for part in split_arguments(text) if part.strip()]
+    return list(_split_operands(text))
+
+
+@lru_cache(maxsize=1024)
+def _split_operands(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in split_arguments(text) if part.strip())
 
 
 def _read_templates(text: str, at: int) -> tuple[str, int]:

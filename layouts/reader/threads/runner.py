@@ -63,7 +63,9 @@ class KernelRunner:
             LoadRecord("", make_number(0)),
         ]  # EMPTY and OPEN
         self.everyone: Mask = np.ones(threads, np.bool_)
+        self.nobody: Mask = np.zeros(threads, np.bool_)
         self.mask: Mask = self.everyone
+        self.running: Mask = self.everyone  # the last mask that was seen to have threads
         self.frames: list[FrameState] = [FrameState()]
         self.calls: list[Span] = []
         self.steps = 0
@@ -217,8 +219,9 @@ class KernelRunner:
 
     def run(self, statement: tree.Statement | None, scope: Scope, mask: Mask) -> Mask:
         """Run a statement; return the threads that continue after it."""
-        if statement is None or not mask.any():
+        if statement is None or (mask is not self.running and not mask.any()):
             return mask
+        self.running = mask
         self.steps += 1
         if self.steps > self.most_steps:
             raise StepsOverError
@@ -269,11 +272,23 @@ class KernelRunner:
             return mask
         self.mask = mask
         value = self.evaluate(condition, scope)
-        number = value if isinstance(value, ThreadNumber) else None
-        if number is None or number.const is None:
+        met = value.const if isinstance(value, ThreadNumber) else None
+        if met is None:
             return None
-        met: Mask = spread_coefficient(number.const, self.threads) != 0
-        return mask & met
+        if isinstance(met, int):
+            return mask if met else self.nobody
+        threads: Mask = mask & (met != 0)
+        return threads
+
+    def runs_everyone(self) -> bool:
+        """Return whether all threads execute what is run."""
+        return self.mask is self.everyone or bool(self.mask.all())
+
+    def join_masks(self, left: Mask, right: Mask) -> Mask:
+        """Return the threads of either mask."""
+        if left is self.nobody or right is self.nobody:
+            return right if left is self.nobody else left
+        return left if left is right else left | right
 
     def run_otherwise(self, execute: Callable[[], object]) -> None:
         """Execute what may be executed instead of something else: the bytes that it stores become unknown."""

@@ -20,7 +20,7 @@ from lanescope.reader.threads.numbers import (
     ThreadNumber,
     add_numbers,
     as_array,
-    make_number,
+    make_uniform,
     select_numbers,
 )
 
@@ -97,6 +97,7 @@ class LocalMemory:
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     initializer: Any = None  # the expression that it got last, and the scope of that
     forgotten: bool = False  # whether anything may have been written
+    width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
@@ -127,6 +128,12 @@ class LocalMemory:
         old = self.cells.get(offset)
         if mask is not None and old is not None and old[1] == size:
             value = merge_values(mask, value, old[0])
+        if not self.cells and size and not offset % size:
+            self.width = size
+        if size and self.width == size and not offset % size:
+            self.cells[offset] = (value, size)
+            return
+        self.width = -1
         for start in self._find_overlap(offset, size):
             del self.cells[start]
         self.cells[offset] = (value, size)
@@ -254,11 +261,13 @@ class Pointer:
 
     def find_part(self, start: int, kind: Any, dims: tuple[int, ...] = ()) -> Pointer:
         """Return the part of the target that begins at byte `start`."""
-        return Pointer(self.space, self.array, add_numbers(self.offset, make_number(start, LONG)), kind, dims)
+        return Pointer(self.space, self.array, add_numbers(self.offset, make_uniform(start, LONG)), kind, dims)
 
 
 def spread_coefficient(value: Any, threads: int) -> Ints:
     """Return a coefficient as an array [threads]."""
+    if isinstance(value, np.ndarray) and value.shape == (threads,) and value.dtype == np.int64:
+        return value
     return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
 
 

@@ -91,7 +91,7 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
         _copy_struct(place, value, offset)
         return
-    memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.mask.all() else run.mask)
+    memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.runs_everyone() else run.mask)
 
 
 def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
