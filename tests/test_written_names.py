@@ -114,3 +114,33 @@ def test_a_count_does_not_abbreviate_a_longer_number() -> None:
     with pytest.raises(LayoutError, match=r"'x3' is not legal here \(allowed: x1, x2, x4, ") as refused:
         catalog.find("ldmatrix.x3")
     assert all(".m8n8." in ptx for ptx in refused.value.nearest[:3])
+
+
+MAP = (
+    "cuTensorMapEncodeTiled(&m, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, p, dims, strides, {64, 128}, steps,"
+    " CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B"
+)
+
+
+@for_each("rest", [")", ", CU_TENSOR_MAP_L2_PROMOTION_NONE)", ", ...)"])
+def test_a_call_that_is_cut_short_keeps_its_arguments_in_their_places(rest: str) -> None:
+    facts = text_meanings.read_text(MAP + rest).facts
+    assert (facts["box"], facts["swizzle"], facts["element_bits"]) == ([64, 128], "128B", 16)
+
+
+@for_each(
+    "text",
+    [
+        "UMMA::InstrDescriptor idesc; idesc.m_dim_ = 128 >> 4; idesc.n_dim_ = 256 >> 3; idesc.c_format_ = 1;",
+        "idesc.a_format_ = 1; idesc.m_dim_ = 8;",
+    ],
+)
+def test_a_field_of_an_instruction_descriptor_is_not_the_word(text: str) -> None:
+    told = text_meanings.read_text(text)
+    assert not any("accepts the word" in notice for notice in told.notices)
+
+
+def test_bits_of_an_instruction_descriptor_are_no_matrix_descriptor() -> None:
+    """The f32 of D, and bf16 of A: M and N are 0."""
+    told = text_meanings.read_text("uint32_t idesc = 1 << 4 | 1 << 7;")
+    assert told.notices[0] == "No kind of tcgen05.mma accepts the word 0x00000090." and not told.also

@@ -226,7 +226,11 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
-    if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
+    if (
+        not built.start
+        and built.word >> 32 == 0
+        and (not _NAMED.search(text) or instruction_word.NAMED.search(text) or "InstrDescriptor" in text)
+    ):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)
