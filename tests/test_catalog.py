@@ -359,3 +359,13 @@ def test_words_of_the_rows_are_those_of_the_instructions() -> None:
     words = {word for i in catalog.instructions() for word in i.ptx.split(".")}
     assert set(catalog._index_capitals().values()) == {word for word in words if word != word.lower()}
     assert set(catalog.list_element_types()) == {kind for i in catalog.instructions() for kind in i.types.values()}
+
+
+def test_a_row_whose_forms_are_listed_without_a_map_is_told_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make targets` alone would not give them targets."""
+    monkeypatch.setattr(catalog, "_load_targets", lambda: ({}, {}))
+    for listed, hint in ((False, "Run `make targets`"), (True, "Remove its reason from layouts/ptx/table/newer.py")):
+        monkeypatch.setattr(catalog, "find_newer_form", lambda ptx, listed=listed: listed)
+        with pytest.raises(LayoutError, match="has no targets for") as refused:
+            catalog._index_target_support.__wrapped__()
+        assert refused.value.hint.startswith(hint)

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope.app.kit import links
-from lanescope.app.memory.tile_descriptors import link_offset
+from lanescope.app.memory.tile_descriptors import describe_tile, link_offset
+from lanescope.app.read.facts import Meaning
 from lanescope.blackwell import tmem
 from lanescope.descriptor.tile_descriptors import describe_stored_tile
 from lanescope.errors import LayoutError
@@ -17,6 +18,7 @@ from lanescope.reader.code.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.tma import WIDTHS
 
+MOST_CANDIDATES = 48  # in an answer; the catalogue has all
 MOST_NAMED = 4096  # longest text that is searched for names of pages
 MOST_STAGES = 16  # linked stages of a layout
 FIRST = 0x1000  # first byte of a pasted tile
@@ -118,3 +120,21 @@ def link_topic(facts: dict[str, Any]) -> str:
         return f"{page}?{urlencode({'access': tmem.parse_access(name).ptx})}" if tmem.is_access(name) else page
     except LayoutError:
         return page
+
+
+def build_meaning(meaning: TextMeaning, text: str) -> Meaning:
+    """Build a meaning of a text from that of a recogniser."""
+    facts = dict(meaning.facts)
+    if meaning.kind == "topic":
+        page = link_topic(facts)
+        return Meaning(kind="topic", title=meaning.title, link=page, facts={"page": page}, notices=meaning.notices)
+    if meaning.undetermined:
+        facts["undetermined"] = list(meaning.undetermined)
+    notices = meaning.notices
+    if len(facts.get("candidates", ())) > MOST_CANDIDATES:
+        notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
+        facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
+    if meaning.kind == "layout" and (spec := build_storage(facts)) is not None:
+        facts["descriptors"] = describe_tile(spec, facts["element_bits"])
+    kind: Any = meaning.kind  # one of Kind
+    return Meaning(kind=kind, title=meaning.title, link=link_meaning(meaning, text), facts=facts, notices=notices)

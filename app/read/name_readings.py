@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice
 
 from lanescope import reader
 from lanescope.app.catalogue import topics
@@ -12,6 +13,14 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.names import lookup, vocabulary
 from lanescope.names.forms import FormMatches, is_opcode
+from lanescope.workbench.cute_names import find_unknown_names
+
+MOST_UNKNOWN = 3  # names that a reading describes
+
+
+def list_unknown_names(text: str) -> list[str]:
+    """List the sentences on names of a text that look like CuTe's and that CuTe does not have."""
+    return list(dict.fromkeys(name.message for name in islice(find_unknown_names(text), MOST_UNKNOWN)))
 
 
 def is_worded(text: str, matches: FormMatches) -> bool:

@@ -4,6 +4,7 @@ combines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 from lanescope.app.catalogue import full_text
@@ -52,7 +53,7 @@ def build_meaning(text: str, matches: FormMatches) -> Meaning:
         notices.append(f"No instruction has the word{plural} {lookup.quote_words(matches.ignored)}: not used.")
     if not matches.spelled_out:
         notices.append("A word is only the beginning of one of the instruction's.")
-    return _build_list(title, _link_list(text, words, ordered), matches.forms, tuple(notices))
+    return build_list(title, _link_list(text, words, ordered), matches.forms, tuple(notices))
 
 
 def _link_list(text: str, words: str, ordered: bool = False) -> str:
@@ -61,11 +62,12 @@ def _link_list(text: str, words: str, ordered: bool = False) -> str:
     return f"/instructions?q={quote(words)}"
 
 
-def _build_list(title: str, link: str, instructions: tuple[Instruction, ...], notices: tuple[str, ...]) -> Meaning:
+def build_list(title: str, link: str, instructions: Sequence[Instruction], notices: Sequence[str] = ()) -> Meaning:
+    """Build the meaning of a name that several instructions fit, the plainest first."""
     facts = {"ptx": None, "candidates": [form.ptx for form in instructions[:MOST_LISTED]], "operand": None, "all": []}
     if len(instructions) > MOST_LISTED:
         notices = (*notices, f"The first {MOST_LISTED} are listed, the plainest first.")
-    return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=notices)
+    return Meaning(kind="instruction", title=title, link=link, facts=facts, notices=tuple(notices))
 
 
 def is_sentence(matches: FormMatches) -> bool:
@@ -83,10 +85,10 @@ def build_nearest(matches: FormMatches) -> tuple[Meaning, ...]:
     if matches.forms:
         words = " ".join(matches.words)
         title = f"{lookup.count_forms(len(matches.forms))} with '{words}'"
-        return (_build_list(title, _link_list("", words), lookup.list_nearest(matches), ()),)
+        return (build_list(title, _link_list("", words), lookup.list_nearest(matches), ()),)
     lists = []
     for word, count in matches.without:
         words = " ".join(other for other in matches.words if other != word)
         found = lookup.find_without(matches, word)
-        lists.append(_build_list(f"{lookup.count_forms(count)} without {word}", _link_list("", words), found, ()))
+        lists.append(build_list(f"{lookup.count_forms(count)} without {word}", _link_list("", words), found, ()))
     return tuple(lists)

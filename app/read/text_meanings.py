@@ -7,18 +7,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import urlencode
 
 from lanescope import inputs, reader
 from lanescope.app.catalogue import topics
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import copy_fact
-from lanescope.app.memory.tile_descriptors import describe_tile
 from lanescope.app.read import (
     element_texts,
     elements,
     elsewhere,
+    expressions,
     known_names,
     meaning_links,
     memory_elements,
@@ -31,9 +29,9 @@ from lanescope.app.read import (
     tensor_forms,
     thread_names,
     tile_elements,
+    wildcards,
 )
 from lanescope.app.read.facts import Meaning, Reading
-from lanescope.cute import calls as cutecalls
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.names import lookup
@@ -42,7 +40,6 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader import pasted_text, printed_words, sass
 from lanescope.reader.meaning import TextMeaning
 
-MOST_CANDIDATES = 48  # in an answer; the catalogue has all
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),
     ("a question about an element, a lane or a register", "A[5][9] of mma.m16n8k16 bf16"),
@@ -86,16 +83,14 @@ _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
 _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
 _GEMM_SHAPE = re.compile(r"\s*(?:\w+::)*GemmShape<\s*(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})\s*>\s*")
-_CALLED = re.compile(
-    rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith(('comp', 'retile'))))})\s*[<(]"
-    r"|\)\s*[o∘]\s*\("
-)
 
 
 def read_text(text: str) -> Reading:
     """Return the meanings of a text; LayoutError if it is too long, or not text."""
     text = inputs.require_text(text, "text", reader.LONGEST)
     if (reading := message_readings.read_message(text)) is not None:
+        return reading
+    if (reading := wildcards.read_pattern(text) or expressions.read_expression(text)) is not None:
         return reading
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
@@ -128,13 +123,14 @@ def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.
 
 def _read_meanings(text: str, found: Sequence[TextMeaning], pages: Sequence[Meaning]) -> Reading:
     """Read a text that has a meaning or names a page. found: its meanings, the most certain first."""
-    meanings = [*(_build_meaning(meaning, text) for meaning in found), *pages]
+    meanings = [*(meaning_links.build_meaning(meaning, text) for meaning in found), *pages]
     if found and all(meaning.fits for meaning in found):
         return _read_bare_number(text, meanings)
     if found and all(meaning.kind == "topic" for meaning in found):
         meanings = _join_pages(text, meanings, found)
     first, *rest = message_readings.add_rules(meanings, text)
-    return copy_fact(Reading, first, also=tuple(rest))
+    unknown = name_readings.list_unknown_names(text) if found else []
+    return copy_fact(Reading, first, notices=(*unknown, *first.notices), also=tuple(rest))
 
 
 def _read_words(text: str) -> Reading:
@@ -248,6 +244,10 @@ def _explain_unknown(
         error = refused[0]
         title = _TITLES.get(error.code, "Not understood")
         notices = [error.message if error.nearest else f"{error.message} {error.hint}"]
+        if error.code == "unknown_atom":
+            notices = name_readings.list_unknown_names(text) or notices
+    elif notices := name_readings.list_unknown_names(text):
+        title = "CuTe has no such name"
     else:
         title = SHARING if pages else "Not recognised"
         respelled = "" if addresses else spelling.respell(text)
@@ -298,8 +298,10 @@ def find_certain_link(text: str) -> str:
     """Find the address of the only page that a text can mean, "" if it can mean several or none."""
     if elsewhere.is_other_maker(text):
         return ""
-    if address := link_algebra(text):
+    if address := expressions.link_algebra(text):
         return address
+    if wildcards.is_pattern(text):
+        return ""
     text = _respell(text)
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     answer = _find_question_link(text, cleaned)
@@ -336,6 +338,8 @@ def _find_name_link(text: str, cleaned: str) -> str:
 
 def _find_meaning_link(text: str, recognised: reader.RecognisedText, only: Instruction | None) -> str:
     """Find the page of the only certain meaning of a text, otherwise of the only instruction or subject in it."""
+    if name_readings.list_unknown_names(text):
+        return ""
     certain = [meaning for meaning in recognised.found if meaning.sure]
     if len(recognised.found) == len(certain) == 1:
         link = meaning_links.link_meaning(certain[0], text)
@@ -354,19 +358,6 @@ def _find_certain_answer(text: str) -> str:
     return answers.meanings[0].link if answers and answers.certain else ""
 
 
-def link_algebra(text: str) -> str:
-    """Return the page of an expression of CuTe's algebra, "" for any other text."""
-    if len(text) > meaning_links.MOST_NAMED or not _CALLED.search(text):
-        return ""
-    try:
-        algebra_steps = cutecalls.evaluate_statements(text)
-    except LayoutError:
-        return ""
-    if all(step.op == "layout" for step in algebra_steps):
-        return ""  # layouts have the page of a text
-    return f"/cute?{urlencode({'expression': text})}"
-
-
 def find_nearest(text: str) -> tuple[str, ...]:
     """Find the legal instructions most similar to a wrong one in a text; () if the answer lists them by words."""
     if question_readings.read_place_question(text):
@@ -375,22 +366,3 @@ def find_nearest(text: str) -> tuple[str, ...]:
     if matches and lookup.is_refused(matches) and not lookup.is_spelled_out(text):
         return ()
     return next((error.nearest for error in reader.recognise_text(text).refused if error.nearest), ())
-
-
-def _build_meaning(meaning: TextMeaning, text: str) -> Meaning:
-    facts = dict(meaning.facts)
-    if meaning.kind == "topic":
-        page = meaning_links.link_topic(facts)
-        return Meaning(kind="topic", title=meaning.title, link=page, facts={"page": page}, notices=meaning.notices)
-    if meaning.undetermined:
-        facts["undetermined"] = list(meaning.undetermined)
-    notices = meaning.notices
-    if len(facts.get("candidates", ())) > MOST_CANDIDATES:
-        notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
-        facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
-    if meaning.kind == "layout" and (spec := meaning_links.build_storage(facts)) is not None:
-        facts["descriptors"] = describe_tile(spec, facts["element_bits"])
-    kind: Any = meaning.kind  # one of Kind
-    return Meaning(
-        kind=kind, title=meaning.title, link=meaning_links.link_meaning(meaning, text), facts=facts, notices=notices
-    )

@@ -22,9 +22,10 @@ from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
 from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 from lanescope.tiles.bulk import TmaCopy, is_tma
-from lanescope.tiles.copy import TiledCopy
+from lanescope.tiles.copy import TiledCopy, make_copy_atom
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import parse_tile_sizes
+from lanescope.tiles.text_arguments import parse_text_arguments
 from lanescope.tiles.tiled_mma import tiled_mma
 
 PATH = "/tiles/copy"
@@ -50,6 +51,16 @@ def _declare_number(default: str, label: str, size: int, placeholder: str = "", 
         return parse_integer(value, field, 1 if most else 0, most)
 
     return parsed_field(parse, label, "", default, size=size, placeholder=placeholder, **more)
+
+
+def _check_atom(text: str) -> None:
+    if is_tma(text) or parse_text_arguments("tiled_copy", text) is not None:
+        return
+    try:
+        make_copy_atom(text, None, 16)
+    except LayoutError as error:
+        if error.field == "atom":  # whatever its width
+            raise
 
 
 def _check_tile(text: str) -> None:
@@ -80,7 +91,7 @@ def _check_tiler(text: str) -> None:
 class CopyForm:
     """The form of the page; its defaults are the example."""
 
-    atom: str = _declare_text("cp.async", "Copy atom", 18)
+    atom: str = _declare_text("cp.async", "Copy atom", 18, check=_check_atom)
     bits: str = _declare_number("128", "Bits per access", 4, most=128)
     element_bits: str = _declare_number("16", "Bits per element", 4, "16", most=128)
     tile: str = _declare_text("64x64", "Tile, rows x columns", 8, covers=("storage.mn", "storage.k"), check=_check_tile)

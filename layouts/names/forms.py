@@ -184,7 +184,13 @@ def _match_spelling(word: str) -> int:
         return words.get(word, 0) | exact_keys.get(f"type={word}", 0)
     if len(word) < 2 or word.isdecimal():
         return 0
-    return reduce(int.__or__, (bits for key, bits in words.items() if key.startswith(word)), 0)
+    return reduce(int.__or__, (bits for key, bits in words.items() if _is_beginning(word, key)), 0)
+
+
+def _is_beginning(word: str, key: str) -> bool:
+    """Return whether a word abbreviates another; x3 does not abbreviate x32."""
+    rest = key.removeprefix(word)
+    return key.startswith(word) and not (word[-1].isdigit() and rest[:1].isdigit())
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ MOST_NEAREST = 5
 MOST_SPELLED = 200  # of the candidates nearest by their parts, how many are compared by spelling
 # The cost of a change in each part: a caller can change a shape more easily than the types of the data.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
+MODIFIER = 0.5  # cost of each modifier that is missing
 # part → its name in a sentence, and the sentence where it is missing
 _LABELS = {
     "opcode": ("opcode", "opcode is missing"),
@@ -43,7 +44,7 @@ def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction]) -> list[Inst
             weight / (1 if _format_part(part, syntax) else 2)  # a part that is missing can be filled in
             for part, weight in _PARTS.items()
             if not _is_same_part(part, syntax, candidate.syntax)
-        )
+        ) + MODIFIER * max(len(candidate.syntax.modifiers) - len(syntax.modifiers), 0)
         return cost, measure_shape_distance(syntax.shape, candidate.syntax.shape)
 
     def spelling(candidate: Instruction) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.cxx.expression import LONGEST
 from lanescope.descriptor.matrix import Descriptor
+from lanescope.descriptor.mistakes import NO_VERSION
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import WGMMA, get_format_of_word
@@ -58,16 +60,26 @@ _ALL_DIGITS = 16  # digits of a word with leading zeros
 _DIGITS = 9  # hex digits without 0x from which a number is a 64-bit word
 RESERVED = find_runs(WGMMA.reserved_mask)
 UNLIKELY = 3  # groups of reserved bits; one or two are set if an address is not shifted or not masked
+_OF_TCGEN05 = re.compile(r"(?<![A-Za-z])(?:tcgen05|umma)(?![A-Za-z])", re.I)
 _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
 def recognise_word(text: str) -> tuple[TextMeaning, ...]:
     """Return the word that a text spells or builds. LayoutError if it resembles a word but is not valid."""
-    return (
+    meanings = (
         _recognise_spelled_or_built(text)
         if not printed_words.recognise_bit_field_types(text)
         else _recognise_descriptor_type(text)
     )
+    is_short = len(text) <= _MOST_MEANT and _OF_TCGEN05.search(text)
+    return tuple(map(_note_missing_version, meanings)) if is_short else meanings
+
+
+def _note_missing_version(meaning: TextMeaning) -> TextMeaning:
+    """Return the meaning of a word that its text calls one of tcgen05, with a notice if it has the version of wgmma."""
+    if meaning.kind != "descriptor" or meaning.facts["format"] != "wgmma":
+        return meaning
+    return replace(meaning, notices=(NO_VERSION, *meaning.notices), sure=False)
 
 
 def _recognise_descriptor_type(text: str) -> tuple[TextMeaning, ...]:
@@ -214,7 +226,11 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
-    if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
+    if (
+        not built.start
+        and built.word >> 32 == 0
+        and (not _NAMED.search(text) or instruction_word.NAMED.search(text) or "InstrDescriptor" in text)
+    ):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)

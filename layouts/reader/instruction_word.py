@@ -23,15 +23,17 @@ from lanescope.reader.terms import SyntaxTerm, TermText
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
-NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)\s*(?:\|?=|\{)", re.I)
+NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)(?:\.\w*desc\w*)?\s*(?:\|?=|\{)", re.I)
 _LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
     r"(?<![\w.])(?P<label>(?:[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.]{0,40}(?:\[\d{1,4}\])?)[\"'\]]?"
-    r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}(?![\w.])"
+    r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}"
+    r"(?![\w.]|[ \t]*(?:<<|>>|[*+]|\|[ \t]*\())"
 )
 _LABEL = re.compile(
     r"(?:^|[^a-zA-Z]|[a-z](?=I))(?:k?[iI]_?[dD]esc|IDESC|kInstr"
     r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
 )
+_FIELD = re.compile(r"\.(?!\w*(?:desc|DESC|Desc|raw|value|word))\w+$")  # of a descriptor: idesc.m_dim_
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
@@ -78,7 +80,7 @@ def _list_statements(text: str) -> tuple[TextMeaning, ...]:
     if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
         return ()
     try:
-        return _make_meanings(_evaluate_word(text), list(KINDS), True)
+        return _explain_word(_evaluate_word(text), list(KINDS))
     except LayoutError:
         return ()
 
@@ -91,15 +93,23 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
     for match in _LABELLED.finditer(text):
         if not _LABEL.search(match["label"]) or match["label"][-2:-1] == " ":  # instruction descriptor M=128
             continue
+        if _FIELD.search(match["label"]):
+            continue
         word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
         if not 0 <= word <= idesc.MOST:
             continue
-        if meanings := _make_meanings(word, _list_kinds(text), True) or _make_meanings(word, list(KINDS), True):
-            return meanings
-        notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
-        return (TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,)),)
+        return _make_meanings(word, _list_kinds(text), True) or _explain_word(word, list(KINDS))
     return ()
+
+
+def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
+    """Return the meanings of a word that the text calls an instruction descriptor, or that no kind accepts it."""
+    if not 0 <= word <= idesc.MOST:
+        return ()
+    notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
+    refused = TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,))
+    return _make_meanings(word, kinds, True) or (refused,)
 
 
 def _evaluate_word(text: str) -> int:

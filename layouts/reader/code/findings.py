@@ -373,18 +373,21 @@ _INPUT = re.compile(r"[\w.:>\[\]-]+(?:\(.*\))?(?: [*/%] [\w.:>\[\]-]+(?:\(.*\))?
 
 
 def _can_fit(piece: SymbolBits, value: SymbolicInt) -> bool:
-    """Return whether a symbol may be assumed to fit the field in which it begins.
-
-    An unshifted 32-bit word may be a start or the lower half of `low | high << 32`: it is a start only if the text also
-    sets an LBO.
-    """
-    if piece.low not in _FIELDS:
+    """Return whether a symbol may be assumed to fit the field in which it begins: not a half of `low | high << 32`."""
+    if piece.low not in _FIELDS or _is_lower_half(piece, value):
         return False
-    if not piece.low and piece.shift < FIELD_SHIFT and piece.end >= 32 - piece.shift:
-        beside = any(16 <= p.low < 32 for p in value.pieces) or value.const >> 16 & 0xFFFF
-        if piece.end > 32 or not beside:
-            return False
+    others = [p for p in value.pieces if p is not piece]
+    above = value.const >> 32 or any(p.low >= 32 for p in others)
+    if piece.low == 32 and not (above or piece.shift) and any(_is_lower_half(p, value) for p in others):
+        return False
     return all(_INPUT.fullmatch(name.strip("()")) or name.startswith("sizeof(") for name, _ in piece.source.terms)
+
+
+def _is_lower_half(piece: SymbolBits, value: SymbolicInt) -> bool:
+    """Return whether an unshifted 32-bit word may be a lower half: it is a start only if the text also sets an LBO."""
+    if piece.low or piece.shift >= FIELD_SHIFT or piece.end < 32 - piece.shift:
+        return False
+    return piece.end > 32 or not (any(16 <= p.low < 32 for p in value.pieces) or value.const >> 16 & 0xFFFF)
 
 
 def find_origins(value: SymbolicInt, low: int, high: int) -> tuple[Span, ...]:

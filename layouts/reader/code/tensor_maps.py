@@ -30,6 +30,7 @@ from lanescope.reader.code.values import Address, ArrayValue, OpaqueValue, Point
 from lanescope.shared.tma import WIDTHS, make_box_series
 
 MOST_MAPS = 24
+_TYPE_SECOND = re.compile(r"[\w:.>-]+\s*\([^,()]*,\s*[\w:]*CU_TENSOR_MAP_DATA_TYPE")  # the map is the first
 TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
 
 
@@ -98,7 +99,7 @@ def _parse_map_call(call: BodilessCall, text: str) -> TensorMap | None:
     if re.search(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$", head, re.I) or (
         len(arguments) == 12 and "CU_TENSOR_MAP" in text[slice(*term.span)] and "im2col" not in head.lower()
     ):
-        shift = 1 if len(arguments) >= 12 or "tensorMap" in named else 0
+        shift = 1 if len(arguments) >= 12 or "tensorMap" in named or _TYPE_SECOND.match(text, term.span[0]) else 0
         return _read_cuda_encode(term, arguments[shift:]) if len(arguments) - shift >= 9 else None
     if packed_maps.is_packed_call(term):
         plain = packed_maps.unpack_arguments(arguments)
