@@ -5,16 +5,14 @@ Every warpgroup and every product of a kernel is followed to the bytes that it r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.workbench.blamed_numbers import list_local_values
+from lanescope.workbench.blamed_terms import find_pointer_value
 from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
-from lanescope.workbench.function_texts import find_function_at
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.placed_reads import PlacedRead, list_placed_reads
 from lanescope.workbench.results import Span
@@ -24,7 +22,6 @@ from lanescope.workbench.unread_slices import has_panels
 
 TITLES = {"rows_unread": "Rows of a tile are copied and never multiplied"}
 MOST_PRODUCTS = 256  # of one kernel
-_NAME = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def _check_fill(
                 return
             holds = (16 * chunks >= fill.low) & (16 * chunks < fill.low + fill.size)
             inside = (16 * chunks[holds] - fill.low) // pitch % count
-            if holds.any() or not found or chunks[0] < 0:
+            if holds.any() or chunks[0] < 0:  # of this stage, or outside shared memory
                 found.append(_Rows(read, group, frozenset(map(int, inside)), not holds.all()))
     unread = set(range(count)).difference(*(rows.inside for rows in found))
     wrong = [rows for n, rows in enumerate(found) if rows.is_misplaced(found[:n])]
@@ -105,27 +102,7 @@ def _find_place(text: KernelText, rows: _Rows, earlier: Sequence[_Rows]) -> Span
     event, at = rows.read.event, rows.read.place[1]
     same = bool(earlier) and earlier[0].read.event is event
     variable = "threadIdx" if same else _find_variable(event, earlier[0].read.event) if earlier else ""
-    found = text.narrow_event(event, at, variable)
-    function = find_function_at(text.functions, found[0])
-    if function is None:
-        return found
-    begin = _find_argument_begin(text.blank, found[0])
-    values = [
-        value
-        for name in dict.fromkeys(_NAME.findall(text.blank[begin : found[1]]))
-        for value in list_local_values(text.blank, function, name, found)[:1]
-        if re.search(r"[+&]", text.blank[slice(*value)])
-    ]
-    return values[0] if len(values) == 1 else found
-
-
-def _find_argument_begin(blank: str, at: int) -> int:
-    """Return where the argument of a call begins that a place is in."""
-    depth = 0
-    while at > 0 and (depth or blank[at - 1] not in "(,;{}"):
-        at -= 1
-        depth += (blank[at] in ")]") - (blank[at] in "([" and depth > 0)
-    return at
+    return find_pointer_value(text.blank, text.functions, text.narrow_event(event, at, variable))
 
 
 def _find_variable(event: KernelEvent, other: KernelEvent) -> str:
