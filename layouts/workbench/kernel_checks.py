@@ -49,8 +49,7 @@ def find_kernel_mistakes(
     if _has_code(uncopied, "tma_tile_part"):  # with a wrong box the byte counts are wrong, too
         byte_counts = []
     exchanged = [] if filled else exchanged_products.find_exchanged_products(text, bench)
-    mismatched = any(step.verdict == "mismatch" for operand in bench.operands for step in operand.steps)
-    unread = [] if placed or uncopied or mismatched else unread_rows.find_unread_rows(text)
+    unread = [] if placed or uncopied else unread_rows.find_unread_rows(text)
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     if not filled and not _has_code(copies, "copies_overlap"):
         rows += row_coordinates.find_row_mistakes(text)
