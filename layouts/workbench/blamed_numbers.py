@@ -142,7 +142,9 @@ def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -
 def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> tuple[Span, ...]:
     """List the values that declarations and assignments of a function give a variable before a place."""
     first, past = function.body[0], at[0]
-    form = re.compile(rf"[\w>\]*&,]\s+{name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)")
+    form = re.compile(
+        rf"(?:[*&,]\s+|(?<!\belse)[\w>\]]\s+[*&]?){name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)"
+    )
     found = tuple(trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past))
     later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
     starts = {at[0] for at in found}

@@ -170,3 +170,26 @@ def list_terms(blank: str, inside: Span) -> Iterator[Span]:
             yield trim_span(blank, (first, at))
             first = at + 1
     yield trim_span(blank, (first, inside[1]))
+
+
+def find_pointer_value(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
+    """Return the value of the one local pointer that the argument around a place moves; the place if there is none."""
+    function = find_function_at(functions, at[0])
+    if function is None:
+        return at
+    values = [
+        value
+        for name in dict.fromkeys(_WORD.findall(blank[_find_argument_begin(blank, at[0]) : at[1]]))
+        for value in list_local_values(blank, function, name, at)[:1]
+        if re.search(r"[+&]", blank[slice(*value)])
+    ]
+    return values[0] if len(values) == 1 else at
+
+
+def _find_argument_begin(blank: str, at: int) -> int:
+    """Return where the argument of a call begins that a place is in."""
+    depth = 0
+    while at > 0 and (depth or blank[at - 1] not in "(,;{}"):
+        at -= 1
+        depth += (blank[at] in ")]") - (blank[at] in "([" and depth > 0)
+    return at

@@ -27,6 +27,7 @@ from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     build_bench,
+    bulk_store_order,
     cute_copies,
     cute_names,
     shared_budget,
@@ -284,9 +285,13 @@ def _is_right(text: str, choices: Mapping[str, str], before: FragmentReport) -> 
     return not after.findings and after.verified >= max(before.verified + (not complete), 1)
 
 
+# mistakes of a kernel that no phase of an mbarrier follows from
+_APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing"})
+
+
 def _check_barriers(source: _EvaluatedText, of_kernels: Collection[CheckFinding]) -> list[CheckFinding]:
-    """Check the phases of mbarriers if the kernels have no other mistakes, from which theirs may follow."""
-    if of_kernels or source.code is None:
+    """Check the phases of mbarriers if the kernels have no other mistakes from which theirs may follow."""
+    if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return []
     given = list_given_values(source.choices)
     return list(map(_make_pitfall_finding, find_protocol_mistakes(source.text, given, source.code.launches)))

@@ -128,10 +128,15 @@ class WarpgroupRuns:
         return {group: state if launched or not state else None for group, state in states.items()}
 
     def _decide(self, event: KernelEvent, group: int, block: BlockShape) -> bool | None:
-        forks = [(self.forks.get(number), arm) for number, arm in event.arms]
-        taken = [(fork.conditions[arm] if fork is not None else _OPEN, True) for fork, arm in forks]
-        taken += [(fork.conditions[arm], False) for fork in self.leaving if _is_after(event, fork) for arm in fork.left]
         kernels = {name for name, _ in event.calls} & {f.name for f in self.text.functions if f.kernel}
+        forks = [(self.forks.get(number), arm) for number, arm in event.arms]
+        taken = [
+            (fork.conditions[arm] if fork is not None else _OPEN, True)
+            for fork, arm in forks
+            if fork is None or _is_in_kernel(fork, kernels)
+        ]
+        leaving = [fork for fork in self.leaving if _is_after(event, fork) and _is_in_kernel(fork, kernels)]
+        taken += [(fork.conditions[arm], False) for fork in leaving for arm in fork.left]
         same = frozenset(name for f in self.text.functions if f.name in kernels for name in f.parameters)
         answers = [_is_condition(condition, group, block, same, wanted) for condition, wanted in taken]
         return False if False in answers else None if None in answers else True
@@ -141,6 +146,11 @@ def _find_fewest(shapes: Sequence[BlockShape | None]) -> BlockShape | None:
     """Return the shape with the fewest threads; None if there is none, or if one is open."""
     known = [shape for shape in shapes if shape is not None]
     return min(known, key=lambda shape: shape.threads) if known and len(known) == len(shapes) else None
+
+
+def _is_in_kernel(fork: Fork, kernels: Collection[str]) -> bool:
+    """Return whether a fork is in a kernel, not in the function that launches it for all threads or for none."""
+    return not kernels or any(name in kernels for name, _ in fork.calls)
 
 
 def _is_after(event: KernelEvent, fork: Fork) -> bool:

@@ -12,6 +12,7 @@ from functools import partial
 from lanescope.inputs import join_words
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
+from lanescope.workbench.blamed_terms import find_pointer_value
 from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
 from lanescope.workbench.function_texts import list_launches
 from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
@@ -71,7 +72,11 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
                 f"Warpgroups {join_words(list(map(str, running)))} read the same bytes of {of_operand[0].buffer} as"
                 f" {name.upper()}, and none reads the other {unread:,} bytes that a copy brings: the start does not"
                 " depend on the warpgroup.",
-                text.narrow_event(of_operand[0].event, of_operand[0].place[1], ""),
+                find_pointer_value(
+                    text.blank,
+                    text.functions,
+                    text.narrow_event(of_operand[0].event, of_operand[0].place[1], ""),
+                ),
             )
 
 
@@ -105,7 +110,7 @@ def _find_product(text: KernelText) -> Span | None:
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
             pieces = value.pieces if value is not None else ()
             if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
-                return text.narrow_event(event, span, "threadIdx")
+                return find_pointer_value(text.blank, text.functions, text.narrow_event(event, span, "threadIdx"))
     return None
 
 
