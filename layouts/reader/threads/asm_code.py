@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.names import evaluate_template
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, convert_number, make_number
+from lanescope.reader.threads.numbers import (
+    LONG,
+    UINT,
+    ThreadNumber,
+    add_numbers,
+    convert_number,
+    make_name,
+    make_number,
+)
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
@@ -19,6 +29,9 @@ from lanescope.reader.threads.values import load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
+
+
+_SPECIAL = re.compile(r"%%?(laneid|n?(?:ctaid|clusterid)\.[xyz]|cluster_n?cta(?:rank|id\.[xyz]))")
 
 
 class AsmCode:
@@ -59,7 +72,17 @@ class AsmCode:
         if n is not None:
             return self.values[n]
         immediate = parse_immediate(token)
-        return self.registers.get(token) if immediate is None else make_number(immediate, LONG)
+        if immediate is not None:
+            return make_number(immediate, LONG)
+        return self.registers.get(token) or self._read_special(token)
+
+    def _read_special(self, token: str) -> ThreadNumber | None:
+        """Return %laneid, or the open name of a special register that all threads of a block share."""
+        found = _SPECIAL.fullmatch(token)
+        if found is None or self.run.size or self.run.barriers is not None:
+            return None
+        lane = np.arange(self.run.threads, dtype=np.int64) % 32
+        return make_number(lane, UINT) if found[1] == "laneid" else make_name(f"%{found[1]}", UINT)
 
     def find_string(self, number: int) -> str:
         """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none

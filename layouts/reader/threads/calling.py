@@ -21,7 +21,7 @@ from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
-from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.types import VOID, SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import cast_value, convert_value, load_place, store_place
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     value = _evaluate_initial(run, declaration, scope)
     if value is None and kind is None and type_ is not None:
         value = _evaluate_declared(run, type_, scope)
+    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
+        kind = make_pointer_type(VOID, ())  # T (*p)[n], which is given a value later
     if kind is None or kind.name == "auto":
         scope.names[declaration.name] = _hold_value(value, (declaration.value, scope))
     else:
@@ -417,11 +419,20 @@ def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) ->
     kind = find_type(run, parameter.type, scope)
     if kind is None:
         return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
+    if kind.scope is None or kind.pointer:
+        return _hold_value(_make_open_value(run, parameter.name, kind))
+    memory = LocalMemory()
+    for member in kind.members:
+        value = _make_open_value(run, f"{parameter.name}.{member.name}", member.type) if not member.dims else None
+        memory.write_value(member.offset, member.type.size, value, None)
+    return Pointer("local", memory, make_number(0, LONG), kind)
+
+
+def _make_open_value(run: KernelRunner, name: str, kind: SizedType) -> Any:
+    """Return what a parameter, or a member of one, is: an array in global memory, or an open number."""
     if kind.pointer and kind.target is not None:
-        return _hold_value(Pointer("global", parameter.name, make_number(0, LONG), kind.target, kind.dims))
+        return Pointer("global", name, make_number(0, LONG), kind.target, kind.dims)
+    size = (max(kind.size * 8, 32), kind.signed)
     if kind.integer and run.size:
-        size = 1 if kind.name == "bool" else run.size
-        return _hold_value(make_number(size, (max(kind.size * 8, 32), kind.signed)))
-    if kind.integer:
-        return _hold_value(make_name(parameter.name, (max(kind.size * 8, 32), kind.signed)))
-    return None
+        return make_number(1 if kind.name == "bool" else run.size, size)
+    return make_name(name, size) if kind.integer else None
