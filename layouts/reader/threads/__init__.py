@@ -3,6 +3,7 @@
 `numbers.py` has the integers, a value for each thread; `storage.py` what bytes of registers and of shared memory come
 from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` the state of a run,
 `executing.py` statements, `evaluating.py` expressions, `calling.py` declarations and calls, `names.py` names, types
-and structs, `values.py` loads, stores and conversions, `assembly.py` PTX, `records.py` the records of a run. Unknown
-values are None.
+and structs, `values.py` loads, stores and conversions, `assembly.py` PTX, `records.py` the records of a run;
+`arguments.py` has the arguments of a kernel, `bit_fields.py` structs that are one word, `packing.py` registers that are
+made of smaller elements, `quotients.py` sizes such as K / 8. Unknown values are None.
 """

@@ -13,9 +13,9 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads import library, objects
 from lanescope.reader.threads.cute import calls as cute_calls
 from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
-from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument, names_cute
+from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
 from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
@@ -66,7 +66,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
         kind = make_pointer_type(VOID, ())  # T (*p)[n], which is given a value later
     if kind is None or kind.name == "auto":
-        scope.names[declaration.name] = _hold_value(value, (declaration.value, scope))
+        scope.names[declaration.name] = hold_value(value, (declaration.value, scope))
     else:
         _allocate_local(run, declaration, kind, value, scope)
 
@@ -85,7 +85,7 @@ def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: 
     if isinstance(place, Pointer):
         return place
     value = run.evaluate(initial, scope)
-    return _hold_value(value) if isinstance(value, Pointer) else value
+    return hold_value(value) if isinstance(value, Pointer) else value
 
 
 def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
@@ -192,7 +192,7 @@ def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: 
             store_place(run, at, run.evaluate(expression, scope), expression.span)
 
 
-def _hold_value(value: Any, arguments: Any = None) -> Any:
+def hold_value(value: Any, arguments: Any = None) -> Any:
     """Return a place that holds a value, typed by the value; numbers too, since they may be written."""
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
         memory = LocalMemory(initializer=arguments)
@@ -386,7 +386,7 @@ def _bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call
             _deduce_template_arguments(inner, type_, value.type)
         kind = find_type(run, type_, inner) if type_ is not None and type_.name != "auto" else None
         converted = value if kind is None else _convert_argument(run, value, kind)
-        inner.names[parameter.name] = _hold_value(converted, (expression, enclosing))
+        inner.names[parameter.name] = hold_value(converted, (expression, enclosing))
 
 
 def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
@@ -412,27 +412,3 @@ def _bind_cute_type(inner: Scope, type_: tree.Type, value: Any) -> None:
     for name in names:
         if name in inner.names and inner.names[name] is None:
             inner.names[name] = value
-
-
-def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
-    """Return the value of a kernel's parameter: an array in global memory, or an open number."""
-    kind = find_type(run, parameter.type, scope)
-    if kind is None:
-        return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
-    if kind.scope is None or kind.pointer:
-        return _hold_value(_make_open_value(run, parameter.name, kind))
-    memory = LocalMemory()
-    for member in kind.members:
-        value = _make_open_value(run, f"{parameter.name}.{member.name}", member.type) if not member.dims else None
-        memory.write_value(member.offset, member.type.size, value, None)
-    return Pointer("local", memory, make_number(0, LONG), kind)
-
-
-def _make_open_value(run: KernelRunner, name: str, kind: SizedType) -> Any:
-    """Return what a parameter, or a member of one, is: an array in global memory, or an open number."""
-    if kind.pointer and kind.target is not None:
-        return Pointer("global", name, make_number(0, LONG), kind.target, kind.dims)
-    size = (max(kind.size * 8, 32), kind.signed)
-    if kind.integer and run.size:
-        return make_number(1 if kind.name == "bool" else run.size, size)
-    return make_name(name, size) if kind.integer else None

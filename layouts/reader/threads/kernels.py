@@ -10,8 +10,8 @@ from typing import Any
 from lanescope.reader.code import tree
 from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.arguments import make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
-from lanescope.reader.threads.calling import make_argument
 from lanescope.reader.threads.names import bind_templates, evaluate_template, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import (
