@@ -51,6 +51,7 @@ CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a
         (ALONE, "without a number of threads"),
         (ALONE + "int main() { gemm<<<1, 32>>>(A, B, C); }\n", ""),
         (ALONE + "int main() { gemm<<<1, threads>>>(A, B, C); }\n", "without a number of threads"),
+        (RIGHT.replace("= threadIdx.x", "= threadIdx.y * 8 + threadIdx.x"), "without a number of threads"),
         (OPEN_SIZE, "depends on BK"),
         (OPEN_SIZE + "int main() { gemm<16><<<1, 32>>>(A, B, C); }\n", ""),
         (RIGHT.replace("s[i] = A[i]", "s[index(i)] = A[i]"), "stored by code that is not followed"),

@@ -63,3 +63,60 @@ def test_a_planted_mistake_is_found_at_the_descriptor_that_reads_it(
     wrong = RIGHT.replace(old, new)
     found = [(one.code, wrong[slice(*one.span)]) for one in check_thread_tiles(wrong, {}).findings]
     assert any(one == code and f"make_desc({operand}" in at for one, at in found), found
+
+
+# a tcgen05 kernel whose descriptor is a union with bit fields, its swizzle chosen by a switch
+TENSOR = r"""#include <cuda_fp16.h>
+union Descriptor {
+  uint64_t word;
+  struct { uint16_t start : 14, : 2; uint16_t lbo : 14, : 2; uint16_t sbo : 14, version : 2; uint16_t : 13, mode : 3; };
+};
+struct Sizes { int m, n, k; };
+__device__ uint64_t describe(const half* tile, int rows, int swizzle) {
+  Descriptor d;
+  d.word = 0;
+  d.start = (uint32_t)__cvta_generic_to_shared(tile) >> 4;
+  d.lbo = 1;
+  d.sbo = rows * 8;
+  d.version = 1;
+  switch (swizzle) {
+    case 64: d.mode = 4; break;
+    case 128: d.mode = 2; break;
+    default: d.mode = 0;
+  }
+  return d.word;
+}
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, Sizes size, uint32_t d) {
+  __shared__ __align__(1024) half a[128 * 64], b[128 * 64];
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  for (int i = threadIdx.x; i < 128 * 8; i += 128) {
+    int r = i / 8, c = i % 8;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+      :: "r"((uint32_t)__cvta_generic_to_shared(&a[r * 64 + (c ^ r % 8) * 8])),  // the target (shared)
+         "l"(A + (rank * 128 + r) * size.k + c * 8));
+    *(uint4*)&b[r * 64 + (c ^ r % 8) * 8] = *(const uint4*)&B[(blockIdx.x * 128 + r) * size.k + c * 8];
+  }
+  asm volatile("cp.async.wait_all;");
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 4; ++k)
+      asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %4, 0;\n"
+        "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n}"
+        :: "r"(d), "l"(describe(a + k * 16, 8, 128)), "l"(describe(b + k * 16, 8, 128)), "r"(0x8200010), "r"(k));
+}
+"""
+
+
+@for_each(
+    ("old", "new", "code"),
+    [
+        ("rows * 8", "rows * 4", "rows_repeated"),
+        ("describe(a + k * 16, 8, 128)", "describe(a + k * 16, 8, 64)", "fragment_mismatch"),
+        ("&a[r * 64 + (c ^ r % 8) * 8]", "&a[r * 64 + (c ^ r % 4) * 8]", "fragment_mismatch"),
+    ],
+)
+def test_a_descriptor_of_bit_fields_is_followed(old: str, new: str, code: str) -> None:
+    right, wrong = (check_thread_tiles(text, {}) for text in (TENSOR, TENSOR.replace(old, new)))
+    assert (right.verified, right.findings) == (2, [])
+    assert {finding.code for finding in wrong.findings} == {code}

@@ -13,11 +13,11 @@ from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_sample
-from tests.thread_tile_kernels import HELPERS, NARROW, PADDED, PLAIN, SWIZZLED
+from tests.thread_tile_kernels import HELPERS, NARROW, PADDED, PLAIN, SWIZZLED, VECTORS
 from tests.transfer_kernels import plant
 
 
-@for_each(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2)])
+@for_each(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2), (VECTORS, 2)])
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())
@@ -74,6 +74,12 @@ MISTAKES = [
     # plain loads
     (PLAIN, "&As[g + 8][2 * t];", "&As[g][2 * t + 8];", "fragment_mismatch", "a[1] ="),
     (PLAIN, "&As[g][2 * t + 8]", "&As[g][2 * t + 6]", "fragment_mismatch", "a[2] ="),
+    (VECTORS, "i * 8 + lane % 4 * 2 + 1]", "i * 4 + lane % 4 * 2 + 1]", "k_repeated", "high ="),
+    # the value of a variable
+    (VECTORS, "right = lane / 16", "right = lane / 8", "fragment_mismatch", "right ="),
+    (VECTORS, "warp * 16 + lane % 16;", "warp * 16 + lane % 8;", "rows_repeated", "int row ="),
+    # a register
+    (VECTORS, '"r"(a[2])', '"r"(a[1])', "register_repeated", '"r"(a[1]), "r"(a[1])'),
 ]
 
 

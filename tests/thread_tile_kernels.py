@@ -164,3 +164,41 @@ __global__ void __launch_bounds__(32) gemm(const half* A, const half* B, int N, 
 }
 """
 )
+# rows of vectors with an XOR, copied by a pointer to rows; B packed from single elements; a block of 32 by 4 threads
+VECTORS = (
+    HELPERS
+    + r"""
+__global__ void __launch_bounds__(128) gemm(const half* A, const half* B, float* C, int M, int N, int K) {
+  __shared__ uint4 As[64][4];
+  __shared__ uint4 Bs[8][4];
+  uint4 (*rows)[4];
+  rows = As;
+  const int lane = threadIdx.x, warp = threadIdx.y;
+  const int row = warp * 16 + lane % 16;
+  const int right = lane / 16;
+  const uint4* a_rows = reinterpret_cast<const uint4*>(A + blockIdx.y * 64 * K);
+  const uint4* b_rows = reinterpret_cast<const uint4*>(B + blockIdx.x * 8 * K);
+  float acc[4] = {};
+  for (int k = 0; k < K / 8; k += 4) {
+    for (int r = warp * 16 + lane / 4; r < warp * 16 + 16; r += 8)
+      rows[r][(lane % 4) ^ (r / 2 % 4)] = a_rows[r * K / 8 + k + lane % 4];
+    if (warp == 0) Bs[lane / 4][lane % 4] = b_rows[(lane / 4) * K / 8 + k + lane % 4];
+    __syncthreads();
+    for (int kk = 0; kk < 2; kk++) {
+      uint32_t a[4], b[2];
+      const int chunk = (kk * 2 + right) ^ (row / 2 % 4);
+      ldm_x4(a, smem_addr(&rows[row][chunk]));
+      const unsigned short* column = reinterpret_cast<const unsigned short*>(&Bs[lane / 4][kk * 2]);
+      for (int i = 0; i < 2; i++) {
+        uint32_t low = column[i * 8 + lane % 4 * 2];
+        uint32_t high = column[i * 8 + lane % 4 * 2 + 1];
+        b[i] = (high << 16) | low;
+      }
+      mma16816(acc, a, b);
+    }
+    __syncthreads();
+  }
+}
+void launch(const half* A, const half* B, float* C, int n) { gemm<<<1, dim3(32, 4)>>>(A, B, C, n, n, n); }
+"""
+)

@@ -9,10 +9,10 @@ from lanescope.workbench.blamed_numbers import find_given_value, list_local_valu
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
 
 _MOST_DEEP = 6
-_LANE = re.compile(r"lane|threadIdx\s*\.\s*x|\btid\b|\btx\b", re.I)
+LANE = re.compile(r"lane|threadIdx\s*\.\s*x|\btid\b|\btx\b", re.I)
 _OF_ROWS = re.compile(r"[%&]")
 _OF_HALVES = re.compile(r"/|>>")
-_WARP_SIZE = re.compile(r"[/%]\s*(?:32\b|\w*warp_?size)|>>\s*5|&\s*31", re.I)
+WARP_SIZE = re.compile(r"[/%]\s*(?:32\b|\w*warp_?size)|>>\s*5|&\s*31", re.I)
 Span = tuple[int, int]
 
 
@@ -37,10 +37,10 @@ def find_lane_term(text: str, at: Span, calls: Sequence[Span], code: str) -> Spa
     if re.search(r"[%&]|/|>>", blank[slice(*at)]):
         return at
     form, other = (_OF_ROWS, _OF_HALVES) if code == "rows_repeated" else (_OF_HALVES, _OF_ROWS)
-    values = [span for span in list_values(text, at, calls) if _LANE.search(blank[slice(*span)])]
+    values = [span for span in list_values(text, at, calls) if LANE.search(blank[slice(*span)])]
     fits = [span for span in values if form.search(blank[slice(*span)])]
     clear = [span for span in fits if not other.search(blank[slice(*span)])] or fits
-    clear = [span for span in clear if not _WARP_SIZE.search(blank[slice(*span)])]
+    clear = [span for span in clear if not WARP_SIZE.search(blank[slice(*span)])]
     return clear[0] if len(clear) == 1 else at
 
 

@@ -9,6 +9,7 @@ _MESSAGES = {
     " operand, which moves by the K of one instruction.",
     "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
     " fragment is right.",
+    "register_repeated": "it takes one register of ldmatrix twice, and another never.",
     "trans_missing": "each 8×8 matrix arrives transposed. ldmatrix needs .trans here: the tile's rows run along the"
     " other dimension.",
     "trans_extra": "each 8×8 matrix arrives transposed. ldmatrix must not have .trans here.",
@@ -31,6 +32,8 @@ def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
     assert arrived.warps is not None
     warp = next((w for w in arrived.warps if not w.separable or w.empty), arrived.warps[0])
     head = f"{arrived.name.upper()} of {arrived.instruction.ptx}: "
+    if code == "k_repeated" and not arrived.loads:
+        return head + "positions along K are loaded twice, and others never."
     if code in _MESSAGES:
         return head + _MESSAGES[code]
     if code == "tile_not_filled":

@@ -190,14 +190,15 @@ class ArrivedOperand:
         return tuple({id(load): load for load in known}.values()) if len(known) == len(found) else ()
 
 
-def find_wrong_register(arrived: ArrivedOperand) -> int:
-    """Return the number of the register with the most elements from wrong places."""
+def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
+    """Return (register, byte in it) of the element that most often comes from a wrong place."""
     operand = arrived.instruction.operand(arrived.name)
     row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
     i, k = (row, col) if operand.dims[0] != "k" else (col, row)
     wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in arrived.warps or ())
-    per_register = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=(0, 2))
-    return int(per_register.argmax())
+    elements = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=0)
+    register = int(elements.sum(axis=1).argmax())
+    return register, int(elements[register].argmax()) * operand.container_bits // 8
 
 
 def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
@@ -213,6 +214,13 @@ def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -
             return match.span()
         last[match[1]] = int(match[2])
     return use.calls[-1] if use.calls else use.span
+
+
+def find_repeated_register(arrived: ArrivedOperand) -> RegisterUse | None:
+    """Return the register of an operand that is one of its ldmatrix for the second time, instead of another."""
+    numbers = [register.number for register in arrived.registers]
+    repeated = [n for n, number in enumerate(numbers) if numbers.count(number) > 1 and number != n]
+    return arrived.registers[repeated[-1]] if repeated and len(arrived.loads) == 1 else None
 
 
 def find_mma(opcode: str) -> Instruction | None:

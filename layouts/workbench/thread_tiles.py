@@ -27,6 +27,7 @@ from lanescope.workbench.fragment_causes import (
     find_wrong_k_step,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
+from lanescope.workbench.lane_blame import find_wrong_value
 from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
 from lanescope.workbench.result_stores import find_misplaced_results
@@ -37,7 +38,8 @@ from lanescope.workbench.thread_fragments import (
     FragmentOrigin,
     find_misordered_registers,
     find_mma,
-    find_wrong_register,
+    find_repeated_register,
+    find_wrong_element,
     locate_operand,
 )
 from lanescope.workbench.thread_gaps import (
@@ -62,6 +64,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_extra": "ldmatrix has .trans and must not",
     "k_step_differs": "A and B move along K by different steps",
     "registers_exchanged": "Registers of a fragment are given to mma in another order",
+    "register_repeated": "A register of a fragment is given to mma twice",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
     "k_repeated": "Positions along K are loaded twice",
@@ -283,7 +286,7 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             code = _find_transpose(judge, operand, other)
         if code is not None:
             verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
-            _add_finding(verdicts, judge.run.runner.text, judge.use, operand, code)
+            _add_finding(verdicts, judge.run.runner, judge.use, operand, code)
 
 
 def _is_plain(order: tuple[int, ...] | None) -> bool:
@@ -299,7 +302,7 @@ def _find_transpose(judge: JudgedProduct, operand: ArrivedOperand, other: Arrive
     return "wmma_layout" if turned else ""
 
 
-def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
+def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
     loads: tuple[MatrixLoad | None, ...] = arrived.loads or (None,)
     if not code and not all(load.aligned for load in arrived.loads):
         code = "rows_misaligned"
@@ -308,12 +311,7 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
         if not code:
             verdicts.good.add((site, calls, arrived.name))
             continue
-        direct = _find_direct_site(use, arrived, code)
-        if code in _EXCHANGED and (ordered := find_misordered_registers(text, use, arrived)) is not None:
-            load, code, direct = None, "registers_exchanged", ordered
-        if code == "k_step_differs" and load is not None:
-            direct = load.step
-            load = None
+        code, load, direct = _find_mistake(run, use, arrived, code, load)
         key = code, site, calls, arrived.name
         if key in verdicts.bad:
             before = verdicts.bad[key]
@@ -325,17 +323,34 @@ def _add_finding(verdicts: _Verdicts, text: str, use: MmaUse, arrived: ArrivedOp
             verdicts.bad[key] = message, load, direct, 1
 
 
+def _find_mistake(
+    run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str, load: MatrixLoad | None
+) -> tuple[str, MatrixLoad | None, Span]:
+    """Return (code, the load that is wrong, else the place) of a mistake whose fragment got this load."""
+    if code in _EXCHANGED and (ordered := find_misordered_registers(run.text, use, arrived)) is not None:
+        return "registers_exchanged", None, ordered
+    if code in _OF_LANES and (repeated := find_repeated_register(arrived)) is not None:
+        return "register_repeated", None, repeated.site
+    if code in _OF_LANES and load is not None and (value := find_wrong_value(run, arrived, load)) is not None:
+        return code, None, value
+    if code == "k_step_differs" and load is not None:
+        return code, None, load.step
+    return code, load, _find_direct_site(use, arrived, code)
+
+
 def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
     """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
     if code == "wmma_layout":
         return use.fragments["ab".index(arrived.name)]
-    data = arrived.registers[find_wrong_register(arrived)].data if arrived.warps else None
-    if isinstance(data, ReadBytes) and data.site != (0, 0):
-        return data.site
+    register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
+    data = arrived.registers[register].data
+    if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
+        return data.sites[byte]
     return use.calls[-1] if use.calls else use.span
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
+_OF_LANES = ("fragment_mismatch", "k_repeated", "rows_repeated", "matrices_exchanged")
 
 
 # places ---------------------------------------------------------------------------------------------------------------

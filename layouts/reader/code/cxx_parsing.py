@@ -27,6 +27,12 @@ _TYPENAME = re.compile(rb"(?<=[(,={])(\s*)typename(?=\s+\w+\s*(?:<|::))|(?<=\bre
 PROGRESS_PER_KB = 40  # … plus so many per 1,000 characters; CUTLASS's headers take 4 to 10
 
 
+def _insert_comma(found: re.Match[bytes]) -> bytes:
+    """Return a closing parenthesis with a comma instead of the blank after it, except in a // comment."""
+    line = found.string[found.string.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+    return found[0] if b"//" in line else b"),"
+
+
 @cache
 def load_cuda_language() -> tree_sitter.Language:
     with require_parser():
@@ -51,7 +57,7 @@ def parse_bounded(
         parser.included_ranges = list(ranges)
     length = sum(part.end_byte - part.start_byte for part in ranges) or len(source.text)
     data = source.text.encode("ascii", "replace").replace(b"->*", b" .*")  # which the grammar lacks
-    data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(b"),", data))
+    data = _LESS_THAN_CALL.sub(rb"\1>", _COMMA_LEFT_OUT.sub(_insert_comma, data))
     data = _TYPENAME.sub(lambda found: found[0].replace(b"typename", b" " * 8), data)
     if _measure_depth(data) > MOST_OPEN:
         return None

@@ -181,25 +181,24 @@ class CxxLowering(ControlLowering):
         return tree.Declaration(tree.Type((("auto", None),)), name[1], value, span=self.get_span(node))
 
     def _lower_array_reference(self, node: tree_sitter.Node) -> tree.Declaration | None:
-        """Lower int (&r)[2][3] = t and int (*p)[3] = t, which the grammar reads as an item of int(&r).
+        """Lower int (&r)[2][3] = t, int (*p)[3] = t and int (*p)[3], which the grammar reads as an item of int(&r).
 
         half(&r)[3] = t may be an item of what a function returns, unless half is a type or t is cast to a reference.
         """
-        sides = _split_assignment(node, "subscript_expression")
-        if sides is None:
-            return None
-        sizes, call = self._list_subscripts(sides[0])
+        target, assigned = _split_assignment(node, "subscript_expression") or (node, None)
+        sizes, call = self._list_subscripts(target)
         kind, argument_list = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         children = argument_list.named_children if argument_list is not None else []
         if call.type != "call_expression" or kind is None or [c.type for c in children] != ["pointer_expression"]:
             return None
-        value = self.lower_expression(sides[1])
+        value = self.lower_expression(assigned) if assigned is not None else None
         cast = isinstance(value, tree.Cast) and bool(value.type.reference and value.type.dims)
         if kind.type != "primitive_type" and not cast and find_size(self.get_text(kind)) is None:
             return None
         sign, named = children[0].children[0].type, children[0].child_by_field_name("argument")
-        base = self.lower_type(kind)
-        declared = tree.Type(base.path, 0, "&", sizes, span=base.span) if sign == "&" else tree.Type((("auto", None),))
+        base, declared = self.lower_type(kind), tree.Type((("auto", None),))
+        if sign == "&":
+            declared = tree.Type(base.path, 0, "&", sizes, span=base.span)
         return tree.Declaration(declared, self.get_text(named), value, span=self.get_span(node))
 
     def _list_subscripts(self, node: tree_sitter.Node) -> tuple[tuple[tree.Expression | None, ...], tree_sitter.Node]:

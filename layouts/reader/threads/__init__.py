@@ -4,5 +4,7 @@
 from; `kernels.py` which kernels a text has, their template arguments and block sizes; `runner.py` the state of a run,
 `executing.py` statements, `evaluating.py` expressions, `declaring.py` declarations, `calling.py` calls,
 `arguments.py` their arguments, `names.py` names, types and structs, `values.py` loads, stores and conversions,
-`assembly.py` PTX, `records.py` the records of a run. Unknown values are None.
+`assembly.py` PTX, `records.py` the records of a run;
+`bit_fields.py` has structs that are one word, `packing.py` registers that are made of smaller elements, `quotients.py`
+sizes such as K / 8. Unknown values are None.
 """

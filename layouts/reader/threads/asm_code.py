@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
@@ -17,6 +19,7 @@ from lanescope.reader.threads.numbers import (
     add_numbers,
     convert_number,
     make_name,
+    make_number,
     make_uniform,
 )
 from lanescope.reader.threads.places import find_place
@@ -78,10 +81,18 @@ class AsmCode:
         n = self.find_number(token)
         if n is not None:
             return self.values[n]
+        immediate = _parse_number(token)
+        if immediate is not None:
+            return make_uniform(immediate, LONG)
+        return self.registers.get(token) or self._read_special(token)
+
+    def _read_special(self, token: str) -> ThreadNumber | None:
+        """Return %laneid, or the open name of a special register that all threads of a block share."""
         if _OF_BLOCK.fullmatch(token):
             return make_name(token.lstrip("%"), UINT)
-        immediate = _parse_number(token)
-        return self.registers.get(token) if immediate is None else make_uniform(immediate, LONG)
+        if token.lstrip("%") != "laneid" or self.run.size or self.run.barriers is not None:
+            return None
+        return make_number(np.arange(self.run.threads, dtype=np.int64) % 32, UINT)
 
     def find_string(self, number: int) -> str:
         """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -275,7 +276,7 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
 
 def _use_register(code: AsmCode, token: str) -> RegisterUse:
     value = code.get_value(token)
-    return make_use(code.run, value, value is None and code.is_unset(token))
+    return replace(make_use(code.run, value, value is None and code.is_unset(token)), site=code.get_site(token))
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:

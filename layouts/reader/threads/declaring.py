@@ -19,7 +19,7 @@ from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import LocalMemory, Pointer
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.types import VOID, SizedType, make_pointer_type
 from lanescope.reader.threads.values import store_place
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     value = _evaluate_initial(run, declaration, scope)
     if value is None and kind is None and type_ is not None:
         value = _evaluate_declared(run, type_, scope)
+    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
+        kind = make_pointer_type(VOID, ())  # T (*p)[n], which is given a value later
     if kind is None or kind.name == "auto":
         scope.names[declaration.name] = hold_value(value, (declaration.value, scope))
     else:

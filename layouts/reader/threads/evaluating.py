@@ -28,6 +28,7 @@ from lanescope.reader.threads.numbers import (
     select_numbers,
 )
 from lanescope.reader.threads.objects import NOT_HERE, call_operator
+from lanescope.reader.threads.packing import pack_bytes
 from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.results import keep_result
@@ -67,7 +68,7 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     right = run.evaluate(node.right, scope)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _move_pointer(node.op, left, right)
-    result = keep_result(left, right) if node.op in _ARITHMETIC else None
+    result = keep_result(left, right) if node.op in _ARITHMETIC else pack_bytes(node.op, left, right)
     return result or apply_operator(node.op, get_number(left), get_number(right))
 
 

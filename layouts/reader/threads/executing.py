@@ -6,15 +6,18 @@ Loops with an open end run a few iterations; open conditions are assumed true, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import declaring, objects
 from lanescope.reader.threads.assembly import run_assembly
+from lanescope.reader.threads.numbers import get_number
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.storage import Mask, merge_values
+from lanescope.reader.threads.storage import Mask, merge_values, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -156,9 +159,43 @@ def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active:
 
 
 def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
-    run.shared.broken = run.shared.broken or "a switch"
-    run.forget_order()
-    return mask
+    inner = Scope(scope)
+    if switch.start is not None:
+        run.run(switch.start, inner, mask)
+    values = get_number(run.evaluate(switch.value, inner))
+    labels = [get_number(run.evaluate(label, inner)) if label is not None else None for label, _ in switch.cases]
+    known = [label.known if label is not None else None for label in labels]
+    opaque = any(isinstance(label, tree.OpaqueExpression) for label, _ in switch.cases)
+    if values is None or values.const is None or opaque or known.count(None) > len(_list_defaults(switch)):
+        run.shared.broken = run.shared.broken or "a switch"
+        run.forget_order()
+        return mask
+    every = spread_coefficient(values.const, run.threads)
+    after = mask & False
+    for value in np.unique(every[mask]).tolist():
+        first = known.index(value) if value in known else next(iter(_list_defaults(switch)), len(known))
+        after = after | _run_cases(run, switch.cases[first:], inner, mask & (every == value))
+    return after
+
+
+def _list_defaults(switch: statements.Switch) -> list[int]:
+    return [n for n, (label, _) in enumerate(switch.cases) if label is None]
+
+
+def _run_cases(
+    run: KernelRunner, cases: Sequence[tuple[Any, Sequence[tree.Statement]]], scope: Scope, mask: Mask
+) -> Mask:
+    """Run the statements of a switch from a label to a break."""
+    loops = run.frames[-1].loops
+    left: list[Mask] = [mask & False, mask & False]
+    loops.append(left)
+    for _, body in cases:
+        for statement in body:
+            mask = run.run(statement, scope, mask)
+    loops.pop()
+    if loops:
+        loops[-1][1] = loops[-1][1] | left[1]  # what continue leaves is the loop around
+    return mask | left[0]
 
 
 def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:

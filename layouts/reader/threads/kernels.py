@@ -29,6 +29,7 @@ from lanescope.reader.threads.program import (
     make_launches,
     parse_expression,
     parse_program,
+    uses_dimensions,
 )
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
@@ -210,10 +211,10 @@ def _make_key(value: Any) -> Any:
 def _find_block(
     host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
 ) -> tuple[int, int, int] | None:
-    """Return the block size of the launch, else that of the kernel's launch bounds."""
+    """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
     expression = parse_expression(launch.block)
     sizes = _read_sizes(host, expression, enclosing)
-    if sizes is None:
+    if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
         bound = parse_expression(find_launch_bounds(host.text, function))
         sizes = _read_sizes(host, bound, inner)
     return _make_block(sizes)

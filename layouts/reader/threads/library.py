@@ -45,6 +45,7 @@ _TO_TWO = re.compile(
     r"|__(?:float|double)2half\w*"
 )
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
+_AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
 _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
@@ -92,6 +93,10 @@ def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value, size = run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2
     return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
+
+
+def _keep_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    return run.evaluate(node.arguments[0], scope)
 
 
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -166,6 +171,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
     (_PAIR, 0, _join_halves),
+    (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
     (re.compile(r"__shfl_sync\w*"), 3, _call_shuffle),
     (re.compile("__pipeline_memcpy_async|memcpy"), 3, _call_memcpy),

@@ -12,7 +12,8 @@ from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.immediates import find_transposes
-from lanescope.reader.threads.numbers import Coefficient, ThreadNumber
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.quotients import Coefficient
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
@@ -69,7 +70,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
 
     One thread issues it. In a pair of CTAs each holds a half; the other CTA is not run.
     """
-    word = _get_known(code.get_value(operands[3])) if len(operands) > 3 else None
+    word = _find_only_word(code, operands[3]) if len(operands) > 3 else None
     if word is None or len(code.run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
         return
     instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
@@ -91,7 +92,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
 
 
 def _find_only_word(code: AsmCode, token: str) -> int | None:
-    """Return the descriptor that all running threads have; None if it is unknown, or A is in tensor memory."""
+    """Return the word that all running threads have; None if it is unknown, or of A in tensor memory."""
     value = code.get_value(token)
     if token.startswith("[") or not isinstance(value, ThreadNumber) or value.const is None:
         return None

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_uniform
@@ -207,6 +208,12 @@ def _lay_out_struct(
     bind_templates(run, definition.templates, arguments, scope, inner)
     if definition.bases:
         inner.names[BASES] = definition.bases
+    word = lay_out_bit_fields(definition, lambda width: run.evaluate(width, inner))
+    if word is not None:
+        for function in definition.members:
+            if not isinstance(function, tree.Declaration) or function.static:
+                _enter_member(function, inner)
+        return SizedType(found.name, word[1], members=word[0], scope=inner, align=word[2])
     members: list[StructMember] = []
     offset, most, last, sized = 0, 1, definition.span[0], True
     for member in definition.members:

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.integers import COMPARED, EXACT
 from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.quotients import Coefficient, Monomial, cancel_quotients, divide_terms
 
-Coefficient = int | NDArray[np.int64]
-Monomial = tuple[str, ...]
 MOST_TERMS = 24
 INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
 _ALL = (1 << 64) - 1
@@ -183,7 +182,7 @@ def multiply_numbers(left: Number, right: Number) -> Number:
         for b, y in right.terms.items():
             names = tuple(sorted((*a, *b)))
             terms[names] = _add_terms(terms.get(names, 0), multiply_coefficients(x, y), 1)
-    result = ThreadNumber(terms, kind)
+    result = ThreadNumber(cancel_quotients(terms), kind)
     return convert_number(result, kind) if result.const is not None else result
 
 
@@ -225,10 +224,16 @@ def _apply_to_values(op: str, a: Coefficient, b: Coefficient, kind: tuple[int, b
     return make_number(wrap_value(np.asarray(_WHOLE[op](x, y), np.int64), kind), kind)
 
 
+_DIVISORS: dict[str, Callable[[int], int]] = {"/": int, ">>": lambda count: 1 << min(count, 64)}
+
+
 def _name_result(op: str, left: ThreadNumber, right: ThreadNumber, kind: tuple[int, bool]) -> Number:
-    """Return a name for the result of an operator on open uniform values."""
+    """Return a name for the result of an operator on open uniform values; of others, a quotient by a known number."""
     if op == "/" and right.known == 1:
         return left
+    if op in _DIVISORS and right.known and right.known > 0 and not left.uniform:
+        terms = divide_terms(left.terms, _DIVISORS[op](right.known))
+        return ThreadNumber(terms, kind) if terms is not None else None
     key = f"{left.format_key()}{op}{right.format_key()}"
     return make_name(key, kind) if left.uniform and right.uniform and len(key) < 400 else None
 

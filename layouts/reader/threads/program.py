@@ -137,6 +137,7 @@ def _flatten_declarations(
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
 
 
 def is_kernel(text: str, function: tree.Function) -> bool:
@@ -177,6 +178,11 @@ def find_launch_bounds(text: str, function: tree.Function) -> str:
         return ""
     places, _ = split_list(head, found.end())
     return head[slice(*places[0])].strip() if places[0][1] < len(head) else ""
+
+
+def uses_dimensions(text: str, function: tree.Function) -> bool:
+    """Return whether a kernel asks for its thread's place along y or z of the block."""
+    return function.body is not None and _OTHER_DIMENSION.search(text, *function.body.span) is not None
 
 
 def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:

@@ -37,13 +37,14 @@ class MatrixLoad:
 class RegisterUse:
     """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it.
 
-    unset: whether nothing has written it.
+    unset: whether nothing has written it; site: the expression that passes it.
     """
 
     data: DataBytes | None
     load: MatrixLoad | None = None
     number: int = 0
     unset: bool = False
+    site: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,11 +69,6 @@ class DataBytes:
         return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
 
 
-def join_data(parts: list[DataBytes]) -> DataBytes:
-    """Concatenate several values."""
-    return DataBytes(*(np.concatenate([getattr(p, n) for p in parts], axis=1) for n in ("record", "thread", "byte")))
-
-
 def make_open_data(threads: int, size: int) -> DataBytes:
     """Return bytes of unknown origin."""
     nothing = np.zeros((threads, size), np.int64)
@@ -82,9 +77,32 @@ def make_open_data(threads: int, size: int) -> DataBytes:
 
 @value_class(frozen=True, slots=True, eq=False)
 class ReadBytes(DataBytes):
-    """A register that a plain load of shared memory filled; site: the load."""
+    """A register that plain loads of shared memory filled; sites: the load of each byte."""
 
-    site: Span = (0, 0)
+    sites: tuple[Span, ...] = ()
+
+    @property
+    def site(self) -> Span:
+        return self.sites[0]
+
+    def cut_bytes(self, first: int, size: int) -> ReadBytes:
+        part = DataBytes.cut_bytes(self, first, size)
+        return ReadBytes(part.record, part.thread, part.byte, self.sites[first : first + size])
+
+    def resize_element(self, size: int) -> ReadBytes:
+        resized = DataBytes.resize_element(self, size)
+        return ReadBytes(resized.record, resized.thread, resized.byte, self.sites[:1] * size)
+
+
+def join_data(parts: list[DataBytes]) -> DataBytes:
+    """Concatenate several values."""
+    record, thread, byte = (
+        np.concatenate([getattr(p, n) for p in parts], axis=1) for n in ("record", "thread", "byte")
+    )
+    sites = tuple(site for part in parts if isinstance(part, ReadBytes) for site in part.sites)
+    if len(sites) == record.shape[1]:
+        return ReadBytes(record, thread, byte, sites)
+    return DataBytes(record, thread, byte)
 
 
 Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None

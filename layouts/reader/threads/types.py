@@ -26,7 +26,8 @@ class StructMember:
 class SizedType:
     """A type and its size in bytes.
 
-    integer: whether it is an integer of C; vector: the member size of a vector such as float4; target: of a pointer.
+    integer: whether it is an integer of C; vector: the member size of a vector such as float4; target: of a pointer;
+    field: (first bit, width) of a member that is a part of the bits of its struct, else (0, 0).
     """
 
     name: str
@@ -40,6 +41,7 @@ class SizedType:
     members: tuple[StructMember, ...] = ()
     scope: Any = None  # of a struct: its static members
     align: int = 0
+    field: tuple[int, int] = (0, 0)
 
     @property
     def kind(self) -> tuple[int, bool]:

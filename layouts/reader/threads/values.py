@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lanescope.reader.threads.bit_fields import extract_field, insert_field, is_word, read_word
 from lanescope.reader.threads.numbers import LONG, Number, ThreadNumber, convert_number, get_number
 from lanescope.reader.threads.results import store_result
 from lanescope.reader.threads.storage import (
@@ -36,11 +37,15 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
             return make_open_data(run.threads, kind.size)
         address = spread_coefficient(at, run.threads)
         data = run.load_shared(address, kind.size, run.mask, span)
-        return ReadBytes(data.record, data.thread, data.byte, span)
+        return ReadBytes(data.record, data.thread, data.byte, (span,) * kind.size)
     offset = _find_active_value(run, place.offset)
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
     value = place.array.read_value(offset, kind.size)
+    if kind.vector and isinstance(value, ThreadNumber):
+        return place  # of numbers: its members are read one by one
+    if kind.field[1]:
+        return extract_field(value, kind)
     open_ = isinstance(value, ThreadNumber) and value.const is None and not run.mask.all()
     return _keep_active(run, value) if open_ else value
 
@@ -91,7 +96,10 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
         _copy_struct(place, value, offset)
         return
-    memory.write_value(offset, kind.size, convert_value(run, value, kind), None if run.runs_everyone() else run.mask)
+    converted = convert_value(run, value, kind)
+    if kind.field[1]:
+        converted = insert_field(memory, offset, converted, kind)
+    memory.write_value(offset, kind.size, converted, None if run.runs_everyone() else run.mask)
 
 
 def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
@@ -131,6 +139,8 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
         return None
     if isinstance(value, DataBytes):
         return fit_data(run, value, kind)
+    if isinstance(value, Pointer) and kind.integer and is_word(value.type):
+        return convert_value(run, read_word(value), kind)
     return value
 
 
@@ -143,7 +153,7 @@ def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
             return replace(value, type=kind.target or VOID, dims=kind.dims)
         number = get_number(value)
         return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
-    if isinstance(value, Pointer) and kind.integer:
+    if isinstance(value, Pointer) and kind.integer and not is_word(value.type):
         return convert_number(value.shared_address, kind.kind)
     if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
         return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None

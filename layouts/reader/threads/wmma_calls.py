@@ -94,7 +94,7 @@ def _load_registers(
             elements.append(data)
         whole = join_data(elements)
         cut = [whole.cut_bytes(4 * n, 4) for n in range(operand.registers)]
-        result.append(tuple(ReadBytes(part.record, part.thread, part.byte, site) for part in cut))
+        result.append(tuple(ReadBytes(part.record, part.thread, part.byte, (site,) * part.size) for part in cut))
     return tuple(result)
 
 

@@ -1,0 +1,73 @@
+"""Quotients of open sizes: row * K / 8 is as many times K ÷ 8, for every K that 8 divides.
+
+A kernel that reads 8 elements at a time is right for such sizes only, so nothing is lost. A quotient is a name of its
+own, K÷8, until a multiplication by 8 makes it K again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+Coefficient = int | NDArray[np.int64]
+Monomial = tuple[str, ...]
+_MARK = "÷"
+
+
+def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomial, Coefficient] | None:
+    """Divide a polynomial by a positive number, where its open names are multiples of it.
+
+    Return None if it may be negative, or if no name has to be one, as in (blockIdx.x * 64 + lane) / 16.
+
+    >>> divide_terms({("K",): 3, (): 17}, 8)
+    {('K÷8',): 3, (): 2}
+    """
+    result: dict[Monomial, Coefficient] = {}
+    for names, factor in terms.items():
+        if not names:
+            if np.any(np.asarray(factor) < 0):
+                return None
+            result[names] = factor // by
+        elif not np.any(np.asarray(factor) % by):
+            result[names] = factor // by
+        else:
+            result[_join((*names[:-1], _divide_name(names[-1], by)))] = factor
+    return result if any(_MARK in name for names in result for name in names) else None
+
+
+def cancel_quotients(terms: dict[Monomial, Coefficient]) -> dict[Monomial, Coefficient]:
+    """Shorten the quotients of a polynomial by the common divisors of their coefficients.
+
+    >>> cancel_quotients({("K÷8",): 48})
+    {('K',): 6}
+    """
+    if not any(_MARK in name for names in terms for name in names):
+        return terms
+    result: dict[Monomial, Coefficient] = {}
+    for names, factor in terms.items():
+        key, left = _shorten(names, factor)
+        result[key] = result.get(key, 0) + left
+    return result
+
+
+def _shorten(names: Monomial, factor: Coefficient) -> tuple[Monomial, Coefficient]:
+    for n, name in enumerate(names):
+        base, marked, divisor = name.rpartition(_MARK)
+        if marked:
+            common = gcd(int(divisor), int(np.gcd.reduce(np.atleast_1d(np.asarray(factor)))))
+            left = int(divisor) // common
+            kept = f"{base}{_MARK}{left}" if left > 1 else base
+            return _join((*names[:n], kept, *names[n + 1 :])), factor // common
+    return names, factor
+
+
+def _divide_name(name: str, by: int) -> str:
+    base, marked, divisor = name.rpartition(_MARK)
+    return f"{base}{_MARK}{int(divisor) * by}" if marked else f"{name}{_MARK}{by}"
+
+
+def _join(names: Monomial) -> Monomial:
+    return tuple(sorted(names))
