@@ -49,6 +49,7 @@ from lanescope.workbench.contents import (
     list_given_macros,
     list_given_values,
 )
+from lanescope.workbench.cute_blame import find_cute_cause
 from lanescope.workbench.cute_reads import (
     CuteFragment,
     describe_assumed_type,
@@ -77,6 +78,7 @@ from lanescope.workbench.results import TextEdit
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
+from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.thread_gaps import ORDER_OPEN, list_kernels_by_text
 from lanescope.workbench.thread_order import check_thread_order
 from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
@@ -251,6 +253,7 @@ def _check_threads(
     judged = assign_fragment_blame(
         fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]
     )
+    judged = find_cute_cause(text, judged, lambda edited: _is_right(edited, choices, fragments))
     found = [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
     if found or late:  # which bytes are read is not right, or not known
         return fragments, found, late
@@ -258,10 +261,27 @@ def _check_threads(
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
-    wrong = list(map(_make_pitfall_finding, (*ordered.mistakes, *short)))
+    moved = [FragmentFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
+    moved = find_cute_cause(
+        text,
+        moved,
+        lambda edited: (
+            _is_right(edited, choices, fragments)
+            and not check_thread_order(edited, list_given_values(choices)).mistakes
+        ),
+    )
+    wrong = [CheckFinding(f.code, f.message, f.span, edits=f.edits) for f in moved]
+    wrong += map(_make_pitfall_finding, short)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong += [CheckFinding(one.code, one.message, one.span) for one in repeated]
     return replace(fragments, kernels=kernels), wrong, late
+
+
+def _is_right(text: str, choices: Mapping[str, str], before: FragmentReport) -> bool:
+    """Return whether the fragments of an edited text are right, and more of them are verified, or all."""
+    after = _check_fragments(text, choices, ())[0]
+    complete = not any(kernel.gap for kernel in after.kernels)
+    return not after.findings and after.verified >= max(before.verified + (not complete), 1)
 
 
 def _check_barriers(source: _EvaluatedText, of_kernels: Collection[CheckFinding]) -> list[CheckFinding]:
