@@ -241,8 +241,15 @@ MISTAKES = [
         RING,
         "auto read_b = make_tiled_copy_B(",
         "auto read_b = make_tiled_copy_A(",
-        "cute_index_over",
+        "cute_copy_misfit",
         "make_tiled_copy_A(",
+    ),
+    (
+        RING,
+        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.x",
+        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.y",
+        "result_misplaced",
+        "tCgC);\n}",
     ),
     (RING, "slot_write + 1) % kStages", "slot_write + 1) % (kStages - 1)", "refill_early", "(kStages - 1)"),
     (
@@ -279,3 +286,14 @@ def test_an_extent_that_is_not_known_is_a_symbol(text: str) -> None:
     assert value is None or value.known is None
     compared = run.evaluate(parse_expression(f"{text} < 64"), run.globals)
     assert compared is None or compared.known is None
+
+
+def test_a_pointer_that_is_not_known_is_another_one_in_another_turn() -> None:
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;", 32, (32, 1, 1), Scope())
+    run.globals.names["tiles"] = None
+    pointer = parse_expression("make_gmem_ptr((const half_t*)tiles)")
+    arrays = []
+    for turns in ([], [0], [0], [1]):
+        run.turns = turns
+        arrays.append(run.evaluate(pointer, run.globals).array)
+    assert arrays[1] == arrays[2] and len(set(arrays)) == 3
