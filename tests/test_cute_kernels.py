@@ -223,14 +223,42 @@ MISTAKES = [
         "barrier_missing",
         "slot_read = (slot_read + 1)",
     ),
-    (RING, "tXsA(_, _, k_next, slot_read)", "tXsA(_, _, k, slot_read)", "k_step_differs", "tXsA(_, _, k, slot_read)"),
-    (RING, "tBgB(_, _, _, next_tile)", "tBgB(_, _, _, tile)", "k_slice_wrong", "tBgB(_, _, _, tile)"),
+    (RING, "tXsA(_, _, k_next, slot_read)", "tXsA(_, _, k, slot_read)", "k_step_differs", "k, slot_read), tXrA"),
+    (RING, "tBgB(_, _, _, next_tile)", "tBgB(_, _, _, tile)", "k_slice_wrong", "tile), tBsB("),
     (RING, "tBgB(_, _, _, next_tile)", "tAgA(_, _, _, next_tile)", "operand_array", "tAgA(_, _, _, next_tile)"),
     (RING, "copy(read_a, tXsA(_, _, 0, slot_read), tXrA(_, _, 0));", "", "register_unset", "gemm(mma, tCrC"),
     (RING, "  clear(tCrC);\n", "", "accumulator_unset", "my_mma.make_fragment_C(tCgC)"),
-    (RING, "Tile<_32, _32, _16>", "Tile<_32, _16, _16>", "cute_copy_misfit", "make_tiled_copy_B("),
-    (TURNED, "SM75_U16x8_LDSM_T", "SM75_U32x4_LDSM_N", "cute_copy_misfit", "copy(ldsm_b"),
-    (TURNED, "Layout<Shape<_8, _1>>", "Layout<Shape<_1, _8>>", "cute_copy_misfit", "copy(load_b"),
+    (RING, "Tile<_32, _32, _16>", "Tile<_32, _16, _16>", "cute_copy_misfit", "SM75_U32x4_LDSM_N, T>;"),
+    (
+        TURNED,
+        "SM75_U16x8_LDSM_T",
+        "SM75_U32x4_LDSM_N",
+        "cute_copy_misfit",
+        "SM75_U32x4_LDSM_N, T>{}, mma);\n  auto sl",
+    ),
+    (TURNED, "Layout<Shape<_8, _1>>", "Layout<Shape<_1, _8>>", "cute_copy_misfit", "_1, _8>>{});\n  TiledMMA"),
+    (
+        RING,
+        "auto read_b = make_tiled_copy_B(",
+        "auto read_b = make_tiled_copy_A(",
+        "cute_copy_misfit",
+        "make_tiled_copy_A(",
+    ),
+    (
+        RING,
+        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.x",
+        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.y",
+        "result_misplaced",
+        "tCgC);\n}",
+    ),
+    (RING, "slot_write + 1) % kStages", "slot_write + 1) % (kStages - 1)", "refill_early", "(kStages - 1)"),
+    (
+        RING,
+        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages>{})",
+        "make_shape(Int<BN>{}, Int<BK>{}, Int<kStages - 1>{})",
+        "cute_index_over",
+        "kStages - 1>",
+    ),
     (TURNED, "acc);\n    __syncthreads();", "acc);", "refill_early", "}\n  axpby("),
     (TURNED, "    cp_async_fence();\n", "", "copy_commit_missing", "cp_async_wait<0>();"),
 ]
@@ -258,3 +286,14 @@ def test_an_extent_that_is_not_known_is_a_symbol(text: str) -> None:
     assert value is None or value.known is None
     compared = run.evaluate(parse_expression(f"{text} < 64"), run.globals)
     assert compared is None or compared.known is None
+
+
+def test_a_pointer_that_is_not_known_is_another_one_in_another_turn() -> None:
+    run = KernelRunner("#include <cute/tensor.hpp>\nusing namespace cute;", 32, (32, 1, 1), Scope())
+    run.globals.names["tiles"] = None
+    pointer = parse_expression("make_gmem_ptr((const half_t*)tiles)")
+    arrays = []
+    for turns in ([], [0], [0], [1]):
+        run.turns = turns
+        arrays.append(run.evaluate(pointer, run.globals).array)
+    assert arrays[1] == arrays[2] and len(set(arrays)) == 3

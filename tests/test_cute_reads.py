@@ -164,7 +164,7 @@ def test_reads_of_a_umma_kernel_are_verified() -> None:
         (WGMMA_KERNEL, "Shape<_128, _64, _2>", "Shape<_96, _64, _2>", "cute_tile_indivisible", "partition_fragment_A"),
         (WGMMA_KERNEL, "SM90_64x64x16_F32", "SM90_64x64x32_F32", "cute_name_unknown", "SM90_64x64x32_F32F16F16_SS"),
         (WGMMA_KERNEL, "SM90_64x64x16", "SM90_64x0x16", "cute_name_unknown", "SM90_64x0x16_F32F16F16_SS"),
-        (UMMA_KERNEL, "UMMA::Layout_K_SW32", "UMMA::Layout_MN_SW32", "cute_not_canonical", "make_fragment_B"),
+        (UMMA_KERNEL, "UMMA::Layout_K_SW32", "UMMA::Layout_MN_SW32", "cute_not_canonical", "UMMA::Layout_MN_SW32"),
     ],
 )
 def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str, code: str, line: str) -> None:

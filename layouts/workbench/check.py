@@ -50,7 +50,7 @@ from lanescope.workbench.contents import (
     list_given_macros,
     list_given_values,
 )
-from lanescope.workbench.cute_blame import find_cute_cause
+from lanescope.workbench.cute_blame import find_cute_cause, find_fragment_causes
 from lanescope.workbench.cute_reads import (
     CuteFragment,
     describe_assumed_type,
@@ -163,6 +163,10 @@ def _evaluate_text(text: str, choices: Mapping[str, str], target: str) -> _Evalu
     return _EvaluatedText(text, choices, target, code, guesses, guesses.bench, built, maps, blame)
 
 
+def _evaluate_edited(choices: Mapping[str, str], text: str) -> Evaluation | None:
+    return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
+
+
 def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
     """Check a text with the choices that build_bench takes.
 
@@ -190,7 +194,8 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     cute = _list_named_fragments(source)
-    findings += (_make_pitfall_finding(fragment.problem) for fragment in cute if fragment.problem)
+    problems = find_fragment_causes(text, cute, partial(_evaluate_edited, choices))
+    findings += (CheckFinding(f.code, f.message, f.span, edits=f.edits) for f in problems)
     findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
@@ -368,7 +373,7 @@ def _repair_pitfalls(
     """Yield C pitfalls with the edits that remove them."""
 
     def find_codes(edited: str) -> Counter[str]:
-        code = evaluate_with_choices(extract_code(edited, edited), PATIENCE, choices)
+        code = _evaluate_edited(choices, edited)
         found = builders.find_evaluation_builders(code, choices.get(TARGET_KEY, "")) if code else ()
         return Counter(finding.code for finding in find_pitfalls(edited, found))
 

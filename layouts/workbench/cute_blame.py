@@ -7,24 +7,30 @@ at a time; if nothing is wrong with a kernel after such an edit, the mistake is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
 from lanescope.deadline import is_late
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.threads.cute.cute_types import names_cute
+from lanescope.workbench.cute_reads import CuteFragment, list_cute_fragments
 from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.repairs import apply_edits
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.twin_statements import list_twin_edits
 
-MOST_TRIED = 24
+MOST_TRIED = 32
+MOST_NEAR = 3  # differences of twins that are tried for a mistake in the order, which most often lacks a barrier
+_OF_DESCRIPTORS = ("cute_not_canonical", "cute_tile_indivisible")
+_OF_ORDER = ("refill_early", "copy_wait_short")
 CAUSED_ELSEWHERE = frozenset(
-    "cute_copy_misfit cute_index_over fragment_mismatch tile_not_filled stores_overlap store_misaligned k_repeated"
-    " rows_repeated rows_misaligned trans_missing trans_extra trans_or_exchanged matrices_exchanged"
-    " registers_exchanged k_step_differs k_slice_repeated k_slice_wrong operand_array result_misplaced"
-    " refill_early".split()
+    "cute_not_canonical cute_tile_indivisible cute_copy_misfit cute_gemm_misfit"
+    " cute_index_over fragment_mismatch tile_not_filled stores_overlap"
+    " store_misaligned k_repeated rows_repeated rows_misaligned trans_missing trans_extra trans_or_exchanged"
+    " matrices_exchanged registers_exchanged k_step_differs k_slice_repeated k_slice_wrong operand_array"
+    " result_misplaced refill_early copy_wait_short".split()
 )
 _ATOMS = (("SM75_U32x1_LDSM_N", "SM75_U16x2_LDSM_T"), ("SM75_U32x2_LDSM_N", "SM75_U16x4_LDSM_T"),
           ("SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"))  # fmt: skip
@@ -32,12 +38,16 @@ _ATOM = re.compile(r"\bSM75_U\w+_LDSM_[NT]\b")
 _STRIDE = re.compile(r"\bmake_stride\s*\(|\bStride\s*<")
 _SHAPE = re.compile(r"\b(?:make_shape\s*\(|Shape\s*<)\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*,"
                      r"\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*[)>]")  # fmt: skip
-_ONE = re.compile(r"\bInt\s*<\s*1\s*>|\b_1\b")
-_COUNT = re.compile(r"(?:%\s*(?=\()|\bInt\s*<\s*(?=\w))(\(?\s*(\w+(?:::\w+)*)\s*[-+*/]\s*\d+\s*[)>])")
+_ONE = re.compile(r"\s*(?:\bInt\s*<\s*1\s*>|\b_1\b)")
+_WRAP = re.compile(r"\w\s*(>=?|<=?|!=)\s*[\w:]+\s*\)?\s*\?\s*0\b")
+_COUNTS = (
+    re.compile(r"%\s*(\(\s*(\w+(?:::\w+)*)\s*[-+*/]\s*\d+\s*\))"),
+    re.compile(r"\bInt\s*<\s*((\w+(?:::\w+)*)\s*[-+*/]\s*\d+)\s*>"),
+)
 IsRight = Callable[[str], bool]
 
 
-def find_cute_cause(text: str, findings: Sequence[FragmentFinding], is_right: IsRight) -> Sequence[FragmentFinding]:
+def find_cute_cause(text: str, findings: list[FragmentFinding], is_right: IsRight) -> list[FragmentFinding]:
     """Return the findings of a kernel of CuTe, or one in their place at the words that cause them.
 
     is_right: whether nothing is wrong with a text.
@@ -50,6 +60,22 @@ def find_cute_cause(text: str, findings: Sequence[FragmentFinding], is_right: Is
         if is_right(apply_edits(text, (edit,))):
             return [_move(text, findings, edit, certain)]
     return findings
+
+
+def find_fragment_causes(
+    text: str, fragments: Sequence[CuteFragment], evaluate: Callable[[str], Evaluation | None]
+) -> list[FragmentFinding]:
+    """List why CuTe rejects fragments, at the words that cause it if one edit makes all of them right."""
+    problems = [problem for fragment in fragments if (problem := fragment.problem) is not None]
+    found = [FragmentFinding(problem.code, problem.message, problem.span) for problem in problems]
+
+    def is_right(edited: str) -> bool:
+        code = evaluate(edited)
+        after = list_cute_fragments(code) if code is not None else ()
+        more = sum(fragment.reads for fragment in after) > sum(fragment.reads for fragment in fragments)
+        return more and not any(fragment.problem for fragment in after)
+
+    return find_cute_cause(text, found, is_right)
 
 
 def _move(text: str, findings: Sequence[FragmentFinding], edit: TextEdit, certain: bool) -> FragmentFinding:
@@ -71,7 +97,13 @@ def _list_edits(blank: str, findings: Sequence[FragmentFinding]) -> Iterator[tup
         return min(abs(edit.span[0] - place[0]) for place in places)
 
     twins = sorted(list_twin_edits(blank), key=measure)
-    kinds = ((twins, True), (_list_atoms(blank), True), (_list_layouts(blank), False), (_list_counts(blank), True))
+    kinds: list[tuple[Iterable[TextEdit], bool]]
+    if findings[0].code in _OF_DESCRIPTORS:
+        kinds = [(twins, True)]  # the major of an atom and that of a layout would both be right
+    elif findings[0].code in _OF_ORDER:
+        kinds = [(_list_counts(blank), True), (twins[:MOST_NEAR], True)]
+    else:
+        kinds = [(_list_counts(blank), True), (twins, True), (_list_atoms(blank), True), (_list_layouts(blank), False)]
     lists = [[(edit, certain) for edit in dict.fromkeys(edits)] for edits, certain in kinds]
     for turn in zip_longest(*lists):
         yield from (entry for entry in turn if entry is not None)
@@ -91,8 +123,9 @@ def _list_atoms(blank: str) -> Iterator[TextEdit]:
 
 def _list_counts(blank: str) -> Iterator[TextEdit]:
     """Yield remainders and sizes without the number that is added to a name: `% kStages` for `% (kStages + 1)`."""
-    for match in _COUNT.finditer(blank):
-        yield TextEdit((match.start(1), match.end()), match[2] if match[1][0] == "(" else f"{match[2]}>")
+    for pattern in _COUNTS:
+        yield from (TextEdit(match.span(1), match[2]) for match in pattern.finditer(blank))
+    yield from (TextEdit(match.span(1), "==") for match in _WRAP.finditer(blank))
 
 
 def _list_layouts(blank: str) -> Iterator[TextEdit]:
@@ -104,10 +137,11 @@ def _list_layouts(blank: str) -> Iterator[TextEdit]:
     for match in _STRIDE.finditer(blank):
         is_type = blank[match.end() - 1] == "<"
         past = _find_past(blank, match.end() - 1)
-        yield from (
-            TextEdit((match.start(), past), name if is_type else f"{name}{{}}")
-            for name in ("LayoutRight", "LayoutLeft")
-        )
+        sizes = _ONE.findall(blank, match.end(), past)
+        first = _ONE.match(blank, match.end())
+        names = ("LayoutRight",) if first else ("LayoutLeft",) if sizes else ("LayoutRight", "LayoutLeft")
+        for name in names:
+            yield TextEdit((match.start(), past), name if is_type else f"{name}{{}}")
     yield from map(_exchange_sizes, shapes[len(vectors) :])
 
 

@@ -97,7 +97,7 @@ def find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -
     runner = judge.run.runner
     if cause := _find_load_cause(judge, arrived):
         return cause
-    if runner.shared.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
+    if judge.use.broken or not judge.run.complete or all(warp.empty == warp.total for warp in arrived.warps):
         return None  # code outside the text may fill it
     if any(warp.padded for warp in arrived.warps) or (
         arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)

@@ -116,6 +116,8 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentF
             continue  # not filled from its own matrix first, and from the other ever after
         at = next(at for at, found in enumerate(arrays[n]) if found == other or found > other)
         use, operand = group[at][0], _get_operand(group[at], n)
+        if not _begin_alike(operand, _get_operand(group[at], 1 - n)):
+            continue  # [Y|X]·[X|X]ᵀ: other rows of the same matrix
         (name,) = other
         message = (
             f"{operand.name.upper()} of {use.opcode} comes from {name} here, as {'BA'[n]} does, and from"
@@ -123,6 +125,14 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentF
         )
         return FragmentFinding("operand_array", message, _find_filling(runner, group, at, n))
     return None
+
+
+def _begin_alike(operand: ArrivedOperand, other: ArrivedOperand) -> bool:
+    """Return whether two operands begin with the same element of one matrix."""
+    first, second = ((one.warps or (None,))[0] for one in (operand, other))
+    if first is None or second is None:
+        return False
+    return (first.array, first.names, first.base) == (second.array, second.names, second.base)
 
 
 def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:

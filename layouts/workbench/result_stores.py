@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.records import ResultStore
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
@@ -38,6 +40,7 @@ _TOLERANCE = 1e-3
 WARP = 32
 Floats = NDArray[np.float64]
 _PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
+_BLOCK = re.compile(r"\bblockIdx\.[xyz]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -132,6 +135,24 @@ def _find_shared_place(run: KernelRunner, array: str, stores: Sequence[ResultSto
             )
             yield FragmentFinding("result_misplaced", message, _find_term(run.text, store.site, "rows"))
             return
+
+
+def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
+    """Yield the first store of D whose place depends on a block index that no load from global memory depends on."""
+    read = {name for record in run.records for name in _list_blocks(record.offset)}
+    for store in run.outputs if read and not run.outputs_open else ():
+        if lost := sorted(_list_blocks(store.offset) - read):
+            message = (
+                f"Elements of D are stored in places that depend on {join_words(lost)}, but nothing that is loaded"
+                " does: all these blocks store the same elements of D."
+            )
+            yield FragmentFinding("result_misplaced", message, store.site)
+            return
+
+
+def _list_blocks(number: ThreadNumber) -> set[str]:
+    """Return the block indices that a number depends on."""
+    return {name for product in number.terms for symbol in product for name in _BLOCK.findall(symbol)}
 
 
 def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:

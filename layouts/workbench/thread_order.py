@@ -127,6 +127,8 @@ def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
     for run in runs:
         for why, (code, span) in run.runner.misfits.items():
             yield (code, span), Pitfall(code, why, span)
+        if run.runner.misfits:  # from which other mistakes follow
+            continue
         mistake = run.runner.order.mistake if run.runner.order is not None else None
         if mistake is not None:
             code, blank = _CODES[mistake.kind], blank_text(run.runner.text)

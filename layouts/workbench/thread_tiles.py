@@ -30,7 +30,7 @@ from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.lane_blame import find_wrong_value
 from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
-from lanescope.workbench.result_stores import find_misplaced_results
+from lanescope.workbench.result_stores import find_equal_blocks, find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -58,6 +58,7 @@ _USES = re.compile(
     r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b|\bSM(?:75|80|89|120)_\d+x\d"
 )
 MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
+MOST_OF_SUM = 1000  # products of one place, to judge those of its first accumulators
 TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "trans_missing": "ldmatrix lacks .trans",
     "trans_or_exchanged": "ldmatrix's .trans is wrong, or its matrices are exchanged",
@@ -73,6 +74,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "tile_not_filled": "A fragment takes bytes that no thread stores",
     "store_misaligned": "A store to shared memory is not aligned to its bytes",
     "cute_copy_misfit": "CuTe cannot copy a tensor by this atom",
+    "cute_gemm_misfit": "CuTe cannot multiply fragments of different tiles",
     "cute_index_over": "An index is outside its mode of a CuTe tensor",
     "stores_overlap": "Two threads store different elements in the same bytes",
 }
@@ -194,6 +196,8 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     report.findings += find_misplaced_results(run.runner)
+    if verdicts.judged >= verdicts.uses.keys():
+        report.findings += find_equal_blocks(run.runner)
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]
@@ -241,19 +245,17 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
     verdicts = _Verdicts()
     seen: set[object] = set()
     count: dict[object, int] = {}
+    first_sums: dict[object, MmaUse] = {}  # the first product of each place
     history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
     waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
     pairs: dict[object, list[Product]] = {}
     for use in run.runner.products:
         key = use.span, use.calls
-        if (*key, "a") not in verdicts.uses:
-            verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
-        which = {
-            (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
-            for name, registers in (("a", use.a), ("b", use.b))
-        }
+        verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
+        which = _identify_fragments(key, use)
         count[key] = count.get(key, 0) + (not which <= seen)
-        if which <= seen or count[key] > MOST_ALIKE or len(count) > MOST_JUDGED:
+        sums = use.result is not None and first_sums.setdefault(key, use).has_result_of(use)
+        if which <= seen or count[key] > (MOST_OF_SUM if sums else MOST_ALIKE) or len(count) > MOST_JUDGED:
             continue
         seen |= which
         instruction = find_mma(use.opcode)
@@ -269,6 +271,14 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
         _judge_product(judge, a, b, verdicts)
     verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     return verdicts
+
+
+def _identify_fragments(key: object, use: MmaUse) -> set[object]:
+    """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
+    return {
+        (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
+        for name, registers in (("a", use.a), ("b", use.b))
+    }
 
 
 def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:

@@ -79,7 +79,7 @@ def _compare(first: _Statement, second: _Statement, names: Collection[str]) -> I
         lists = [[word.translate(alike) for word in one.words] for one in (first, second)]
         if len(set(lists[0]) ^ set(lists[1])) > 2 * _MOST_DIFFERING:
             continue
-        codes = SequenceMatcher(None, *lists, autojunk=False).get_opcodes()
+        codes = SequenceMatcher(a=lists[0], b=lists[1], autojunk=False).get_opcodes()
         groups = [code[1:] for code in codes if code[0] != "equal"]
         same = [(i + n, m + n) for tag, i, j, m, _ in codes if tag == "equal" for n in range(j - i)]
         if len(groups) > 1 or not any(first.words[n] != second.words[m] for n, m in same):

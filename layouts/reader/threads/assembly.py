@@ -239,6 +239,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 result,
                 any(code.get_value(register) is None and code.is_unset(register) for register in added),
                 adds=find_added(run, code.get_value(added[0])) if added else None,
+                broken=run.shared.broken,
                 ids=tuple(_list_scale_ids(code, opcode, operands)),
             )
         )

@@ -31,7 +31,7 @@ from lanescope.reader.threads.program import (
     parse_program,
     uses_dimensions,
 )
-from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+from lanescope.reader.threads.runner import KernelRunner, MisfitFound, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 
 MOST_KERNELS = 24
@@ -177,10 +177,10 @@ def _is_open(launch: KernelLaunch) -> bool:
 
 
 def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> bool:
-    """Run a kernel; return whether it came to its end, or to a mistake in its order."""
+    """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
     try:
         runner.run(function.body, scope, runner.everyone)
-    except OrderMistakeFound:
+    except (OrderMistakeFound, MisfitFound):
         return True
     except (StepsOverError, TraceLostError, RecursionError):
         return False

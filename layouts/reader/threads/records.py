@@ -64,6 +64,7 @@ class MmaUse:
     adds_unset: bool = False
     fragments: tuple[Span, ...] = ()  # of a wmma: the types of the fragments of A and B
     adds: MmaUse | None = None  # the product whose D is its C
+    broken: str = ""  # why what was stored before is not known; "" if it is
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
 
     def has_result_of(self, other: MmaUse) -> bool:

@@ -35,6 +35,10 @@ MOST_STEPS = 20_000
 Span = tuple[int, int]
 
 
+class MisfitFound(Exception):  # noqa: N818
+    """CuTe does not compile what a kernel does with a tensor, or it is outside the tensor: the rest has no meaning."""
+
+
 class StepsOverError(Exception):
     """A kernel exceeds the limit of steps."""
 
@@ -90,7 +94,7 @@ class KernelRunner:
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
         self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
-        self.misfits: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and the first place
+        self.misfits: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place
         self.open_loops: list[int] = []  # the depths of the loops around what is run whose ends are not known
         self.open_turns = executing.count_open_turns(text)  # of the outermost loop whose end is not known
 
@@ -98,6 +102,11 @@ class KernelRunner:
     def is_certain(self) -> bool:
         """Whether what is run is executed with the values that it has here, whatever is not known."""
         return not self.assumed and not any(self.turns[depth] for depth in self.open_loops)
+
+    def report_misfit(self, code: str, why: str, site: Span) -> None:
+        """Record what is wrong with a tensor, and end the run."""
+        self.misfits[why] = code, site
+        raise MisfitFound
 
     # values
 

@@ -136,5 +136,6 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
             tuple(run.turns),
             (place.array, offset + n),
             fragments=(a.shape.span, b.shape.span),
+            broken=run.shared.broken,
         )
         run.products.append(use)

@@ -12,7 +12,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
-from lanescope.reader.threads.cute import copies
+from lanescope.reader.threads.cute import copies, products
 from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
 from lanescope.reader.threads.cute.layout_calls import (
     LAYOUT_FUNCTIONS,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 NOT_HERE = object()
-_INDEX_OVER = "cute_index_over"
 _NOT_FOLLOWED = (IndexError, TypeError, AttributeError, ValueError)  # of arguments that CuTe takes and we do not
 
 
@@ -85,7 +84,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
     except (LayoutError, OpenCuteValueError, *_NOT_FOLLOWED):
         copies.forget_tensors(run, values, name)
         return None
-    if result is None and name not in copies.FUNCTIONS:
+    if result is None and name not in _WITHOUT_RESULT:
         copies.forget_tensors(run, values, name)
     return result
 
@@ -162,11 +161,10 @@ def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], n
     if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
         return
     for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
-        known = any(code == _INDEX_OVER for code, _ in run.misfits.values())  # A and B have the same index
-        if isinstance(index, int) and not 0 <= index < mode.size and not known:
+        if isinstance(index, int) and not 0 <= index < mode.size:
             name = run.text[slice(*node.function.span)]
             why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
-            run.misfits[why] = _INDEX_OVER, argument.span
+            run.report_misfit("cute_index_over", why, argument.span)
 
 
 # tensors --------------------------------------------------------------------------------------------------------------
@@ -182,7 +180,9 @@ def _make_pointer(call: CuteCall) -> Any:
         return None
     node = call.node.arguments[0]
     kind = kind or _find_pointed(call, node)
-    return Pointer("global", call.run.text[slice(*node.span)], ZERO, kind) if kind is not None else None
+    around = (*call.run.calls, *call.run.turns)  # where the same text may be another pointer
+    name = call.run.text[slice(*node.span)] + (f" {around}" if around else "")
+    return Pointer("global", name, ZERO, kind) if kind is not None else None
 
 
 def _find_pointed(call: CuteCall, node: tree.Expression) -> SizedType | None:
@@ -315,8 +315,7 @@ def _make_operand(call: CuteCall) -> Any:
             f"{element.operation.name} moves {least} elements of a thread, and the TiledMMA gives a thread {values} of"
             f" this operand: CuTe does not compile the TiledCopy."
         )
-        call.run.misfits.setdefault(why, ("cute_copy_misfit", call.node.span))
-        return None
+        call.run.report_misfit("cute_copy_misfit", why, call.node.span)
     return copy
 
 
@@ -344,7 +343,25 @@ def _keep(call: CuteCall) -> Any:
     return call.values[0]
 
 
+def _call_for_each(call: CuteCall) -> Any:
+    """Run for_each(tuple, lambda) as a loop."""
+    items, closure = call.values
+    function = getattr(closure, "function", None)
+    if not isinstance(items, tuple) or function is None or len(function.parameters) != 1:
+        raise LayoutError("open_layout", "A sequence is not known.")
+    run = call.run
+    run.enter_loop(call.node.span, [run.everyone & False, run.everyone & False])
+    for item in items:
+        inner = Scope(closure.scope)
+        inner.names[function.parameters[0].name] = make_number(item) if isinstance(item, int) else item
+        run.run_function(function.body, inner, call.node.span)
+        run.count_turn()
+    run.leave_loop()
+    return ()
+
+
 _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
+    "for_each": _call_for_each,
     **LAYOUT_FUNCTIONS,
     **dict.fromkeys(("make_gmem_ptr", "make_smem_ptr", "make_rmem_ptr"), _make_pointer),
     **dict.fromkeys(("make_tensor_like", "make_fragment_like", "make_rmem_tensor_like"), _make_like),
@@ -363,5 +380,7 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     "tile_size": _get_tile_size,
     "partition_fragment_C": _partition_fragment,
     **copies.FUNCTIONS,
+    **products.FUNCTIONS,
 }
-_SHARED_NAMES = frozenset("size get shape rank copy gemm clear fill filter select take append product".split())
+_WITHOUT_RESULT = {**copies.FUNCTIONS, **products.FUNCTIONS}
+_SHARED_NAMES = frozenset("size get shape rank copy gemm clear fill filter select take append product for_each".split())

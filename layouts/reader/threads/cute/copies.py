@@ -1,21 +1,20 @@
-"""Copies and products of CuTe's tensors: copy, gemm, clear, axpby."""
+"""Copies of CuTe's tensors: copy, clear, fill, axpby."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.reader.threads.cute.layout_calls import CuteCall
+from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
-from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
-from lanescope.reader.threads.records import MmaUse, RegisterUse
-from lanescope.reader.threads.results import find_added, make_results
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, join_data, make_open_data, spread_coefficient
+from lanescope.reader.threads.matrix_loads import load_matrices
+from lanescope.reader.threads.storage import LocalMemory, make_open_data, spread_coefficient
 from lanescope.reader.threads.values import load_place, store_place
-from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -63,11 +62,13 @@ def copy_tensors(
 ) -> bool:
     """Copy a tensor to another, access by access; return whether this was followed. spans: of the two arguments."""
     source, target = tensors
+    if element is not None and (why := _find_other_count(tensors)):
+        run.report_misfit("cute_copy_misfit", why, site)
     parts = _split_accesses(element, tensors)
     if parts is None or source.base is None or target.base is None:
         return False
     if element is not None and (why := _find_misfit(element, tensors, parts)):
-        run.misfits.setdefault(why, ("cute_copy_misfit", site))
+        run.report_misfit("cute_copy_misfit", why, site)
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)
@@ -92,13 +93,29 @@ def _split_accesses(
     return (source, target) if source is not None and target is not None and len(source) == len(target) else None
 
 
+def _find_other_count(tensors: tuple[CuteTensor, CuteTensor]) -> str:
+    """Return why CuTe does not compile a copy of tensors of which a thread has different numbers of parts; "" if it
+    may (CUTLASS 4.7, cute/algorithm/copy.hpp).
+    """
+    modes = [tensor.layout.modes if tensor.layout.shape != () else () for tensor in tensors]
+    if len(modes[0]) != len(modes[1]) or len(modes[0]) < 2:
+        return ""
+    source, target = (prod(mode.size for mode in of_one[1:]) for of_one in modes)
+    if source == target or is_open_extent(source) or is_open_extent(target):
+        return ""
+    return (
+        f"A thread has {source} parts of the source and {target} of the destination: CuTe does not compile the copy."
+        " Their tensors or slices are not of one tile."
+    )
+
+
 def _find_misfit(
     element: ElementCopy, tensors: tuple[CuteTensor, CuteTensor], parts: Sequence[list[Sequence[int]]]
 ) -> str:
     """Return why CuTe does not compile a copy: an access whose elements in memory are not contiguous; "" if it does."""
     for tensor, accesses, side in zip(tensors, parts, ("source", "destination"), strict=True):
         access = accesses[0] if accesses else ()
-        if tensor.space in ("shared", "global") and len(access) > 1 and not _is_contiguous(access):
+        if tensor.space in ("shared", "global") and len(access) > 1 and not is_contiguous(access):
             return (
                 f"Each access of {element.operation.name} has {len(access)} contiguous elements in the {side}, and this"
                 f" tensor has them {_describe_steps(access)}: CuTe does not compile the copy."
@@ -130,7 +147,7 @@ def _list_accesses(values: list[list[int]], count: int) -> Iterator[Sequence[int
         yield from join_runs(part, count)
 
 
-def _is_contiguous(indices: Sequence[int]) -> bool:
+def is_contiguous(indices: Sequence[int]) -> bool:
     return all(at == indices[0] + n for n, at in enumerate(indices))
 
 
@@ -142,7 +159,7 @@ def _move(
     asynchronous: bool,
 ) -> None:
     """Move the elements of one access from memory or registers to others."""
-    wide = len(source[1]) if _is_contiguous(source[1]) and _is_contiguous(target[1]) else 1
+    wide = len(source[1]) if is_contiguous(source[1]) and is_contiguous(target[1]) else 1
     same = source[0].element is not None and target[0].element is not None
     if not same or source[0].element.size != target[0].element.size:  # type: ignore[union-attr]
         wide = 1
@@ -174,160 +191,29 @@ def _load_matrix(
     count = len(target[1]) * bytes_ // _REGISTER_BYTES
     first = get_element(run, source[0], source[1][0])
     at = first.offset.const if first is not None and first.offset is not None and first.space == "shared" else None
-    known = at is not None and _is_contiguous(source[1])
+    known = at is not None and is_contiguous(source[1])
     address = spread_coefficient(at, run.threads) if known else None
     registers = load_matrices(run, element.atom.name, address, count, spans[:1])
     each = _REGISTER_BYTES // bytes_
     for register, indices in zip(registers, join_runs(target[1], each), strict=True):
-        _write_elements(run, target[0], indices, register)
+        write_elements(run, target[0], indices, register)
 
 
-def _write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any) -> None:
+def write_register(run: KernelRunner, tensor: CuteTensor, index: int, data: Any) -> None:
     place = get_element(run, tensor, index)
     offset = place.offset.known if place is not None and place.offset is not None else None
     if place is not None and offset is not None and isinstance(place.array, LocalMemory):
         place.array.write_value(offset, data.size, data, None if run.mask.all() else run.mask)
 
 
-# products -------------------------------------------------------------------------------------------------------------
-
-
-def _multiply(call: CuteCall) -> None:
-    """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
-    run, values = call.run, call.values
-    mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
-    tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
-    if not isinstance(mma, TiledMMA) or len(tensors) not in (3, 4):
-        forget_tensors(run, tensors[-1:], call.name)
-        return
-    a, b, c = tensors[-3:]
-    grids = [_make_grid(tensor) for tensor in (a, b, c)]
-    if any(grid is None for grid in grids) or not _fit(grids):
-        forget_tensors(run, [c], call.name)
-        return
-    (of_a, _, _), (of_b, _, _), (of_c, _, _) = grids  # type: ignore[misc]
-    m_count, n_count, k_count = grids[0][1], grids[1][1], grids[0][2]  # type: ignore[index]
-    for k in range(k_count):
-        for m in range(m_count):
-            for n in range(n_count):
-                _run_atom(run, mma, (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m]), (call.node.span, (k, m, n)))
-
-
-def _make_grid(tensor: CuteTensor) -> tuple[list[list[list[int]]], int, int] | None:
-    """Return the indices of the values of each atom, [second mode][first mode], and the sizes of both modes."""
-    layout = tensor.layout
-    modes = (*layout.modes, algebra.ONE, algebra.ONE)[:3] if layout.shape != () else ()
-    if len(modes) < 3 or layout.rank > 3:
-        return None
-    parts = [list_indices(mode) for mode in modes]
-    if any(part is None for part in parts):
-        return None
-    values, first, second = parts
-    grid = [[[v + x + y for v in values or ()] for x in first or ()] for y in second or ()]
-    return grid, modes[1].size, modes[2].size
-
-
-def _fit(grids: Sequence[Any]) -> bool:
-    """Return whether A (M, K), B (N, K) and C (M, N) have the same sizes."""
-    (_, m, k), (_, n, k_of_b), (_, m_of_c, n_of_c) = grids
-    return (m, n, k) == (m_of_c, n_of_c, k_of_b)
-
-
-def _run_atom(
-    run: KernelRunner,
-    mma: TiledMMA,
-    a: tuple[CuteTensor, Sequence[int]],
-    b: tuple[CuteTensor, Sequence[int]],
-    c: tuple[CuteTensor, Sequence[int]],
-    place: tuple[Span, tuple[int, int, int]],
-) -> None:
-    """Run one mma with the registers of one atom."""
-    site, _ = place
-    opcode = mma.atom.instruction.ptx
-    added = _read_registers(run, *c)
-    use = _record_product(run, opcode, (a, b, c), added, place) if len(run.products) < MOST_PRODUCTS else None
-    count = len(added)
-    made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
-    for register, indices in zip(made, join_runs(c[1], _count_elements(c[0])), strict=True):
-        _write_elements(run, c[0], indices, register)
-
-
-def _record_product(
-    run: KernelRunner,
-    opcode: str,
-    operands: Sequence[tuple[CuteTensor, Sequence[int]]],
-    added: Sequence[Any],
-    place: tuple[Span, tuple[int, int, int]],
-) -> MmaUse:
-    """Record what the registers of A and B hold, and whether those of C were set."""
-    a, b, c = operands
-    site, turn = place
-    result = get_element(run, c[0], c[1][0])
-    offset = result.offset.known if result is not None and result.offset is not None else None
-    memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
-    home = (memory, offset) if memory is not None and offset is not None else None
-    use = MmaUse(
-        opcode,
-        site,
-        _use_registers(run, *a),
-        _use_registers(run, *b),
-        tuple(run.calls),
-        run.mask.copy(),
-        (*run.turns, *turn),
-        home,
-        home is not None and any(value is None for value in added) and _is_unset(run, *c),
-        adds=find_added(run, added[0]),
-    )
-    run.products.append(use)
-    return use
-
-
-def _write_elements(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int], register: Any) -> None:
+def write_elements(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int], register: Any) -> None:
     """Write a register into the elements that it holds, which need not be contiguous."""
-    if _is_contiguous(indices):
-        _write_register(run, tensor, indices[0], register)
+    if is_contiguous(indices):
+        write_register(run, tensor, indices[0], register)
         return
     bytes_ = _REGISTER_BYTES // max(len(indices), 1)
     for n, index in enumerate(indices):
-        _write_register(run, tensor, index, register.cut_bytes(n * bytes_, bytes_))
-
-
-def _count_elements(tensor: CuteTensor) -> int:
-    """Return the elements of a tensor in a register."""
-    return max(_REGISTER_BYTES // (tensor.element.size if tensor.element is not None else 4), 1)
-
-
-def _read_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> list[Any]:
-    """Return the registers of an atom's values: data, or None if unknown."""
-    registers: list[Any] = []
-    each = _count_elements(tensor)
-    for group in join_runs(indices, each):
-        wide = len(group) if _is_contiguous(group) else 1
-        parts = []
-        for first in group[::wide]:
-            place = get_element(run, tensor, first, wide)
-            parts.append(load_place(run, place, (0, 0)) if place is not None else None)
-        known = [part for part in parts if isinstance(part, DataBytes)]
-        registers.append(parts[0] if len(parts) == 1 else join_data(known) if len(known) == len(parts) else None)
-    return registers
-
-
-def _use_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> tuple[RegisterUse, ...]:
-    groups = join_runs(indices, _count_elements(tensor))
-    registers = zip(_read_registers(run, tensor, indices), groups, strict=True)
-    return tuple(make_use(run, value, value is None and _is_unset(run, tensor, group)) for value, group in registers)
-
-
-def _is_unset(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> bool:
-    """Return whether nothing has written any of a tensor's elements."""
-    if tensor.space != "local":
-        return False
-    for index in indices:
-        place = get_element(run, tensor, index)
-        offset = place.offset.known if place is not None and place.offset is not None else None
-        if place is None or offset is None or not place.array.is_unset(offset, place.type.size):
-            return False
-    return True
+        write_register(run, tensor, index, register.cut_bytes(n * bytes_, bytes_))
 
 
 # other functions ------------------------------------------------------------------------------------------------------
@@ -367,7 +253,6 @@ def _add_scaled(call: CuteCall) -> None:
 
 FUNCTIONS: dict[str, Callable[[CuteCall], None]] = {
     **dict.fromkeys(("copy", "copy_if", "copy_aligned", "copy_vec"), _copy),
-    "gemm": _multiply,
     **dict.fromkeys(("clear", "fill"), _clear),
     "axpby": _add_scaled,
 }

@@ -39,6 +39,7 @@ from lanescope.tiles.mma import TiledMMA
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+MOST_TURNS = 256  # of a sequence
 _CONSTANT = re.compile(r"_(\d{1,9})")
 _COPY = re.compile(r"SM\d+_(?:CP_ASYNC\w*|\w*(?:LDSM|STSM)_\w+)|" + "|".join(PLAIN_COPIES))
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_t decay_t remove_reference_t".split())
@@ -213,7 +214,15 @@ def _make_array(run: KernelRunner, element: Any, count: Any, *alignment: Any) ->
     return replace(element, dims=(count,)) if isinstance(element, SizedType) and isinstance(count, int) else None
 
 
+def _make_sequence(run: KernelRunner, count: Any, past: Any = None) -> Any:
+    """Return make_int_sequence<count>, make_seq<count> or make_range<begin, end>."""
+    first, last = (0, count) if past is None else (count, past)
+    known = isinstance(first, int) and isinstance(last, int) and last - first <= MOST_TURNS
+    return tuple(range(first, last)) if known else None
+
+
 _TEMPLATES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("make_int_sequence", "make_seq", "make_range"), _make_sequence),
     "UniversalFMA": lambda run, *types: ScalarMma(),
     "Layout": _make_layout_type,
     "Swizzle": _make_swizzle_type,

@@ -1,0 +1,167 @@
+"""Products of CuTe's tensors: gemm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute import algebra
+from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
+from lanescope.reader.threads.cute.layout_calls import CuteCall
+from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
+from lanescope.reader.threads.cute.tiled import ThreadSlice
+from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, make_use
+from lanescope.reader.threads.records import MmaUse, RegisterUse
+from lanescope.reader.threads.results import find_added, make_results
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, join_data, make_open_data
+from lanescope.reader.threads.values import load_place
+from lanescope.tiles.mma import TiledMMA
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+Span = tuple[int, int]
+_REGISTER_BYTES = 4
+
+
+def _multiply(call: CuteCall) -> None:
+    """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
+    run, values = call.run, call.values
+    mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
+    tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
+    if not isinstance(mma, TiledMMA) or len(tensors) not in (3, 4):
+        forget_tensors(run, tensors[-1:], call.name)
+        return
+    a, b, c = tensors[-3:]
+    grids = [_make_grid(tensor) for tensor in (a, b, c)]
+    if any(grid is None for grid in grids) or not _fit(grids):
+        if all(grid is not None for grid in grids):
+            run.report_misfit("cute_gemm_misfit", _describe_sizes(grids), call.node.span)
+        forget_tensors(run, [c], call.name)
+        return
+    (of_a, _, _), (of_b, _, _), (of_c, _, _) = grids  # type: ignore[misc]
+    m_count, n_count, k_count = grids[0][1], grids[1][1], grids[0][2]  # type: ignore[index]
+    for k in range(k_count):
+        for m in range(m_count):
+            for n in range(n_count):
+                _run_atom(run, mma, (a, of_a[k][m]), (b, of_b[k][n]), (c, of_c[n][m]), (call.node.span, (k, m, n)))
+
+
+def _make_grid(tensor: CuteTensor) -> tuple[list[list[list[int]]], int, int] | None:
+    """Return the indices of the values of each atom, [second mode][first mode], and the sizes of both modes."""
+    layout = tensor.layout
+    modes = (*layout.modes, algebra.ONE, algebra.ONE)[:3] if layout.shape != () else ()
+    if len(modes) < 3 or layout.rank > 3:
+        return None
+    parts = [list_indices(mode) for mode in modes]
+    if any(part is None for part in parts):
+        return None
+    values, first, second = parts
+    grid = [[[v + x + y for v in values or ()] for x in first or ()] for y in second or ()]
+    return grid, modes[1].size, modes[2].size
+
+
+def _fit(grids: Sequence[Any]) -> bool:
+    """Return whether A (M, K), B (N, K) and C (M, N) have the same sizes."""
+    (_, m, k), (_, n, k_of_b), (_, m_of_c, n_of_c) = grids
+    return (m, n, k) == (m_of_c, n_of_c, k_of_b)
+
+
+def _describe_sizes(grids: Sequence[Any]) -> str:
+    """Say that A, B and C have different sizes (CUTLASS 4.7, cute/algorithm/gemm.hpp)."""
+    (_, m, k), (_, n, k_of_b), (_, m_of_c, n_of_c) = grids
+    return (
+        f"A thread's fragments have {m}×{k} (A, M×K), {n}×{k_of_b} (B, N×K) and {m_of_c}×{n_of_c} (C, M×N) atoms: CuTe"
+        " does not compile this gemm. One of the fragments is of another tile."
+    )
+
+
+def _run_atom(
+    run: KernelRunner,
+    mma: TiledMMA,
+    a: tuple[CuteTensor, Sequence[int]],
+    b: tuple[CuteTensor, Sequence[int]],
+    c: tuple[CuteTensor, Sequence[int]],
+    place: tuple[Span, tuple[int, int, int]],
+) -> None:
+    """Run one mma with the registers of one atom."""
+    site, _ = place
+    opcode = mma.atom.instruction.ptx
+    added = _read_registers(run, *c)
+    use = _record_product(run, opcode, (a, b, c), added, place) if len(run.products) < MOST_PRODUCTS else None
+    count = len(added)
+    made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
+    for register, indices in zip(made, join_runs(c[1], _count_elements(c[0])), strict=True):
+        write_elements(run, c[0], indices, register)
+
+
+def _record_product(
+    run: KernelRunner,
+    opcode: str,
+    operands: Sequence[tuple[CuteTensor, Sequence[int]]],
+    added: Sequence[Any],
+    place: tuple[Span, tuple[int, int, int]],
+) -> MmaUse:
+    """Record what the registers of A and B hold, and whether those of C were set."""
+    a, b, c = operands
+    site, turn = place
+    result = get_element(run, c[0], c[1][0])
+    offset = result.offset.known if result is not None and result.offset is not None else None
+    memory = result.array if result is not None and isinstance(result.array, LocalMemory) else None
+    home = (memory, offset) if memory is not None and offset is not None else None
+    use = MmaUse(
+        opcode,
+        site,
+        _use_registers(run, *a),
+        _use_registers(run, *b),
+        tuple(run.calls),
+        run.mask.copy(),
+        (*run.turns, *turn),
+        home,
+        home is not None and any(value is None for value in added) and _is_unset(run, *c),
+        adds=find_added(run, added[0]),
+        broken=run.shared.broken,
+    )
+    run.products.append(use)
+    return use
+
+
+def _count_elements(tensor: CuteTensor) -> int:
+    """Return the elements of a tensor in a register."""
+    return max(_REGISTER_BYTES // (tensor.element.size if tensor.element is not None else 4), 1)
+
+
+def _read_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> list[Any]:
+    """Return the registers of an atom's values: data, or None if unknown."""
+    registers: list[Any] = []
+    each = _count_elements(tensor)
+    for group in join_runs(indices, each):
+        wide = len(group) if is_contiguous(group) else 1
+        parts = []
+        for first in group[::wide]:
+            place = get_element(run, tensor, first, wide)
+            parts.append(load_place(run, place, (0, 0)) if place is not None else None)
+        known = [part for part in parts if isinstance(part, DataBytes)]
+        registers.append(parts[0] if len(parts) == 1 else join_data(known) if len(known) == len(parts) else None)
+    return registers
+
+
+def _use_registers(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> tuple[RegisterUse, ...]:
+    groups = join_runs(indices, _count_elements(tensor))
+    registers = zip(_read_registers(run, tensor, indices), groups, strict=True)
+    return tuple(make_use(run, value, value is None and _is_unset(run, tensor, group)) for value, group in registers)
+
+
+def _is_unset(run: KernelRunner, tensor: CuteTensor, indices: Sequence[int]) -> bool:
+    """Return whether nothing has written any of a tensor's elements."""
+    if tensor.space != "local":
+        return False
+    for index in indices:
+        place = get_element(run, tensor, index)
+        offset = place.offset.known if place is not None and place.offset is not None else None
+        if place is None or offset is None or not place.array.is_unset(offset, place.type.size):
+            return False
+    return True
+
+
+FUNCTIONS: dict[str, Callable[[CuteCall], None]] = {"gemm": _multiply}
