@@ -268,14 +268,12 @@ def _check_threads(
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
     moved = [FragmentFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
-    moved = find_cute_cause(
-        text,
-        moved,
-        lambda edited: (
-            _is_right(edited, choices, fragments)
-            and not check_thread_order(edited, list_given_values(choices)).mistakes
-        ),
-    )
+
+    def is_ordered(edited: str) -> bool:
+        order = check_thread_order(edited, list_given_values(choices))
+        return _is_right(edited, choices, fragments) and not order.mistakes
+
+    moved = find_cute_cause(text, moved, is_ordered)
     wrong = [CheckFinding(f.code, f.message, f.span, edits=f.edits) for f in moved]
     wrong += map(_make_pitfall_finding, short)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]

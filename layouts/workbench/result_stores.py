@@ -140,7 +140,7 @@ def _find_shared_place(run: KernelRunner, array: str, stores: Sequence[ResultSto
 def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield the first store of D whose place depends on a block index that no load from global memory depends on."""
     read = {name for record in run.records for name in _list_blocks(record.offset)}
-    for store in run.outputs if read and not run.outputs_open else ():
+    for store in run.outputs if read and not run.open_outputs else ():
         if lost := sorted(_list_blocks(store.offset) - read):
             message = (
                 f"Elements of D are stored in places that depend on {join_words(lost)}, but nothing that is loaded"

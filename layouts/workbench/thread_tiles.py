@@ -237,9 +237,6 @@ def _find_misaligned(run: KernelRunner) -> Iterable[FragmentFinding]:
         yield FragmentFinding("store_misaligned", message, site)
 
 
-# verdicts -------------------------------------------------------------------------------------------------------------
-
-
 def _judge_kernel(run: KernelRun) -> _Verdicts:
     """Judge the products of a kernel, each fragment once."""
     verdicts = _Verdicts()
