@@ -16,6 +16,7 @@ from lanescope.workbench.blamed_terms import (
     STAGE,
     find_given_argument,
     find_loop_step,
+    find_pointer_value,
     find_wrong_loop,
     follow_stage_item,
     narrow_to_term,
@@ -109,7 +110,9 @@ class BlameFinder:
         within = follow_stage_item(self.blank, self.functions, turned)
         if within != turned:
             return within
-        return narrow_to_term(self.blank, self.functions, _list_chain(wrong), turned, STAGE)
+        found = narrow_to_term(self.blank, self.functions, _list_chain(wrong), turned, STAGE)
+        named = any(re.fullmatch(STAGE, word) for word in re.findall(r"\w+", self.blank[slice(*found)]))
+        return found if named else find_pointer_value(self.blank, self.functions, found)
 
     def _find_field(self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]) -> Span:
         """Find the argument of the helper's call that gives the one wrong field; the call where that is not certain."""
