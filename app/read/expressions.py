@@ -64,6 +64,8 @@ def _read_open(text: str) -> Reading | None:
     if len(text) > meaning_links.MOST_NAMED or not _WHOLE.fullmatch(text) or _NOT_DERIVED.search(text):
         return None
     try:
+        if not cute_layout.recognise_layouts(text):
+            return None
         calls.evaluate_statements(text)
     except LayoutError as error:
         return question_readings.build_unknown(text, "Not evaluated", [f"{error.message} {error.hint}"])

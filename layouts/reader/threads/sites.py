@@ -36,7 +36,7 @@ def trace_site(
             return trace_site(run, node.value, scope, depth + 1, first)
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
             return trace_site(run, node.arguments[0], scope, depth + 1, first)
-        case tree.Binary() if node.op == "+" and len(added := _list_added(run, node, scope)) == 1:
+        case tree.Binary() if node.op == "+" and not first and len(added := _list_added(run, node, scope)) == 1:
             return trace_site(run, added[0], scope, depth + 1, first)
         case tree.Binary() if node.op in "+-^|" and not first:
             varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
