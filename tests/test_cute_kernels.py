@@ -199,7 +199,11 @@ void run(cute::bfloat16_t const* A, cute::bfloat16_t const* B, float* C, int m, 
 """
 
 
-@pytest.mark.parametrize(("text", "fragments"), [(RING, 4), (TURNED, 2)])
+# The copies of a whole K of 32 have one part along K, which every index of a mode of stride 0 is.
+WHOLE_K = RING.replace("Tile<_32, _32, _16>", "Tile<_32, _32, _32>")
+
+
+@pytest.mark.parametrize(("text", "fragments"), [(RING, 4), (TURNED, 2), (WHOLE_K, 2)])
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())

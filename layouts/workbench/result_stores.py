@@ -130,8 +130,8 @@ def _find_shared_place(run: KernelRunner, array: str, stores: Sequence[ResultSto
         if apart.size and bool((store.data.thread[lanes, 0] == lanes).all()):
             one, other = twins[apart[0]], lanes[apart[0]]
             message = (
-                f"Threads {one} and {other} store different elements of D at the same address of {array}: each warp and"
-                " each warpgroup has rows or columns of its own."
+                f"Threads {one} and {other} store different sums at the same address of {array}, and one is lost: each"
+                " warp and each warpgroup has rows or columns of its own, or its sums have to be added to the others'."
             )
             yield FragmentFinding("result_misplaced", message, _find_term(run.text, store.site, "rows"))
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
@@ -157,11 +158,11 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) ->
 
 
 def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
-    """Note an index of shared memory or registers that its mode does not have."""
+    """Note an index of shared memory or registers outside its mode, unless every index leads to the same place."""
     if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
         return
     for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
-        if isinstance(index, int) and not 0 <= index < mode.size:
+        if isinstance(index, int) and not 0 <= index < mode.size and any(list_leaves(mode.stride)):
             name = run.text[slice(*node.function.span)]
             why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
             run.report_misfit("cute_index_over", why, argument.span)
