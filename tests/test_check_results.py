@@ -234,3 +234,30 @@ def test_elements_of_wgmma_are_stored_where_they_belong() -> None:
 def test_a_launch_whose_bytes_depend_on_what_it_passes_is_left_open() -> None:
     text = plant(("bytes = 2 * STAGE", "bytes = K * STAGE"), text=MMA)
     assert not list_findings(text.replace("constexpr int bytes", "const int bytes"))
+
+
+def test_rows_of_d_are_not_judged_while_those_of_a_are_unknown() -> None:
+    """Registers 1 and 2 of A are exchanged: where D is stored is right, and no finding says otherwise."""
+    text = r"""#include <cstdint>
+__global__ void product(const float* A, const float* B, float* C) {
+  __shared__ float sA[16][8], sB[8][8];
+  int t = threadIdx.x, g = t / 4, q = t % 4;
+  for (int i = t; i < 128; i += 32) sA[i / 8][i % 8] = A[i];
+  for (int i = t; i < 64; i += 32) sB[i / 8][i % 8] = B[i];
+  __syncthreads();
+  uint32_t a[4] = {__float_as_uint(sA[g][q]), __float_as_uint(sA[g][q + 4]), __float_as_uint(sA[g + 8][q]),
+                   __float_as_uint(sA[g + 8][q + 4])};
+  uint32_t b[2] = {__float_as_uint(sB[q][g]), __float_as_uint(sB[q + 4][g])};
+  float d[4] = {};
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
+      "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  C[g * 8 + q * 2] = d[0];
+  C[g * 8 + q * 2 + 1] = d[1];
+  C[(g + 8) * 8 + q * 2] = d[2];
+  C[(g + 8) * 8 + q * 2 + 1] = d[3];
+}
+void run(float* A, float* B, float* C) { product<<<1, 32>>>(A, B, C); }
+"""
+    assert not any(code == "result_misplaced" for code, _ in list_findings(text))

@@ -195,8 +195,8 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     """Add the mistakes that are certain only if the whole kernel was run."""
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
-    report.findings += find_misplaced_results(run.runner)
-    if verdicts.judged >= verdicts.uses.keys():
+    if verdicts.judged >= verdicts.uses.keys():  # rows of D are those of A, which may be permuted
+        report.findings += find_misplaced_results(run.runner)
         report.findings += find_equal_blocks(run.runner)
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
