@@ -298,7 +298,6 @@ def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
     ("text", "old", "new", "code"),
     [
         (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q]", "warpgroups_overlap"),  # and nobody reads the other rows
-        (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q] + me * 64", "rows_unread"),  # one row further, not 64
         (OWN_HALVES, "row + h * 64)", "row)", "box_repeated"),
     ],
 )

@@ -23,7 +23,6 @@ MISTAKES = [  # text, what stands there, what is planted, code, the words that a
     (TMA, GRID, "dim3(M / BM, N / BN)", "row_coordinate_other", "row"),
     (PLAIN, "(first, second, C", "(second, first, C", "tma_map_other", "second"),
     (NUMBERS, COL, ROW, "row_coordinate_other", "row"),
-    (TMA, "col = blockIdx.x * BN", "col = blockIdx.x * BM", "row_coordinate_step", "col"),
 ]
 RIGHT = [
     PLAIN,

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from lanescope.descriptor import causes
 from lanescope.ptx.table.descriptors import VERSION
 from lanescope.workbench.blame import BlameFinder
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
@@ -40,8 +39,8 @@ def is_explained(code: str, known: Collection[str]) -> bool:
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, a distance of stages
-    by the overlap that was proved at the same place, and unread rows by a descriptor that reads others.
+    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
+    stages by the overlap that was proved at the same place.
     """
     remaining = list(findings)
     codes = {finding.code for finding in remaining}
@@ -50,8 +49,6 @@ def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
     )
     if codes & _FREED_OTHERWISE:
         remaining = [finding for finding in remaining if finding.code != "tmem_dealloc"]
-    if codes & causes.TITLES.keys():
-        remaining = [finding for finding in remaining if finding.code != "rows_unread"]
     shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
     remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
     return [

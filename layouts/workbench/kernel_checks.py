@@ -27,7 +27,6 @@ from lanescope.workbench import (
     tensor_steps,
     transfers,
     unfilled_findings,
-    unread_rows,
     warpgroup_rows,
 )
 from lanescope.workbench.kernel_runs import KernelText
@@ -49,12 +48,9 @@ def find_kernel_mistakes(
     if _has_code(uncopied, "tma_tile_part"):  # with a wrong box the byte counts are wrong, too
         byte_counts = []
     exchanged = [] if filled else exchanged_products.find_exchanged_products(text, bench)
-    unread = [] if placed or uncopied else unread_rows.find_unread_rows(text)
     rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
     if not filled and not _has_code(copies, "copies_overlap"):
         rows += row_coordinates.find_row_mistakes(text)
-    if not rows and not exchanged:
-        rows = unread
     return [
         *_find_order_mistakes(text),
         *byte_counts,

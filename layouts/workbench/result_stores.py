@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
-from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
-from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.records import ResultStore
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
@@ -37,10 +35,8 @@ TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or colu
 LEAST = 64  # elements that are compared
 MOST = 1 << 16
 _TOLERANCE = 1e-3
-WARP = 32
 Floats = NDArray[np.float64]
 _PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
-_BLOCK = re.compile(r"\bblockIdx\.[xyz]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -113,46 +109,6 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
             if not points.is_right():
                 yield _describe(run, array, points, sites)
                 break
-        else:
-            yield from _find_shared_place(run, array, stores)
-
-
-def _find_shared_place(run: KernelRunner, array: str, stores: Sequence[ResultStore]) -> Iterator[FragmentFinding]:
-    """Yield the first store by which threads of several warps write different elements of D to one address."""
-    for store in (store for store in stores if store.sure):
-        lanes = np.flatnonzero(store.active & (store.data.record[:, 0] < 0))
-        terms = [spread_coefficient(term, run.threads)[lanes] for term in store.offset.terms.values()]
-        _, first, number = np.unique(np.stack(terms, axis=1), axis=0, return_index=True, return_inverse=True)
-        twins = lanes[first[np.asarray(number).reshape(-1)]]
-        apart = np.flatnonzero(
-            (twins // WARP != lanes // WARP) & (store.data.thread[twins, 0] // WARP == twins // WARP)
-        )
-        if apart.size and bool((store.data.thread[lanes, 0] == lanes).all()):
-            one, other = twins[apart[0]], lanes[apart[0]]
-            message = (
-                f"Threads {one} and {other} store different sums at the same address of {array}, and one is lost: each"
-                " warp and each warpgroup has rows or columns of its own, or its sums have to be added to the others'."
-            )
-            yield FragmentFinding("result_misplaced", message, _find_term(run.text, store.site, "rows"))
-            return
-
-
-def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
-    """Yield the first store of D whose place depends on a block index that no load from global memory depends on."""
-    read = {name for record in run.records for name in _list_blocks(record.offset)}
-    for store in run.outputs if read and not run.open_outputs else ():
-        if lost := sorted(_list_blocks(store.offset) - read):
-            message = (
-                f"Elements of D are stored in places that depend on {join_words(lost)}, but nothing that is loaded"
-                " does: all these blocks store the same elements of D."
-            )
-            yield FragmentFinding("result_misplaced", message, store.site)
-            return
-
-
-def _list_blocks(number: ThreadNumber) -> set[str]:
-    """Return the block indices that a number depends on."""
-    return {name for product in number.terms for symbol in product for name in _BLOCK.findall(symbol)}
 
 
 def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:

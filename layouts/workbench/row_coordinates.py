@@ -1,5 +1,5 @@
 """Find TMA copies whose rows another axis of the grid counts: exchanged maps of a launch, or the row coordinate of the
-other operand; and copies of two blocks that share rows.
+other operand.
 
 A coordinate that moves with blockIdx.y reaches the rows that gridDim.y counts. If the tensor of the copy has those that
 gridDim.x counts, the grid of the launch and the sizes of the tensor contradict each other.
@@ -21,12 +21,8 @@ from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.names import find_operand_letter, split_name
 from lanescope.workbench.results import Span
 from lanescope.workbench.transfers import TileCopy, find_map, is_known, list_copies
-from lanescope.workbench.unread_slices import has_panels
 
-TITLES = {
-    "row_coordinate_other": "The row coordinate of a copy is that of the other operand",
-    "row_coordinate_step": "The row coordinate of a copy advances by fewer rows than its box has",
-}
+TITLES = {"row_coordinate_other": "The row coordinate of a copy is that of the other operand"}
 _BLOCK = re.compile(r"blockIdx\.([xyz])")
 _SIZES = frozenset("mn")
 Grid = Mapping[str, SymbolicInt | None]
@@ -62,7 +58,7 @@ class _RowCopy:
 
 def find_row_mistakes(text: KernelText) -> list[Pitfall]:
     """Find copies whose rows another axis of the grid counts, each place once."""
-    return text.check_copies(partial(_check_run, text)) or text.check_copies(partial(_check_steps, text))
+    return text.check_copies(partial(_check_run, text))
 
 
 def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:
@@ -105,51 +101,6 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         yield _make_exchanged_pitfall(text, rows)
     elif others.count("") == 1 and rows[0].axis == rows[1].axis:
         yield from (_make_row_pitfall(text, row, axis) for row, axis in zip(rows, others, strict=True) if axis)
-
-
-def _check_steps(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
-    """Yield a copy of which the next block brings some rows again, if the other operand's block index is another one
-    and advances by whole boxes: neighbours of a window would have the same index.
-    """
-    copies: dict[tuple[int, str], _RowCopy] = {}
-    for copy in list_copies(run, text.blank):
-        tensor_map = find_map(copy, text.maps) if copy is not None else None
-        row = _find_step(copy, tensor_map) if copy is not None and tensor_map is not None else None
-        if row is None:
-            return
-        copies.setdefault((id(row.map), row.axis), row)
-    of_map = {number: [row for (own, _), row in copies.items() if own == number] for number, _ in copies}
-    rows = [found[0] for found in of_map.values()]
-    if len(rows) != 2 or not {row.axis for row in of_map[id(rows[0].map)]}.isdisjoint(
-        row.axis for row in of_map[id(rows[1].map)]
-    ):
-        return
-    short = [row for row in rows if row.step < (row.map.box[row.number] or 0)]
-    whole = [row for row in rows if row.step == row.map.box[row.number]]
-    if len(short) == len(whole) == 1:
-        row = short[0]
-        at = text.narrow_event(row.copy.event, row.copy.written[row.number], "") if row.copy.written else None
-        yield Pitfall(
-            "row_coordinate_step",
-            f"The row coordinate of this copy advances by {row.step} from block to block, and its box has"
-            f" {row.map.box[row.number]} rows: blocks copy some rows twice.",
-            at or row.copy.event.at,
-        )
-
-
-def _find_step(copy: TileCopy, tensor_map: TensorMap) -> _RowCopy | None:
-    """Return the coordinate of a copy that is a multiple of one block index; None if none or several are."""
-    found = []
-    if len(copy.at) != len(tensor_map.box) or not (len(copy.at) == 2 or has_panels(tensor_map)):
-        return None
-    for number, at in enumerate(copy.at):
-        if at is None or at.plain is None:
-            return None
-        for name, factor in at.plain.terms:
-            if "blockIdx" in name:
-                alone = len(at.plain.terms) == 1 and not at.plain.const and factor > 0
-                found.append(_RowCopy(copy, tensor_map, number, name, factor) if alone else None)
-    return found[0] if len(found) == 1 and found[0] is not None and found[0].number == 1 else None
 
 
 def _find_grid(text: KernelText, run: KernelRun) -> Grid | None:

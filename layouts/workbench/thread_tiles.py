@@ -30,7 +30,7 @@ from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.lane_blame import find_wrong_value
 from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
-from lanescope.workbench.result_stores import find_equal_blocks, find_misplaced_results
+from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -197,7 +197,6 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys():  # rows of D are those of A, which may be permuted
         report.findings += find_misplaced_results(run.runner)
-        report.findings += find_equal_blocks(run.runner)
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]

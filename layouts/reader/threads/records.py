@@ -84,10 +84,7 @@ class ProductResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultStore:
-    """A store of elements of D to global memory: the address of every thread, its threads, and the place.
-
-    sure: whether no open condition decides which threads store.
-    """
+    """A store of elements of D to global memory: the address of every thread, its threads, and the place."""
 
     array: str
     offset: ThreadNumber
@@ -95,7 +92,6 @@ class ResultStore:
     active: Mask
     site: Span
     size: int  # bytes of an element
-    sure: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,8 +57,7 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span) -> N
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
         run.open_outputs.add(site)
         return
-    sure = not run.assumed
-    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, sure))
+    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size))
 
 
 def _has_two(value: DataBytes) -> bool:
