@@ -17,6 +17,23 @@ def test_every_fragment_of_a_right_kernel_is_verified(style: str) -> None:
     assert not any(kernel.gap for kernel in report.kernels)
 
 
+# what the blocks choose, or compute together, is not wrong: a scale of each, warps with the same rows, registers of PTX
+SCALED = MACROS.replace("] = acc", " + blockIdx.z * M * N] = (blockIdx.z ? 2.f : 1.f) * acc")
+IN_PTX = plant(
+    (
+        "  const half *a_from = A + (blockIdx.y",
+        '  unsigned cta;\n  asm("mov.u32 %0, %%ctaid.y;" : "=r"(cta));\n  const half *a_from = A + (cta',
+    ),
+    text=MACROS,
+)
+
+
+@pytest.mark.parametrize("text", [SCALED, IN_PTX], ids=["scaled", "in PTX"])
+def test_results_may_depend_on_the_block_in_any_way(text: str) -> None:
+    report = check_text(text)
+    assert (report.steps, report.findings) == (KERNELS["macros"][1], ())
+
+
 # K of A and of B may move differently: [A | H] · Bᵀ, the taps of a convolution, every second row of B's memory
 CONCATENATED = plant(
     ("const half *A, const half *B, float *C, int M,", "const half *A, const half *H, const half *B, float *C, int M,"),

@@ -16,8 +16,10 @@ from tests.sample import take_sample
 from tests.thread_tile_kernels import HELPERS, NARROW, PADDED, PLAIN, SWIZZLED, VECTORS
 from tests.transfer_kernels import plant
 
+PACKED = VECTORS.replace("b[i] = (high << 16) | low;", "low |= high << 16;\n        b[i] = low;")
 
-@for_each(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2), (VECTORS, 2)])
+
+@for_each(("text", "fragments"), [(PADDED, 2), (SWIZZLED, 2), (PLAIN, 2), (VECTORS, 2), (PACKED, 2)])
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
     made = check_text(text)
     assert (made.steps, made.findings) == (fragments, ())

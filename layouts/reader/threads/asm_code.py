@@ -6,35 +6,27 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import (
     LONG,
-    UINT,
     ThreadNumber,
     add_numbers,
     convert_number,
-    make_name,
-    make_number,
     make_uniform,
 )
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
+from lanescope.reader.threads.special_registers import read_register
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType
 from lanescope.reader.threads.values import load_place, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
-
-# special registers that have one value in a block (PTX ISA 9.1, 10)
-_OF_BLOCK = re.compile(r"%{1,2}(?:n?(?:ctaid|clusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|cluster_n?ctarank|n?smid)")
-
 
 _parse_number = lru_cache(maxsize=1024)(parse_immediate)
 
@@ -84,15 +76,7 @@ class AsmCode:
         immediate = _parse_number(token)
         if immediate is not None:
             return make_uniform(immediate, LONG)
-        return self.registers.get(token) or self._read_special(token)
-
-    def _read_special(self, token: str) -> ThreadNumber | None:
-        """Return %laneid, or the open name of a special register that all threads of a block share."""
-        if _OF_BLOCK.fullmatch(token):
-            return make_name(token.lstrip("%"), UINT)
-        if token.lstrip("%") != "laneid" or self.run.size or self.run.barriers is not None:
-            return None
-        return make_number(np.arange(self.run.threads, dtype=np.int64) % 32, UINT)
+        return self.registers.get(token) or read_register(self.run, token)
 
     def find_string(self, number: int) -> str:
         """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none

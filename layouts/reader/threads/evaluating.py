@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,7 @@ from lanescope.reader.threads.packing import pack_bytes
 from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.results import keep_result
+from lanescope.reader.threads.special_registers import read_variable
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, merge_values
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import cast_value, load_place, store_place
@@ -66,10 +66,15 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
     right = run.evaluate(node.right, scope)
+    return _combine_values(node.op, left, right)
+
+
+def _combine_values(op: str, left: Any, right: Any) -> Any:
+    """Apply a binary operator to pointers, to sums of products, to packed registers or to numbers."""
     if isinstance(left, Pointer) or isinstance(right, Pointer):
-        return _move_pointer(node.op, left, right)
-    result = keep_result(left, right) if node.op in _ARITHMETIC else pack_bytes(node.op, left, right)
-    return result or apply_operator(node.op, get_number(left), get_number(right))
+        return _move_pointer(op, left, right)
+    result = keep_result(left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
+    return result or apply_operator(op, get_number(left), get_number(right))
 
 
 def _evaluate_logical(run: KernelRunner, node: tree.Binary, scope: Scope, left: ThreadNumber | None) -> Any:
@@ -186,19 +191,11 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
         run.forget_order()
     if node.op and isinstance(place, Pointer):
-        value = _combine(node.op, load_place(run, place, node.target.span), value)
+        value = _combine_values(node.op, load_place(run, place, node.target.span), value)
     elif isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
         place.array.initializer = node.value, scope
     store_place(run, place, value, node.target.span)
     return value
-
-
-def _combine(op: str, old: Any, value: Any) -> Any:
-    """Return what a compound assignment stores."""
-    if isinstance(old, Pointer):
-        return _move_pointer(op, old, value)
-    kept = keep_result(old, value) if op in _ARITHMETIC else None
-    return kept or apply_operator(op, get_number(old), get_number(value))
 
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
@@ -208,7 +205,7 @@ def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
 
 def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
     if isinstance(node.value, tree.Name) and node.value.last in _SPECIAL and node.name in DIMS:
-        return _make_special(run, node.value.last, node.name)
+        return read_variable(run, node.value.last, node.name)
     place = find_place(run, node, scope)
     if isinstance(place, Pointer):
         return load_place(run, place, node.span)
@@ -220,28 +217,6 @@ def _evaluate_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
         first = DIMS[node.name] * size
         return value.cut_bytes(first, size) if first + size <= value.size else None
     return None
-
-
-def _make_special(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
-    """Return threadIdx.x, blockIdx.x and similar variables."""
-    at = DIMS[dim]
-    kind = (32, False)
-    if name == "threadIdx":
-        return _number_threads(run.threads, run.block, at)
-    if name == "blockDim":
-        return make_uniform(run.block[at] if at < 3 else 1, kind)
-    if run.size:
-        return make_uniform(run.blocks if name == "gridDim" and at == 0 else int(name == "gridDim"), kind)
-    return make_name(f"{name}.{dim}", kind)
-
-
-@lru_cache(maxsize=16)
-def _number_threads(threads: int, block: tuple[int, int, int], at: int) -> ThreadNumber:
-    """Return threadIdx along one dimension."""
-    x, y, _ = block
-    lanes = np.arange(threads, dtype=np.int64)
-    value = (lanes % x, lanes // x % y, lanes // (x * y))[at if at < 3 else 2]
-    return make_number(0 if not value.any() else value, (32, False))
 
 
 def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
