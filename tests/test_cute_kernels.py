@@ -248,13 +248,6 @@ MISTAKES = [
         "cute_copy_misfit",
         "make_tiled_copy_A(",
     ),
-    (
-        RING,
-        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.x",
-        "Config::BN>, Int<Config::BK>>{}, make_coord(blockIdx.y",
-        "result_misplaced",
-        "tCgC);\n}",
-    ),
     (RING, "slot_write + 1) % kStages", "slot_write + 1) % (kStages - 1)", "refill_early", "(kStages - 1)"),
     (
         RING,
@@ -266,6 +259,17 @@ MISTAKES = [
     (TURNED, "acc);\n    __syncthreads();", "acc);", "refill_early", "}\n  axpby("),
     (TURNED, "    cp_async_fence();\n", "", "copy_commit_missing", "cp_async_wait<0>();"),
 ]
+
+
+def test_stages_that_an_argument_ends_are_not_counted() -> None:
+    """The argument is 2, so the fourth stage, which the tensor does not have, is never filled."""
+    text = plant(
+        ("float* pc, int M, int N, int K)", "float* pc, int M, int N, int K, int prefetch)"),
+        ("for (int s = 0; s < kStages - 1; ++s) {", "for (int s = 0; s < 4; ++s) {\n    if (s == prefetch) break;"),
+        ("(a, b, c, M, N, K)", "(a, b, c, M, N, K, 2)"),
+        text=RING,
+    )
+    assert check_text(text).findings == ()
 
 
 @pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])

@@ -76,6 +76,8 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
         return _run_arms(run, statement, scope, mask, met)
     if statement.no is None and _can_leave(statement.yes):
         run.bounds += 1
+        if run.turns and run.turns[-1] and not _can_leave(statement.yes, statements.Return | statements.Throw):
+            run.assumed += 1  # all that follows: the loop may have ended before
         return mask  # a bound that the inner tiles do not meet
     run.assumed += 1
     mask = run.run(statement.yes, scope, mask)
@@ -225,13 +227,16 @@ def _is_forever(condition: tree.Expression) -> bool:
     return isinstance(condition, tree.NumberLiteral)
 
 
-def _can_leave(statement: tree.Statement | None) -> bool:
-    """Return whether a statement ends in a jump out of its block."""
+_LEAVING = statements.Return | statements.Jump | statements.Throw
+
+
+def _can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
+    """Return whether a statement ends in a jump out of its block, of these kinds."""
     if isinstance(statement, tree.DeferredBody):
-        return _can_leave(statement.make())
+        return _can_leave(statement.make(), kinds)
     if isinstance(statement, statements.Block):
-        return bool(statement.body) and _can_leave(statement.body[-1])
-    return isinstance(statement, statements.Return | statements.Jump | statements.Throw)
+        return bool(statement.body) and _can_leave(statement.body[-1], kinds)
+    return isinstance(statement, kinds)
 
 
 def _is_padding(text: str) -> bool:

@@ -146,6 +146,8 @@ class KernelRunner:
                 self.order.copy = (*self.calls, site)
             self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
+        if not self.assumed:
+            self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
 
     def _find_second_store(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Report a store of elements of global memory over others that nothing has read."""

@@ -211,7 +211,7 @@ class SharedMemory:
     next: int = BASE
     broken: str = ""
     changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
-    past: int = 0  # the end of the highest bytes that were stored
+    past: int = 0  # the end of the highest bytes that are certainly stored
 
     def allocate_array(self, size: int) -> int:
         """Return the address of a new array."""
@@ -226,7 +226,6 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
-        self.past = max(self.past, int(places.max(initial=-1)) + 1)
         if self.changed is not None:
             other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
             self.changed.append(places[other])
