@@ -64,6 +64,12 @@ def test_an_atom_that_cute_does_not_have_is_said_to_be_none(name: str, nearest: 
     assert text_meanings.find_certain_link(name) == "", "the page of the instruction would not say so"
 
 
+def test_adjacent_stars_are_one_and_a_product_is_no_pattern() -> None:
+    assert text_meanings.read_text("mma.m16n8k16.**********.x").title == "No such instruction"
+    assert text_meanings.read_text("wgmma.m64n*k16").title == "96 instructions match 'wgmma.m64n*k16*'"
+    assert text_meanings.read_text("mma.count*2;").title == "Not recognised"
+
+
 # CUTLASS's documentation of the algebra: by-mode coalesce, composition, logical_divide
 @for_each(
     ("expression", "result"),

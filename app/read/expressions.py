@@ -18,6 +18,7 @@ from lanescope.reader import cute_layout
 _OPERATIONS = "|".join(sorted(calls.OPS))
 _CALLED = re.compile(rf"\b(?:{_OPERATIONS})\s*[<(]|\)\s*[o∘]\s*\(")
 _WHOLE = re.compile(rf"\s*(?:cute::)?(?:{_OPERATIONS})\s*(?:<[^<>()]*>)?\s*\(.*\)\s*;?\s*", re.S)
+_LAYOUT = re.compile(r"[\d)]\s*:\s*[\d(_]|\bLayout\s*<|\bmake_layout\b")  # with its values in the text
 _NOT_DERIVED = re.compile(r"\btile_to_shape\b|\bSw(?:izzle)?\s*<|make_swizzle")  # described without a type, too
 
 
@@ -63,9 +64,9 @@ def _read_open(text: str) -> Reading | None:
     """Explain why an expression is not evaluated; None for any other text."""
     if len(text) > meaning_links.MOST_NAMED or not _WHOLE.fullmatch(text) or _NOT_DERIVED.search(text):
         return None
+    if not _LAYOUT.search(text):
+        return None
     try:
-        if not cute_layout.recognise_layouts(text):
-            return None
         calls.evaluate_statements(text)
     except LayoutError as error:
         return question_readings.build_unknown(text, "Not evaluated", [f"{error.message} {error.hint}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fnmatch import translate
 
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import meaning_links, named_forms, question_readings
@@ -17,8 +18,8 @@ from lanescope.ptx.table.cute_names import list_complete_names
 from lanescope.reader import cutlass, sass
 
 _NAME = re.compile(
-    rf"\s*((?:(?:{'|'.join(sass.OPCODES)}|w?g?mma|ldmatrix|[sm][to]v?matrix|tcgen05)\.|G?MMA_\d|SM\d\d)[\w.:]*\*[\w.:*]*)"
-    r"\s*;?\s*"
+    rf"\s*((?:(?:{'|'.join(sass.OPCODES)}|w?g?mma|ldmatrix|[sm][to]v?matrix|tcgen05)\.|G?MMA_\d|SM\d\d)"
+    r"[\w.:]*\*[\w.:*]*)\s*;?\s*"
 )
 MOST_NAMES = 6  # listed of those that match
 _ATOM = re.compile(r"SM\d|G?MMA_")
@@ -36,11 +37,16 @@ def read_pattern(text: str) -> Reading | None:
     if match is None:
         return None
     pattern = match[1]
-    names = _find_atoms(pattern) if _ATOM.match(pattern) else _find_mnemonics(pattern) or _find_ptx(pattern)
+    names = _find_names(pattern)
+    if not names and not pattern.endswith("*"):
+        pattern += "*"  # the types are left out
+        names = _find_names(pattern)
     matching = {form for forms in names.values() for form in forms}
     found = [form for form in catalog.instructions() if form in matching]
+    if not found and re.search(r"\*\d+\*$", pattern):
+        return None  # mma.count * 2
     if not found:
-        notice = f"No instruction matches '{pattern}'. A * stands for any characters."
+        notice = f"No instruction matches '{match[1]}'. A * stands for any characters."
         return question_readings.build_unknown(text, "No such instruction", [notice])
     title = f"{lookup.count_forms(len(found))} {'matches' if len(found) == 1 else 'match'} '{pattern}'"
     listed = f"{', '.join(list(names)[:MOST_NAMES])}{', …' if len(names) > MOST_NAMES else ''}"
@@ -48,9 +54,14 @@ def read_pattern(text: str) -> Reading | None:
     return copy_fact(Reading, named_forms.build_list(title, meaning_links.link_text(text), found, notices), also=())
 
 
+def _find_names(pattern: str) -> dict[str, list[Instruction]]:
+    """Return the instructions by the names that match."""
+    return _find_atoms(pattern) if _ATOM.match(pattern) else _find_mnemonics(pattern) or _find_ptx(pattern)
+
+
 def _compile(pattern: str) -> re.Pattern[str]:
     """Return the expression of a pattern."""
-    return re.compile(re.escape(pattern).replace(r"\*", r"[\w.:]*"), re.I)
+    return re.compile(translate(pattern), re.I)
 
 
 def _find_ptx(pattern: str) -> dict[str, list[Instruction]]:
