@@ -48,7 +48,7 @@ def parse_place(text: str, layout: WeightLayout) -> tuple[int, int]:
 
 
 def require_place(text: str, layout: WeightLayout) -> None:
-    """Raise LayoutError `bad_find` for a text that names no place, whatever the size of W."""
+    """Raise LayoutError `bad_find` if a text is not the place of an element in a matrix of any size."""
     if parse_element(text) or _FIELD.fullmatch(text.strip()):
         return
     other = "word 41"

@@ -190,8 +190,8 @@ class _Judge:
         return SKIPPED if skipped else ""
 
     def _skips_phases(self, outcome: Outcome, place: int, phases: Sequence[int]) -> bool:
-        """Return whether an agent that arrives in every phase of an mbarrier misses one, or one in which no thread has
-        come that copies.
+        """Return whether an agent that arrives in every phase of an mbarrier skips a phase, or waits in one in
+        which no thread that copies has arrived.
         """
         copying = self.copying.get(place, set()) & self.arriving[place]
         events = {step.event for m in copying for step in self.agents[m].steps if step.place == place}

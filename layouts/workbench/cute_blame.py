@@ -83,7 +83,7 @@ def _move(text: str, findings: Sequence[FragmentFinding], edit: TextEdit, certai
     first = findings[0]
     words = " ".join(text[slice(*edit.span)].split())
     if not certain:
-        return replace(first, message=f"{first.message} The cause is {words}.", span=edit.span)
+        return replace(first, message=f"{first.message} With another value of {words} it is right.", span=edit.span)
     what = f"{edit.text} instead of {words}" if words and edit.text else edit.text or f"without {words}"
     span = edit.span if words else (edit.span[0] - 1, edit.span[1])
     return replace(first, message=f"{first.message} It is right with {what}.", span=span, edits=(edit,))
