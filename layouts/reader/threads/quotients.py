@@ -20,10 +20,11 @@ _MARK = "÷"
 def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomial, Coefficient] | None:
     """Divide a polynomial by a positive number, where its open names are multiples of it.
 
-    Return None if it may be negative, or if no name has to be one, as in (blockIdx.x * 64 + lane) / 16.
+    Return None if it may be negative, or if no size has to be one, as in (blockIdx.x * 3 + lane) / 16.
 
     >>> divide_terms({("K",): 3, (): 17}, 8)
     {('K÷8',): 3, (): 2}
+    >>> divide_terms({("blockIdx.x",): 3, (): 17}, 8)
     """
     result: dict[Monomial, Coefficient] = {}
     for names, factor in terms.items():
@@ -33,9 +34,16 @@ def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomia
             result[names] = factor // by
         elif not np.any(np.asarray(factor) % by):
             result[names] = factor // by
+        elif (at := _find_size(names)) is not None:
+            result[_join((*names[:at], _divide_name(names[at], by), *names[at + 1 :]))] = factor
         else:
-            result[_join((*names[:-1], _divide_name(names[-1], by)))] = factor
+            return None
     return result if any(_MARK in name for names in result for name in names) else None
+
+
+def _find_size(names: Monomial) -> int | None:
+    """Return the position of the last name that is no index of a block, None if all are."""
+    return next((n for n in reversed(range(len(names))) if not names[n].startswith(("blockIdx.", "gridDim."))), None)
 
 
 def cancel_quotients(terms: dict[Monomial, Coefficient]) -> dict[Monomial, Coefficient]:
