@@ -222,7 +222,20 @@ def test_results_in_another_order_are_right() -> None:
         ("&C[(size_t)(r + 8) * N + c]", "&C[((i * 4 + j) * 128 + threadIdx.x) * 4 + 2]"),
         text=MMA,
     )
-    assert [list_findings(text) for text in (panels, dump)] == [[], []]
+    blocks = plant(
+        ("&C[(size_t)r * N + c]", "&C[(r / 8 * 512 + c / 8) * 64 + r % 8 * 8 + c % 8]"),
+        ("&C[(size_t)(r + 8) * N + c]", "&C[((r + 8) / 8 * 512 + c / 8) * 64 + r % 8 * 8 + c % 8]"),
+        text=MMA,
+    )
+    assert [list_findings(text) for text in (panels, dump, blocks)] == [[], [], []]
+
+
+def test_rows_may_be_permuted_in_a_and_d_alike() -> None:
+    """A thread then holds two rows that follow each other."""
+    stored = plant(("lane / 4;", "lane / 4 * 2;"), ("(r + 8) * N", "(r + 1) * N"), text=MMA)
+    assert [code for code, _ in list_findings(stored)] == ["result_misplaced"]
+    both = plant(("i * 16 + lane % 16) * PA", "i * 16 + lane % 8 * 2 + lane / 8 % 2) * PA"), text=stored)
+    assert list_findings(both) == []
 
 
 def test_elements_of_wgmma_are_stored_where_they_belong() -> None:

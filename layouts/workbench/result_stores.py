@@ -23,7 +23,7 @@ from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
 from lanescope.reader.threads.records import ResultStore
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import Ints, spread_coefficient
+from lanescope.reader.threads.storage import OPEN, Ints, spread_coefficient
 from lanescope.workbench.blamed_numbers import list_local_values
 from lanescope.workbench.blamed_terms import list_terms
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
@@ -80,7 +80,25 @@ class _Points:
             return True
         if self.column.shape[1] > 1 or not self.is_linear(_number_groups(self.tile, self.column // 8)):
             return False
-        return len(np.unique(_number_groups(self.tile, self.address))) == len(self.tile)
+        return not self.is_shared()
+
+    def is_shared(self) -> bool:
+        """Return whether two elements of a tile have one address."""
+        return len(np.unique(_number_groups(self.tile, self.address))) != len(self.tile)
+
+    def is_blocked(self) -> bool:
+        """Return whether blocks of 8 × 8 elements lie apart, in the order of their rows and of their columns."""
+        blocks = _number_groups(self.tile, self.row // 8, self.column // 8)
+        apart = len(np.unique(_number_groups(self.address))) == len(self.tile)
+        ordered = self._rises(self.row, self.column) and self._rises(self.column, self.row)
+        return apart and ordered and self.is_linear(blocks)
+
+    def _rises(self, along: Floats, other: Floats) -> bool:
+        """Return whether addresses rise along one position where the other one is the same."""
+        rest = _number_groups(self.tile, other)
+        order = np.lexsort((along[:, 0], rest))
+        same = np.diff(rest[order]) == 0
+        return bool((np.diff(self.address[order], axis=0)[same] >= 0).all())
 
 
 def _center(values: Floats, groups: Ints) -> Floats:
@@ -96,19 +114,26 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
     if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
         return
     swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
-    ways = (_TilePlaces(run),) if swizzled else (_TilePlaces(run), _OriginPlaces(run))
+    in_tile, located = _TilePlaces(run), _OriginPlaces(run)
     for array in dict.fromkeys(store.array for store in run.outputs):
         stores = [store for store in run.outputs if store.array == array]
         sites = list(dict.fromkeys(store.site for store in stores))
-        for places in ways:
-            points = _collect_points(run, stores, sites, places)
-            if points is None or len(points.tile) < LEAST:
-                continue
-            if not places.located and points.is_dump():
-                break
-            if not points.is_right():
-                yield _describe(run, array, points, sites)
-                break
+        points, origins = (_collect_points(run, stores, sites, places) for places in (in_tile, located))
+        if points is None or points.is_right():
+            wrong = origins if not swizzled else None
+        elif points.is_dump() or points.is_blocked():
+            wrong = None
+        elif origins is not None:  # rows of A or columns of B may be permuted as those of D are
+            wrong = points if not origins.is_right() else None
+        else:
+            wrong = points if not _has_loaded_operands(run) or points.is_shared() else None
+        if wrong is not None and len(wrong.tile) >= LEAST and not wrong.is_right():
+            yield _describe(run, array, wrong, sites)
+
+
+def _has_loaded_operands(run: KernelRunner) -> bool:
+    """Return whether threads load from global memory what may be rows of A or columns of B in any order."""
+    return len(run.records) > OPEN + 1
 
 
 def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:
