@@ -17,6 +17,7 @@ from lanescope.cute.algebra.casts import (
     recast,
     require_inside,
     slice_and_offset,
+    swizzle_elements,
     upcast,
     with_shape,
 )
@@ -33,6 +34,7 @@ from lanescope.cute.algebra.fragments import (
 from lanescope.cute.algebra.functions import (
     ONE,
     Tiler,
+    apply_behind_swizzle,
     coalesce,
     complement,
     composition,
@@ -48,6 +50,7 @@ from lanescope.cute.algebra.functions import (
     max_common_layout,
     max_common_vector,
     nullspace,
+    require_plain,
     right_inverse,
     strip_swizzle,
 )
@@ -70,6 +73,7 @@ from lanescope.cute.algebra.tilers import (
 __all__ = [
     "ONE",
     "Tiler",
+    "apply_behind_swizzle",
     "blocked_product",
     "coalesce",
     "complement",
@@ -104,10 +108,12 @@ __all__ = [
     "raked_product",
     "recast",
     "require_inside",
+    "require_plain",
     "retile",
     "right_inverse",
     "slice_and_offset",
     "strip_swizzle",
+    "swizzle_elements",
     "tile_to_shape",
     "tile_unzip",
     "tiled_divide",

@@ -81,6 +81,15 @@ def _rescale_swizzle(swizzle: Swizzle | None, count: int, direction: int) -> Swi
     return Swizzle(max(swizzle.bits + min(base, 0), 0), max(base, 0), swizzle.shift)
 
 
+def swizzle_elements(layout: CuteLayout) -> CuteLayout:
+    """Return a layout whose swizzle applies to its indices instead of the byte addresses that smem_ptr gives."""
+    bits = layout.unit_bits
+    if not bits:
+        return layout
+    swizzle = _rescale_swizzle(layout.swizzle, max(bits // 8, 8 // bits), -1 if bits >= 8 else 1)
+    return replace(layout, swizzle=swizzle, unit_bits=None)
+
+
 def recast(layout: CuteLayout, old_bits: int, new_bits: int) -> CuteLayout:
     """Return the layout of the same storage in elements of another width."""
     common = gcd(old_bits, new_bits)

@@ -24,8 +24,6 @@ from lanescope.reader.threads.cute.layout_calls import (
     measure,
 )
 from lanescope.reader.threads.cute.layouts import (
-    AnyLayout,
-    SwizzledLayout,
     make_strided,
     require_plain,
 )
@@ -125,13 +123,9 @@ def _call_slice(run: KernelRunner, owner: ThreadSlice, name: str, tensor: CuteTe
     return partition(run, owner, name, tensor) if name.startswith("partition_") else None
 
 
-def _get_layout(run: KernelRunner, tensor: CuteTensor) -> AnyLayout:
-    return tensor.layout if tensor.swizzle is None else SwizzledLayout(tensor.swizzle, tensor.layout)
-
-
 _TENSOR_MEMBERS: dict[str, Callable[[KernelRunner, CuteTensor], Any]] = {
     "data": get_element,
-    "layout": _get_layout,
+    "layout": lambda run, tensor: replace(tensor.layout, swizzle=tensor.swizzle),
     "shape": lambda run, tensor: tensor.layout.shape,
     "size": lambda run, tensor: measure(tensor),
     "begin": get_element,
@@ -150,7 +144,7 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) ->
             if sliced is not None and sliced.layout.shape == ():
                 return get_element(run, sliced)
             return sliced
-        if isinstance(value, CuteLayout) and all(isinstance(item, int) for item in at):
+        if isinstance(value, CuteLayout) and at and all(isinstance(item, int) for item in at):
             return make_number(value(*at), LONG)
     except LayoutError:
         return None
@@ -205,9 +199,9 @@ def _make_tensor(call: CuteCall) -> Any:
     if not isinstance(base, Pointer) or len(values) < 2 or not base.type.size:
         return None
     layout = make_layout(replace(call, values=values[1:]))
-    if isinstance(layout, SwizzledLayout):
-        return CuteTensor(base, layout.layout, layout.swizzle, make_number(layout.offset, LONG))
-    return CuteTensor(base, layout) if layout is not None else None
+    if layout is None:
+        return None
+    return CuteTensor(base, algebra.strip_swizzle(layout), layout.swizzle, make_number(layout.offset, LONG))
 
 
 def _make_like(call: CuteCall) -> Any:

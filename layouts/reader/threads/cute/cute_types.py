@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import make_swizzle
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
@@ -16,7 +17,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.cute_values import make_canonical_atom
 from lanescope.reader.cutlass import find_warp_shape
 from lanescope.reader.smem_atoms import parse_atom_name
-from lanescope.reader.threads.cute.layouts import SwizzledLayout, make_composed, make_strided
+from lanescope.reader.threads.cute.layouts import make_composed, make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
 from lanescope.reader.threads.cute.tiled import (
@@ -45,7 +46,7 @@ _COPY = re.compile(r"SM\d+_(?:CP_ASYNC\w*|\w*(?:LDSM|STSM)_\w+)|" + "|".join(PLA
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_t decay_t remove_reference_t".split())
 _DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
 CUTE_VALUES = (
-    CuteTensor, CuteLayout, SwizzledLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
+    CuteTensor, CuteLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
     MmaAtomName, ScalarMma, ThreadSlice,
 )  # fmt: skip
 
@@ -158,7 +159,7 @@ def _are_same(left: Any, right: Any) -> int | None:
 _TRAITS: dict[str, tuple[int, Callable[..., Any]]] = {  # the number of their arguments
     "conditional_t": (3, lambda chosen, yes, no: (yes if chosen else no) if isinstance(chosen, int) else None),
     "is_same_v": (2, _are_same),
-    "cosize_v": (1, lambda layout: layout.cosize if isinstance(layout, CuteLayout | SwizzledLayout) else None),
+    "cosize_v": (1, lambda layout: layout.cosize if isinstance(layout, CuteLayout) else None),
 }
 
 
@@ -183,7 +184,7 @@ def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
         return CopyOperation(name, get_bits(values[0]) or 0)
     if (atom := parse_atom_name(name)) and not atom.base32 and not atom.sparse:
         bits = 1 if atom.in_bits else get_bits(values[0]) if values else None
-        return SwizzledLayout.take(make_canonical_atom(atom, bits)) if bits else None
+        return algebra.swizzle_elements(make_canonical_atom(atom, bits)) if bits else None
     act = _TEMPLATES.get(name)
     try:
         return act(run, *values) if act is not None else None

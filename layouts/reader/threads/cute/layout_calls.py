@@ -15,8 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.threads.cute.layouts import (
-    SwizzledLayout,
-    behind_swizzle,
     make_composed,
     make_strided,
     require_plain,
@@ -73,9 +71,9 @@ def _get_modes(value: Any, places: Sequence[int]) -> Any:
 
 def get_plain(value: Any) -> Any:
     """Return the layout of a tensor or behind a swizzle; other values as they are."""
-    if isinstance(value, CuteTensor | SwizzledLayout):
+    if isinstance(value, CuteTensor):
         return value.layout
-    return value
+    return algebra.strip_swizzle(value) if isinstance(value, CuteLayout) else value
 
 
 def measure(value: Any) -> Any:
@@ -133,8 +131,6 @@ def make_layout(call: CuteCall) -> Any:
     values = call.values
     if values and all(isinstance(value, CuteLayout) for value in values):
         return values[0] if len(values) == 1 else algebra.concatenate(*values)
-    if isinstance(values[0], SwizzledLayout):
-        return values[0]
     return make_strided(call.run, values[0], values[1] if len(values) > 1 else "left")
 
 
@@ -166,11 +162,11 @@ def make_tiler(value: Any) -> Any:
     raise LayoutError("open_layout", "A tiler is not known.")
 
 
-def _apply_layout(value: Any, act: Callable[[CuteLayout], CuteLayout]) -> Any:
+def _apply_layout(value: Any, act: Callable[[CuteLayout], Any]) -> Any:
     """Apply a function to a layout, or to that of a tensor."""
     if isinstance(value, CuteTensor):
         return replace(value, layout=act(value.layout))
-    return behind_swizzle(value if isinstance(value, SwizzledLayout) else require_plain(value), act)
+    return act(value if isinstance(value, CuteLayout) else require_plain(value))
 
 
 def _divide(call: CuteCall) -> Any:
@@ -192,13 +188,12 @@ def _group(call: CuteCall) -> Any:
         modes = layout.modes
         return algebra.concatenate(*modes[:begin], algebra.concatenate(*modes[begin:end]), *modes[end:])
 
-    return _apply_layout(call.values[0], group)
+    return _apply_layout(call.values[0], lambda layout: algebra.apply_behind_swizzle(layout, group))
 
 
 def _tile_shape(call: CuteCall) -> Any:
     order = call.values[2] if len(call.values) > 2 and is_known(call.values[2]) else None
-    block = call.values[0] if isinstance(call.values[0], SwizzledLayout) else require_plain(call.values[0])
-    return tile_to_shape(block, call.values[1], order)
+    return _apply_layout(call.values[0], lambda layout: tile_to_shape(layout, call.values[1], order))
 
 
 def _call_tuple(call: CuteCall) -> Any:

@@ -1,9 +1,9 @@
-"""Layouts of device code: shapes and strides with open numbers, and layouts behind a swizzle."""
+"""Layouts of device code: shapes and strides with open numbers, and layouts with a swizzle."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -17,56 +17,12 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 
-@dataclass(frozen=True, slots=True)
-class SwizzledLayout:
-    """A ComposedLayout: swizzle ∘ offset + layout."""
-
-    swizzle: Swizzle
-    layout: CuteLayout
-    offset: int = 0
-
-    @staticmethod
-    def take(layout: CuteLayout) -> SwizzledLayout | CuteLayout:
-        """Return a layout whose swizzle is in it; that of a pointer's bits is rescaled to elements."""
-        plain = CuteLayout(layout.shape, layout.stride)
-        if layout.swizzle is None:
-            return plain
-        unit = layout.unit_bits or 0
-        swizzle = layout.swizzle
-        if unit:
-            base = swizzle.base - ((unit // 8).bit_length() - 1)
-            swizzle = Swizzle(swizzle.bits + min(base, 0), max(base, 0), swizzle.shift)
-        return SwizzledLayout(swizzle, plain, layout.offset)
-
-    @property
-    def shape(self) -> Any:
-        return self.layout.shape
-
-    @property
-    def size(self) -> int:
-        return self.layout.size
-
-    @property
-    def cosize(self) -> int:
-        return self.layout.cosize
-
-    def apply(self, act: Callable[[CuteLayout], CuteLayout]) -> SwizzledLayout:
-        return SwizzledLayout(self.swizzle, act(self.layout), self.offset)
-
-
-AnyLayout = CuteLayout | SwizzledLayout
-
-
-def make_composed(swizzle: Any, offset: Any, layout: Any) -> AnyLayout | None:
+def make_composed(swizzle: Any, offset: Any, layout: Any) -> CuteLayout | None:
     """Return composition(swizzle, layout) or ComposedLayout<swizzle, offset, layout>."""
     if not isinstance(swizzle, Swizzle) or not isinstance(offset, int) or not isinstance(layout, CuteLayout):
         return None
-    return SwizzledLayout(swizzle, layout, offset) if swizzle.bits else layout
-
-
-def behind_swizzle(layout: AnyLayout, act: Callable[[CuteLayout], CuteLayout]) -> AnyLayout:
-    """Return a layout with a function applied behind its swizzle."""
-    return layout.apply(act) if isinstance(layout, SwizzledLayout) else act(layout)
+    plain = algebra.require_plain(layout, "ComposedLayout")
+    return replace(plain, swizzle=swizzle, offset=offset) if swizzle.bits else plain
 
 
 def is_complete(value: Any) -> bool:
@@ -116,18 +72,17 @@ def _make_compact(shape: Any, start: Number, last_first: bool) -> tuple[Any, Num
     return tuple(reversed(out) if last_first else out), start
 
 
-def tile_to_shape(block: AnyLayout, shape: Any, order: Any = None) -> AnyLayout | None:
+def tile_to_shape(block: CuteLayout, shape: Any, order: Any = None) -> CuteLayout | None:
     """Return tile_to_shape(block, shape, order)."""
     if not is_complete(shape) or not isinstance(shape, tuple):
         return None
-    sizes = _map(shape, get_extent)
-    return behind_swizzle(block, lambda layout: algebra.tile_to_shape(layout, sizes, order))
+    return algebra.tile_to_shape(block, _map(shape, get_extent), order)
 
 
 def require_plain(value: Any) -> CuteLayout:
     """Return a layout without a swizzle, or the compact layout of a shape; LayoutError for other values."""
     if isinstance(value, CuteLayout):
-        return value
+        return algebra.require_plain(value, "A function")
     if isinstance(value, int):
         return algebra.make_layout(value)
     if isinstance(value, tuple) and value and all(isinstance(item, CuteLayout) for item in value):
