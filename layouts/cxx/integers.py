@@ -65,7 +65,7 @@ class IntegerType:
         >>> INT.wrap(1 << 31), UINT.wrap(-1), BOOL.wrap(2)
         (-2147483648, 4294967295, 1)
         """
-        if self.bits <= 1:
+        if self.bits <= 1 and (not self.bits or not self.signed):
             return int(value != 0) if self.bits else value
         value &= self.mask
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value

@@ -197,13 +197,8 @@ def _evaluate_table_opcode(registers: RegisterFile, instruction: ptx.PtxInstruct
     operands = [value for value in sources if value is not None]
     if len(operands) < len(sources):
         return None
-    kind = get_integer_type(bits, signed_type)
-    known = [value.known for value in operands]
-    if None not in known and row.known is not None:
-        result = row.known(bits, signed, *known)
-        return None if result is None else [SymbolicInt(kind.wrap(result), kind)]
-    symbolic_result = row.symbolic(bits, signed, *operands) if row.symbolic is not None else None
-    return None if symbolic_result is None else [symbolic_integers.convert_int(symbolic_result, kind)]
+    result = row.act(bits, signed, *operands)
+    return None if result is None else [symbolic_integers.convert_int(result, get_integer_type(bits, signed_type))]
 
 
 @dataclass(frozen=True, slots=True)

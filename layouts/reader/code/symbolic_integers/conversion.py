@@ -30,7 +30,7 @@ def convert_int(value: SymbolicInt, kind: IntegerType) -> SymbolicInt:
     old = value.type
     if kind is old or kind == old:
         return value
-    if kind.bits == 1:
+    if kind.bits == 1 and not kind.signed:
         return convert_to_bool(value)
     if not value.pieces or not kind.bits:
         pieces = value.pieces
