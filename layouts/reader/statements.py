@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -43,7 +43,8 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
     >>> [line.faults for line in find_refused_lines("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
     [('`.aligned` is missing',)]
     """
-    joined, places = _join_strings(text)
+    joined, places = join_strings(_STRING_OR_COMMENT.sub(_blank_comment, text))
+    joined = blank_matches(COMMENT, joined)
     declared = _count_declared_registers(joined)
     for count, match in enumerate(catalog.OPCODE.finditer(joined)):
         if count >= MOST:
@@ -59,7 +60,8 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
 
 def _list_statement_operands(rest: str) -> tuple[tuple[str, ...], bool]:
     """Return (the operands after an opcode, whether the statement ends after them); prose has none."""
-    parts, last, ended = _split_operands(rest)
+    parts, last, mark = _split_operands(rest)
+    ended = mark == ";"
     if not ended and (closed := _CLOSED.match(rest, last)):
         parts.append(closed[1])
     operands = list(takewhile(_OPERAND.fullmatch, parts))
@@ -68,8 +70,21 @@ def _list_statement_operands(rest: str) -> tuple[tuple[str, ...], bool]:
     return tuple(operands), ended and len(operands) == len(parts) and not any(_LEFT_OUT.search(part) for part in parts)
 
 
-def _split_operands(rest: str) -> tuple[list[str], int, bool]:
-    """Split at commas outside brackets; return (parts, the place after the last part, whether a `;` follows)."""
+def list_operands(rest: str) -> tuple[str, ...]:
+    """List the operands after an opcode; () if no statement follows it.
+
+    >>> list_operands("{%0, %1}, [%2]; ret;"), list_operands("and others;"), list_operands("(a, b, c)")
+    (('{%0, %1}', '[%2]'), ('and others',), ())
+    """
+    parts, _, mark = _split_operands(rest[:MOST_OPERANDS])
+    return tuple(parts) if mark == ";" or (len(parts) > 2 and mark in ("", '"')) else ()
+
+
+def _split_operands(rest: str) -> tuple[list[str], int, str]:
+    """Split at commas outside brackets; return (parts, the place after the last part, the mark that ends the list).
+
+    The mark is a semicolon, a quotation mark, or a bracket that was opened before the list; "" at the end of the text.
+    """
     parts, depth, last = [], 0, 0
     for at, letter in enumerate(rest):
         if letter in "{([":
@@ -77,13 +92,13 @@ def _split_operands(rest: str) -> tuple[list[str], int, bool]:
         elif letter in "})]":
             depth -= 1
         if depth < 0 or letter == '"':
-            break
+            return parts, last, letter
         if not depth and letter in ",;":
             parts.append(" ".join(rest[last:at].split()))
             last = at + 1
             if letter == ";":
-                return parts, last, True
-    return parts, last, False
+                return parts, last, letter
+    return parts, last, ""
 
 
 def _count_declared_registers(joined: str) -> dict[str, int]:
@@ -100,9 +115,14 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
     return {base: count for base, count in registers.items() if base not in vectors}
 
 
-def _join_strings(text: str) -> tuple[str, _PlaceMap]:
-    """Remove comments and join adjacent string literals; return the text and a map to the original places."""
-    text = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else blank(found[0]), text)
+def _blank_comment(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == '"' else blank(match[0])
+
+
+def join_strings(text: str) -> tuple[str, Callable[[int], int]]:
+    """Join adjacent string literals, with the ends of their lines as such; return the text, and a map from its places
+    to those of the original.
+    """
     strings: list[str] = []
     starts, origins = [0], [0]
     last = length = 0
@@ -117,16 +137,9 @@ def _join_strings(text: str) -> tuple[str, _PlaceMap]:
             length += len(match[0])
         last = match.end()
     strings.append(text[last:])
-    return blank_matches(COMMENT, "".join(strings)), _PlaceMap(starts, origins)
 
+    def find_origin(at: int) -> int:
+        n = bisect_right(starts, at) - 1
+        return origins[n] + at - starts[n]
 
-@dataclass(frozen=True, slots=True)
-class _PlaceMap:
-    """Map from the characters of a joined text to places in the original."""
-
-    starts: list[int]
-    origins: list[int]
-
-    def __call__(self, at: int) -> int:
-        n = bisect_right(self.starts, at) - 1
-        return self.origins[n] + at - self.starts[n]
+    return "".join(strings), find_origin

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
 from lanescope.reader.code.findings import AsmRun
-from lanescope.workbench.asm_operands import find_operand_number
-from lanescope.workbench.scan import MOST_OPERANDS, split_operands
+from lanescope.reader.statements import list_operands
+from lanescope.workbench.asm_operands import find_operand_number, join_strings
 
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-_BLANK = re.compile(r"\\[ntr]|\\\n|\s+")
 _QUALIFIERS = r"((?:\.[\w%]+(?:::[\w%]+)*)*)"
 _OPCODES = {verb: re.compile(rf"\btcgen05\.{verb}{_QUALIFIERS}") for verb in ("mma", "alloc")}
 _PLACE = re.compile(r"%(\d+|\[\w+\])")
@@ -58,21 +55,15 @@ def find_mma_runs(asm_runs: Iterable[AsmRun], target: str = "") -> Iterator[MmaR
             yield MmaRun(run, instruction, named, in_memory)
 
 
-@lru_cache(maxsize=1024)
-def read_asm_code(text: str) -> str:
-    """Return the PTX of an asm statement's strings on one line, without what stands between them."""
-    return _BLANK.sub(" ", "".join(_STRING.findall(text)))
-
-
 def find_tensor_instruction(run: AsmRun, verb: str) -> TensorInstruction | None:
     """Find the first tcgen05.mma or tcgen05.alloc of an asm statement; None if it has none."""
     if "tcgen05" not in run.text:
         return None
-    code = read_asm_code(run.text)
+    code = join_strings(run.text)
     match = _OPCODES[verb].search(code)
     if match is None:
         return None
-    return TensorInstruction(match[1], split_operands(code[match.end() : match.end() + MOST_OPERANDS]), code)
+    return TensorInstruction(match[1], list_operands(code[match.end() :]), code)
 
 
 def fill_opcode(words: str, run: AsmRun) -> str | None:

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice
@@ -15,6 +14,7 @@ from math import prod
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
+from lanescope.cxx.source_text import COMMENT, blank_matches
 from lanescope.descriptor.matrix import WINDOW_BYTES
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
@@ -22,12 +22,11 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, printed_words, sass, smem_layouts
 from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.reader.immediates import MAJORS, find_transposes
+from lanescope.reader.statements import MOST_OPERANDS, join_strings, list_operands
 from lanescope.workbench.results import Span
 
 MOST = 32  # instructions, words or layouts of one text
 MOST_WRONG = 16  # wrong atoms that are looked up: each is compared with all there are
-MOST_OPERANDS = 8192  # characters of an instruction's operands
-_ESCAPED = re.compile(r'\\(?:[nt]|0[9aAdD])|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
 _CUTE = re.compile(
@@ -101,7 +100,8 @@ def _find_ptx_mentions(text: str) -> Iterator[InstructionMention]:
             known[spelled] = short_names.find_instruction(spelled)
         instruction = known[spelled]
         if instruction is not None and instruction.family.multiplies:
-            operands = split_operands(joined[match.end() : match.end() + MOST_OPERANDS])
+            rest = blank_matches(COMMENT, joined[match.end() : match.end() + MOST_OPERANDS])
+            operands = list_operands(rest)
             span = (places(match.start()), places(match.end() - 1) + 1)
             yield InstructionMention(instruction, span, operands, *_find_majors(instruction, operands))
 
@@ -141,30 +141,6 @@ def _find_sass_mentions(text: str) -> Iterator[InstructionMention]:
             instruction = catalog.find(read.facts["candidates"][0])
             majors = read.facts.get("majors") or {}
             yield InstructionMention(instruction, match.span("name"), (), majors, "a" not in majors if majors else None)
-
-
-def split_operands(rest: str) -> tuple[str, ...]:
-    """Split the operands after an opcode, up to the semicolon; {…} and (…) stay whole."""
-    operands, depth, last = [], 0, 0
-    for at, letter in enumerate(rest):
-        if letter in "{([":
-            depth += 1
-        elif letter in "})]":
-            depth -= 1
-            if depth < 0:
-                return ()
-        elif depth == 0 and letter in ",;":
-            operands.append(_clean_operand(rest[last:at]))
-            last = at + 1
-            if letter == ";":
-                return tuple(operands)
-        elif letter == '"':
-            break
-    return tuple(operands) if len(operands) > 2 else ()
-
-
-def _clean_operand(operand: str) -> str:
-    return " ".join(operand.replace("//", " ").split())
 
 
 def _find_majors(instruction: Instruction, operands: tuple[str, ...]) -> tuple[dict[str, str], bool | None]:
@@ -258,31 +234,6 @@ def _balance_parentheses(spelled: str) -> str:
     while spelled.count(")") > spelled.count("("):
         spelled = spelled[: spelled.rindex(")")].rstrip(" ,")
     return spelled
-
-
-def join_strings(text: str) -> tuple[str, Callable[[int], int]]:
-    """Join string literals, with \\n as blanks; return the text and the source position of each character."""
-    parts: list[str] = []
-    starts: list[int] = [0]
-    origins: list[int] = [0]
-    last = length = 0
-    for match in _ESCAPED.finditer(text):
-        parts.append(text[last : match.start()])
-        length += match.start() - last
-        blank = "" if match[0].startswith('"') else " " * len(match[0])
-        parts.append(blank)
-        if not blank:
-            starts.append(length)
-            origins.append(match.end())
-        length += len(blank)
-        last = match.end()
-    parts.append(text[last:])
-
-    def place(at: int) -> int:
-        n = bisect_right(starts, at) - 1
-        return origins[n] + at - starts[n]
-
-    return "".join(parts), place
 
 
 def strip_label_number(label: str) -> str:

@@ -24,9 +24,10 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
 from lanescope.reader.code.ptx_module import is_ptx_module
+from lanescope.reader.statements import join_strings
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Span
-from lanescope.workbench.scan import find_mentions, join_strings
+from lanescope.workbench.scan import find_mentions
 
 TITLES = {"instruction_not_on_target": "The target does not have the instruction"}
 _NUMBER = re.compile(r"sm_(\d+)([af]?)")

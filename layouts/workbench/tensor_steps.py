@@ -12,12 +12,12 @@ from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.run_records import Arms, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression
-from lanescope.workbench.asm_operands import find_operand_argument
+from lanescope.reader.statements import list_operands
+from lanescope.workbench.asm_operands import find_operand_argument, join_strings
 from lanescope.workbench.kernel_runs import KernelRun, KernelText
-from lanescope.workbench.mma_runs import fill_opcode, read_asm_code
+from lanescope.workbench.mma_runs import fill_opcode
 from lanescope.workbench.results import Span
 from lanescope.workbench.running_groups import OPEN_BLOCK, BlockShape, WarpgroupRuns, evaluate_for_thread
-from lanescope.workbench.scan import MOST_OPERANDS, split_operands
 
 WARP = 32
 _SAMPLED = (0, 1, 31)  # lanes of a warp
@@ -244,11 +244,11 @@ def _list_steps(record: AsmRun | BodilessCall, at: Span) -> Iterator[TensorStep]
         return
     if record.part:
         return
-    code = read_asm_code(record.text)
+    code = join_strings(record.text)
     for match in _INSTRUCTION.finditer(code):
         kind = match["verb"] or next(name for name in ("wait", "init", "arrive", "sync") if match[name])
         words = fill_opcode(match["words"], record)
-        operands = split_operands(code[match.end() : match.end() + MOST_OPERANDS] + ";")
+        operands = list_operands(f"{code[match.end() :]};")
         words = match["words"] if words is None else words
         yield TensorStep(kind, words, operands, record, at, bool(match["guard"]), code)
 
