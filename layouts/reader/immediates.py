@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice
 
-from lanescope.cxx.source_text import walk_outside_brackets
 from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.short_names import find_instruction
+from lanescope.reader.statements import list_operands
 
-_STATEMENT = re.compile(
-    r"\bwgmma\s*\.\s*mma_async(?P<sp>\s*\.\s*sp)?(?:\s*\.\s*\w+)*?\s*\.\s*(?:f16\s*\.\s*f16|bf16\s*\.\s*bf16)(?![\w.])"
-    r"(?P<rest>[^;]{1,6000})",
-    re.I,
-)
+_WGMMA = re.compile(r"\bwgmma(?:\s*\.\s*[\w:]+)+", re.I)
 MAJORS = {"0": "K", "1": "MN"}  # transpose immediate → major
 _MOST = 64  # statements per text
 
@@ -29,22 +26,10 @@ def find_transposes(instruction: Instruction, operands: Sequence[str], registers
     """
     if instruction.operand("a").element.bits != 16:
         return {}
-    return _select_transposes(operands, instruction.operands["a"].sparsity is not None, registers)
-
-
-def _select_transposes(operands: Sequence[str], sparse: bool, registers: bool) -> dict[str, str]:
     names = ("b",) if registers else ("a", "b")
-    first = (6 if sparse else 4) + 2  # after scale-d and the two scales
+    first = (6 if instruction.operands["a"].sparsity is not None else 4) + 2  # after scale-d and the two scales
     transposes = operands[first : first + len(names)]
     return dict(zip(names, transposes, strict=True)) if len(transposes) == len(names) else {}
-
-
-def _split_operands(text: str) -> list[str]:
-    """Split an operand list at commas outside braces."""
-    end = next(walk_outside_brackets(text, ")]}", 0, len(text)), len(text))
-    commas = [-1, *walk_outside_brackets(text, ",", 0, end), end]
-    *operands, last = (text[comma + 1 : past].strip() for comma, past in pairwise(commas))
-    return [*operands, re.split(r'[\n":]', last)[0].strip()]
 
 
 def find_majors(text: str) -> dict[str, str]:
@@ -53,10 +38,11 @@ def find_majors(text: str) -> dict[str, str]:
     A in registers has no entry.
     """
     majors: set[tuple[str | None, str | None]] = set()
-    for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
-        parts = _split_operands(match["rest"])
-        registers = len(parts) > 1 and parts[1].startswith("{")
-        if transposes := _select_transposes(parts, match["sp"] is not None, registers):
+    for match in islice(_WGMMA.finditer(text), _MOST):
+        instruction = find_instruction(match[0])
+        operands = list_operands(f"{text[match.end() :]};") if instruction is not None else ()
+        registers = len(operands) > 1 and operands[1].startswith("{")
+        if instruction is not None and (transposes := find_transposes(instruction, operands, registers)):
             read = {name: MAJORS.get(text) for name, text in transposes.items()}
             majors.add((read.get("a"), read["b"]))
     if len(majors) != 1:

@@ -43,8 +43,7 @@ def find_refused_lines(text: str) -> Iterator[RefusedLine]:
     >>> [line.faults for line in find_refused_lines("wmma.load.a.sync.row.m16n16k8.tf32 {%0, %1, %2, %3}, [%4];")]
     [('`.aligned` is missing',)]
     """
-    joined, places = join_strings(_STRING_OR_COMMENT.sub(_blank_comment, text))
-    joined = blank_matches(COMMENT, joined)
+    joined, places = join_code(text)
     declared = _count_declared_registers(joined)
     for count, match in enumerate(catalog.OPCODE.finditer(joined)):
         if count >= MOST:
@@ -76,7 +75,9 @@ def list_operands(rest: str) -> tuple[str, ...]:
     >>> list_operands("{%0, %1}, [%2]; ret;"), list_operands("and others;"), list_operands("(a, b, c)")
     (('{%0, %1}', '[%2]'), ('and others',), ())
     """
-    parts, _, mark = _split_operands(rest[:MOST_OPERANDS])
+    parts, last, mark = _split_operands(rest[:MOST_OPERANDS])
+    if mark == '"' and (operand := rest[last : rest.index('"', last)].split()):  # the last one, without a semicolon
+        parts.append(" ".join(operand))
     return tuple(parts) if mark == ";" or (len(parts) > 2 and mark in ("", '"')) else ()
 
 
@@ -115,8 +116,11 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
     return {base: count for base, count in registers.items() if base not in vectors}
 
 
-def _blank_comment(match: re.Match[str]) -> str:
-    return match[0] if match[0][0] == '"' else blank(match[0])
+def join_code(text: str) -> tuple[str, Callable[[int], int]]:
+    """Join adjacent string literals as join_strings does, without the comments of the text and of its PTX."""
+    code = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else blank(match[0]), text)
+    joined, places = join_strings(code)
+    return blank_matches(COMMENT, joined), places
 
 
 def join_strings(text: str) -> tuple[str, Callable[[int], int]]:

@@ -7,7 +7,7 @@ those that do not begin a PTX statement, as in a comment or a printed line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,22 +15,17 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, short_names
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.misspelt_opcodes import correct_opcode, explain_misspelling
+from lanescope.reader.statements import join_code
 
 MOST = 32  # reported per text: each is compared with all instructions
-_HOLE = "\0"  # placeholder for a macro in a template
 _ASM = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__|inline|goto)\b\s*)*\(")
-_PIECE = re.compile(
-    r'(?P<string>(?<!R)"(?P<plain>(?:\\.|[^"\\\n])*)")|R"(?P<mark>[^()\\\s"]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
-    r"|(?P<blank>\s+|//[^\n]*|/\*.*?\*/)|(?P<end>[:)])|(?P<hole>[\w#]+|[^\w\s])",
-    re.S,
-)
-_ESCAPE = re.compile(r"\\(.)", re.S)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
-_OPCODE = re.compile(
-    r"(?:^|[;{}\n]|@!?%{0,2}\w+\s)\s*(?P<opcode>(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*\w)(?=\s+[{\[%])", re.M
-)
+_TEMPLATE = re.compile(r"""(?:[^":()]|"(?:\\.|[^"\\])*"|\([^()]*\))*+""")
+_BEGIN = r"""(?:^|[;{}\n]|\(\s*R?"\(?|@!?%{0,2}\w+\s)\s*"""
+_OPCODE = re.compile(rf"{_BEGIN}(?P<opcode>(?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w.:]*\w)(?=\s+[{{\[%])", re.M)
 _STATEMENT = re.compile(
-    r"(?:^|[;{}\n]|@!?%{0,2}\w+\s|(?<!:):(?!:))\s*(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)(?=\s*(?:;|\Z)|\s+[^\s=:\0])", re.M
+    rf"(?:{_BEGIN}|(?<!:):(?!:)\s*)(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)"
+    r"""(?=\s*(?:;|"?\s*\Z)|\s+[^\s=:"])""",
+    re.M,
 )
 _OTHERS = re.compile(r"wgmma\.(?:fence|commit_group|wait_group)\b")  # of wgmma, which are not in the tables
 
@@ -57,60 +52,31 @@ def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
 
 
 def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
-    for template, places in _list_templates(text):
-        template = _COMMENT.sub(lambda match: " " * len(match[0]), template)
+    joined, places = join_code(text)
+    spans = [(0, len(joined))] if is_ptx_module(text) else _list_templates(joined)
+    for first, past in spans:
         judged: set[int] = set()
-        for match in _OPCODE.finditer(template):
+        for match in _OPCODE.finditer(joined, first, past):
             opcode = match["opcode"]
             if _OTHERS.match(opcode) or short_names.find_instruction(opcode) is not None:
                 continue
-            span = places[match.start("opcode")], places[match.end("opcode") - 1] + 1
             if message := _explain(opcode):
                 judged.add(match.start("opcode"))
-                yield UnknownInstruction(message, span)
-        for match in _STATEMENT.finditer(template):
-            first, past = match.span("opcode")
-            if first not in judged and (message := explain_misspelling(match["opcode"])):
-                span = places[first], places[past - 1] + 1
-                yield UnknownInstruction(message, span, correct_opcode(match["opcode"]))
+                yield UnknownInstruction(message, _find_span(match, places))
+        for match in _STATEMENT.finditer(joined, first, past):
+            if match.start("opcode") not in judged and (message := explain_misspelling(match["opcode"])):
+                yield UnknownInstruction(message, _find_span(match, places), correct_opcode(match["opcode"]))
 
 
-def _list_templates(text: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield texts of PTX with the places of their characters: a whole module, or the template of each asm statement."""
-    if is_ptx_module(text):
-        yield text, range(len(text))
-        return
-    for statement in _ASM.finditer(text):
-        yield _read_template(text, statement.end())
+def _find_span(match: re.Match[str], places: Callable[[int], int]) -> tuple[int, int]:
+    return places(match.start("opcode")), places(match.end("opcode") - 1) + 1
 
 
-def _read_template(text: str, at: int) -> tuple[str, list[int]]:
-    """Return an asm statement's template, with a placeholder for each macro, and the places of its characters."""
-    letters: list[str] = []
-    places: list[int] = []
-    while (piece := _PIECE.match(text, at)) and not piece["end"]:
-        if piece["string"] is not None:
-            _unescape(piece["plain"], piece.start("plain"), letters, places)
-        elif piece["raw"] is not None:
-            letters += piece["raw"]
-            places += range(piece.start("raw"), piece.end("raw"))
-        elif piece["hole"]:
-            letters.append(_HOLE)
-            places.append(at)
-        at = piece.end()
-    return "".join(letters), places
-
-
-def _unescape(plain: str, first: int, letters: list[str], places: list[int]) -> None:
-    last = 0
-    for match in _ESCAPE.finditer(plain):
-        letters += plain[last : match.start()]
-        places += range(first + last, first + match.start())
-        letters.append("\n" if match[1] in "nr" else " " if match[1] == "t" else match[1])
-        places.append(first + match.start())
-        last = match.end()
-    letters += plain[last:]
-    places += range(first + last, first + len(plain))
+def _list_templates(joined: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the templates of asm statements, with the parenthesis before them."""
+    for statement in _ASM.finditer(joined):
+        if template := _TEMPLATE.match(joined, statement.end()):
+            yield statement.end() - 1, template.end()
 
 
 def _explain(opcode: str) -> str:
