@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +12,6 @@ from lanescope.cute import layout as cute
 from lanescope.cute import text as cute_text
 from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
-from lanescope.cxx.source_text import split_arguments
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -159,16 +157,11 @@ def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
 
 def parse_printed_layout(words: str) -> SymbolicLayout | None:
     """Parse a printed layout, also `32:1` and plain sizes."""
-    words = words.strip()
     try:
-        layout = cute_text.parse_layout(words if ":" in words else f"{words}:{_replace_numbers(words)}")
+        layout = cute_text.parse_cute_layout(words)
     except LayoutError:
         return None
-    return SymbolicLayout(layout.shape, layout.stride if ":" in words else make_compact_strides(layout.shape))
-
-
-def _replace_numbers(words: str) -> str:
-    return re.sub(r"_?\d+", "0", words)
+    return SymbolicLayout(layout.shape, layout.stride)
 
 
 def compute_covered_size(layout: SymbolicLayout) -> int | None:
@@ -216,20 +209,19 @@ def parse_tiler(text: TermText, value: Any) -> tuple[str | None, list[Any]]:
 
 def parse_printed_tiler(words: str) -> tuple[str | None, list[Any]]:
     """Parse a printed tiler: (_32,_32,_16), (_,_,_), (32:1,32:1,16:1), (_32,(_8,_2):(_1,_16),_16)."""
-    words = re.sub(r"\s|_(?=\d)", "", words)
-    if not (words.startswith("(") and words.endswith(")")):
+    try:
+        tiler = cute_text.parse_tiler(words.replace("*", "_"))
+    except LayoutError:
         return None, []
-    result: list[str] = []
-    sizes: list[Any] = []
-    for mode in split_arguments(words[1:-1], ("(", ")")) or [""]:
-        if mode in ("_", "*", "None", ""):
-            result.append("_")
-            sizes.append(None)
-        elif match := re.fullmatch(r"(\d+)(?::1)?", mode):
-            result.append(match[1])
-            sizes.append(int(match[1]))
-        else:
-            layout = parse_printed_layout(mode)
-            result.append(mode)
-            sizes.append(compute_covered_size(layout) if layout else None)
-    return (None, sizes) if set(result) <= {"_"} else (f"({','.join(result)})", sizes)
+    modes = [
+        mode.shape if isinstance(mode, cute.CuteLayout) and mode.stride == 1 else mode
+        for mode in (tiler if isinstance(tiler, tuple) else ())
+    ]
+    sizes = [_get_tiler_size(mode) for mode in modes]
+    return (algebra.format_tiler(tuple(modes)) if any(mode is not None for mode in modes) else None), sizes
+
+
+def _get_tiler_size(mode: algebra.Tiler) -> int | None:
+    if isinstance(mode, cute.CuteLayout):
+        return compute_covered_size(SymbolicLayout(mode.shape, mode.stride))
+    return compute_size(mode) if mode is not None else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
 
-from lanescope.cxx.source_text import find_closing
 from lanescope.descriptor.case import Diagnosis
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.workbench.blamed_numbers import find_argument_span
@@ -21,8 +20,9 @@ from lanescope.workbench.blamed_terms import (
     follow_stage_item,
     narrow_to_term,
 )
-from lanescope.workbench.function_texts import blank_text, find_functions
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.known_values import find_common_value
+from lanescope.workbench.loop_texts import list_loops_around
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
 
 Span = tuple[int, int]
@@ -140,32 +140,14 @@ class BlameFinder:
     def _find_turned_span(self, wrong: OperandStep) -> Span:
         """Find the place of a wrong start inside the loop that has to move it: the innermost call in that loop."""
         variable = next(reversed(list(wrong.loops)), "").rstrip("'")
-        bodies = self._list_loop_bodies(variable)
-        for span in (wrong.span, *wrong.around):
-            if any(first <= span[0] < past for first, past in bodies):
-                return span
-        return wrong.span
-
-    def _list_loop_bodies(self, variable: str) -> list[Span]:
-        """List the bodies of the loops over a variable."""
-        heads = re.compile(rf"\bfor\s*(?=\([^;{{}}]*\b{re.escape(variable)}\b[^;{{}}]*;)").finditer(self.blank)
-        return [self._find_body(match.end()) for match in heads] if variable else []
+        spans = (wrong.span, *wrong.around)
+        return next((span for span in spans if self._find_loop_body(variable, span)), wrong.span)
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
-        bodies = [body for body in self._list_loop_bodies(variable) if body[0] <= at[0] < body[1]]
-        return max(bodies, default=None)
-
-    def _find_body(self, opening: int) -> Span:
-        """Return the span of the loop body that follows a loop head."""
-        first = find_closing(self.blank, opening) + 1
-        while self.blank[first : first + 1].isspace():
-            first += 1
-        if self.blank.startswith("{", first):
-            return first, find_closing(self.blank, first)
-        if nested := re.compile(r"(?:for|if|while)\s*(?=\()").match(self.blank, first):
-            return first, self._find_body(nested.end())[1]
-        return first, self.blank.find(";", first)
+        function = find_function_at(self.functions, at[0]) if variable else None
+        loops = list_loops_around(self.blank, function, at[0]) if function is not None else ()
+        return next((loop.body for loop in reversed(loops) if loop.variable == variable), None)
 
     def find_builder(self, operand: VerifiedOperand, step: OperandStep) -> DescriptorBuilder | None:
         """Find the code that builds the descriptor of a step."""

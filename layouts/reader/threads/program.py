@@ -256,15 +256,9 @@ def _read_templates(text: str, at: int) -> tuple[str, int]:
     found = re.match(r"\s*<(?!<)", text[at:])
     if not found:
         return "", at
-    start, depth = at + found.end(), 1
-    for place in range(start, min(len(text), start + 2000)):
-        mark = text[place]
-        depth += (mark in "<(") - (mark in ">)")
-        if not depth:
-            return text[start:place], place + 1
-        if mark in ";{}":
-            break
-    return "", at
+    start = at + found.end()
+    _, end = split_list(text, start, min(len(text), start + 2000))
+    return (text[start:end], end + 1) if text[end : end + 1] == ">" else ("", at)
 
 
 def parse_expression(text: str) -> tree.Expression | None:
