@@ -15,6 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import format_count, shorten_value
 
 MOST_SIZE = 1 << 16
+MOST_ARGUMENTS = 9
 
 
 def is_shape(value: Value) -> bool:
@@ -79,19 +80,31 @@ class AlgebraStep:
 class Operation:
     """An operation.
 
-    least, most: the number of arguments; act: computes the result; says: describes it in a sentence; kinds: the kinds
-    of its arguments, the last for all further ones, () if the tables below have them; called: how many arguments are in
-    parentheses, the others being template arguments; 0 for all.
+    act: computes the result; says: a sentence about it, or what describes it in one; kinds: those of its arguments, of
+    which the last `optional` may be left out; further: the kind of any that follow; parts: the operations that define
+    it; called: how many arguments are in parentheses, the others being template arguments; 0 for all.
     """
 
-    least: int
-    most: int
     act: Callable[..., Value]
-    says: Callable[..., str]
+    says: str | Callable[..., str]
+    signature: str = "(layout)"
+    kinds: tuple[ArgumentKind, ...] = (_LAYOUT,)
+    optional: int = 0
+    further: ArgumentKind | None = None
     parts: Callable[..., Sequence[tuple[str, tuple[Value, ...]]]] | None = None
-    signature: str = ""
-    kinds: tuple[ArgumentKind, ...] = ()
     called: int = 0
+
+    def takes(self, count: int) -> bool:
+        """Return whether it can have so many arguments."""
+        return len(self.kinds) - self.optional <= count <= (MOST_ARGUMENTS if self.further else len(self.kinds))
+
+    def list_kinds(self, count: int) -> list[ArgumentKind]:
+        """Return the kinds of so many arguments."""
+        return [*self.kinds, *([self.further] if self.further else []) * count][:count]
+
+    def describe(self, *values: Value) -> str:
+        """Return a sentence about the result, the last of the values."""
+        return self.says if isinstance(self.says, str) else self.says(*values)
 
 
 def _list_divide_parts(a: CuteLayout, tiler: Any) -> list[tuple[str, tuple[Value, ...]]]:
@@ -129,144 +142,118 @@ def _make_single_part(name: str) -> Callable[..., Sequence[tuple[str, tuple[Valu
 
 
 def _make_grouped_op(word: str, of: str) -> Operation:
-    act = getattr(algebra, f"{word}_{of}")
-    return Operation(
-        2,
-        2,
-        act,
-        sentences.make_regrouping_description(word, of),
-        _make_single_part(f"logical_{of}"),
-        "(layout, tiler)",
-    )
+    act, says = getattr(algebra, f"{word}_{of}"), sentences.make_regrouping_description(word, of)
+    return Operation(act, says, "(layout, tiler)", _TILED, parts=_make_single_part(f"logical_{of}"))
 
 
+_TILED, _PAIR = (_LAYOUT, _TILER), (_LAYOUT, _LAYOUT)
 OPS: dict[str, Operation] = {
-    "composition": Operation(
-        2, 2, algebra.composition, sentences.describe_composition, None, "(layout, layout or tiler)"
-    ),
+    "composition": Operation(algebra.composition, sentences.describe_composition, "(layout, layout or tiler)", _TILED),
     "complement": Operation(
-        1,
-        2,
         lambda a, target=None: algebra.complement(a, target.shape if isinstance(target, CuteLayout) else target),
         lambda a, *rest: sentences.describe_complement(a, rest[0] if len(rest) > 1 else None, rest[-1]),
-        None,
         "(layout, size or shape)",
+        (_LAYOUT, _SIZES),
+        optional=1,
     ),
     "coalesce": Operation(
-        1,
-        2,
         algebra.coalesce,
         lambda a, *rest: sentences.describe_coalesce(a, rest[0] if len(rest) > 1 else None, rest[-1]),
-        None,
         "(layout, profile)",
+        (_LAYOUT, _SIZES_OF_LAYOUT),
+        optional=1,
     ),
-    "filter": Operation(
-        1, 1, algebra.filter_layout, lambda *_: "Modes of stride 0 and of size 1 go.", None, "(layout)"
-    ),
-    "flatten": Operation(1, 1, algebra.flatten, lambda *_: "The same modes without nesting.", None, "(layout)"),
+    "filter": Operation(algebra.filter_layout, "Modes of stride 0 and of size 1 go."),
+    "flatten": Operation(algebra.flatten, "The same modes without nesting."),
     "logical_divide": Operation(
-        2, 2, algebra.logical_divide, sentences.describe_divide, _list_divide_parts, "(layout, tiler)"
+        algebra.logical_divide, sentences.describe_divide, "(layout, tiler)", _TILED, parts=_list_divide_parts
     ),
     "logical_product": Operation(
-        2, 2, algebra.logical_product, sentences.describe_product, _list_product_parts, "(layout, tiler)"
+        algebra.logical_product, sentences.describe_product, "(layout, tiler)", _TILED, parts=_list_product_parts
     ),
-    "blocked_product": Operation(2, 2, algebra.blocked_product, sentences.describe_blocked, None, "(block, tiler)"),
-    "raked_product": Operation(2, 2, algebra.raked_product, sentences.describe_raked, None, "(block, tiler)"),
-    "right_inverse": Operation(1, 1, algebra.right_inverse, sentences.describe_right_inverse, None, "(layout)"),
-    "left_inverse": Operation(1, 1, algebra.left_inverse, sentences.describe_left_inverse, None, "(layout)"),
-    "nullspace": Operation(
-        1, 1, algebra.nullspace, lambda *_: "The coordinates that all give index 0.", None, "(layout)"
-    ),
+    "blocked_product": Operation(algebra.blocked_product, sentences.describe_blocked, "(block, tiler)", _PAIR),
+    "raked_product": Operation(algebra.raked_product, sentences.describe_raked, "(block, tiler)", _PAIR),
+    "right_inverse": Operation(algebra.right_inverse, sentences.describe_right_inverse),
+    "left_inverse": Operation(algebra.left_inverse, sentences.describe_left_inverse),
+    "nullspace": Operation(algebra.nullspace, "The coordinates that all give index 0."),
     "max_common_layout": Operation(
-        2, 2, algebra.max_common_layout, lambda *_: "The most elements contiguous from 0 in both.", None, "(a, b)"
+        algebra.max_common_layout, "The most elements contiguous from 0 in both.", "(a, b)", _PAIR
     ),
     "max_common_vector": Operation(
-        2, 2, algebra.max_common_vector, lambda *_: "How many elements are contiguous from 0 in both.", None, "(a, b)"
+        algebra.max_common_vector, "How many elements are contiguous from 0 in both.", "(a, b)", _PAIR
     ),
-    "upcast": Operation(2, 2, algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", None, "<n>(layout)"),
-    "downcast": Operation(2, 2, algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", None, "<n>(layout)"),
+    "upcast": Operation(
+        algebra.upcast, lambda a, n, _: f"Elements {n} times as wide.", "<n>(layout)", (_LAYOUT, _COUNT)
+    ),
+    "downcast": Operation(
+        algebra.downcast, lambda a, n, _: f"Elements a {n}th as wide.", "<n>(layout)", (_LAYOUT, _COUNT)
+    ),
     "with_shape": Operation(
-        2,
-        2,
         algebra.with_shape,
-        lambda *_: "The same indices, with coordinates of another shape.",
-        None,
+        "The same indices, with coordinates of another shape.",
         "(layout, shape)",
+        (_LAYOUT, _SIZES),
     ),
     "tile_to_shape": Operation(
-        2,
-        3,
         algebra.tile_to_shape,
-        lambda *_: "The block repeated until it has the shape.",
-        None,
+        "The block repeated until it has the shape.",
         "(block, shape, order)",
+        (_LAYOUT, _SIZES, _ORDER),
+        optional=1,
     ),
-    "size": Operation(1, 1, lambda a: a.size, lambda *_: "The number of coordinates.", None, "(layout)"),
-    "cosize": Operation(1, 1, lambda a: a.cosize, lambda *_: "One more than the greatest index.", None, "(layout)"),
-    "rank": Operation(1, 1, lambda a: a.rank, lambda *_: "The number of modes.", None, "(layout)"),
-    "depth": Operation(
-        1, 1, lambda a: tuples.depth(a.shape), lambda *_: "How deep the modes are nested.", None, "(layout)"
-    ),
-    "shape": Operation(1, 1, lambda a: a.shape, lambda *_: "Its sizes.", None, "(layout)"),
-    "stride": Operation(1, 1, lambda a: a.stride, lambda *_: "Its steps.", None, "(layout)"),
-}
-OPS |= {
+    "size": Operation(lambda a: a.size, "The number of coordinates."),
+    "cosize": Operation(lambda a: a.cosize, "One more than the greatest index."),
+    "rank": Operation(lambda a: a.rank, "The number of modes."),
+    "depth": Operation(lambda a: tuples.depth(a.shape), "How deep the modes are nested."),
+    "shape": Operation(lambda a: a.shape, "Its sizes."),
+    "stride": Operation(lambda a: a.stride, "Its steps."),
     "get": Operation(
-        2,
-        9,
         algebra.get_mode,
         lambda a, *at: f"Mode {', '.join(map(str, at[:-1]))} of the layout: its shape and its strides.",
-        None,
         "<mode, …>(layout)",
         (_LAYOUT, _INDEX),
-        1,
+        further=_INDEX,
+        called=1,
     ),
-    "make_layout_like": Operation(
-        1, 1, algebra.make_layout_like, lambda *_: "Compact strides, in the order of the strides.", None, "(layout)"
-    ),
-    "make_fragment_like": Operation(1, 1, algebra.make_fragment_like, sentences.describe_fragment, None, "(partition)"),
+    "make_layout_like": Operation(algebra.make_layout_like, "Compact strides, in the order of the strides."),
+    "make_fragment_like": Operation(algebra.make_fragment_like, sentences.describe_fragment, "(partition)"),
     "retile": Operation(
-        4,
-        4,
         algebra.retile,
         sentences.describe_retile,
-        None,
         "(fragment, thread-value layout, tiler, values of an atom)",
         (_LAYOUT, _LAYOUT, _TILER, _COUNT),
     ),
     "convert_layout_acc_rowcol": Operation(
-        1,
-        2,
         algebra.convert_layout_acc_rowcol,
         sentences.describe_rowcol,
-        _list_rowcol_parts,
         "<Transposed>(accumulator)",
         (_LAYOUT, _FLAG),
-        1,
+        optional=1,
+        parts=_list_rowcol_parts,
+        called=1,
     ),
     "convert_layout_acc_Aregs": Operation(
-        1,
-        2,
         algebra.convert_layout_acc_aregs,
         sentences.describe_aregs,
-        _list_aregs_parts,
         "<bits of A>(accumulator)",
         (_LAYOUT, _COUNT),
-        1,
+        optional=1,
+        parts=_list_aregs_parts,
+        called=1,
     ),
     "create_tma_multicast_mask": Operation(
-        2,
-        9,
         algebra.create_tma_multicast_mask,
         sentences.describe_multicast,
-        None,
         "<mode, …>(layout of the CTAs, coordinate)",
-        (_LAYOUT, _COORDINATE, _INDEX),
-        2,
+        (_LAYOUT, _COORDINATE),
+        further=_INDEX,
+        called=2,
     ),
-}
-OPS |= {
-    f"{word}_{of}": _make_grouped_op(word, of) for of in ("divide", "product") for word in ("zipped", "tiled", "flat")
+    **{
+        f"{word}_{of}": _make_grouped_op(word, of)
+        for of in ("divide", "product")
+        for word in ("zipped", "tiled", "flat")
+    },
 }
 ALIASES = {
     "make_tensor_like": "make_layout_like",
@@ -276,10 +263,6 @@ ALIASES = {
     "retile_S": "retile",
     "retile_D": "retile",
 }
-NUMBERS = {"upcast", "downcast"}  # the second argument is a number
-ORDERED = ("tile_to_shape", 2)  # the argument that is an order of modes: Step<_0,_1>, Step<_2,_1>
-SHAPES = {"complement", "coalesce", "with_shape", "tile_to_shape"}  # the further arguments are sizes
-PAIRS = {"blocked_product", "raked_product", "max_common_layout", "max_common_vector"}  # both arguments are layouts
 
 
 def apply_operation(op: str, arguments: Sequence[Value]) -> AlgebraStep:
@@ -299,7 +282,7 @@ def apply_operation(op: str, arguments: Sequence[Value]) -> AlgebraStep:
             add_nearest_fits(op, arguments, row.act, error.move_to_field("expression")),
         )
     parts = tuple(apply_operation(name, args) for name, args in (row.parts(*values) if row.parts else ()))
-    return AlgebraStep(op, text, tuple(values), result, row.says(*values, result), None, parts)
+    return AlgebraStep(op, text, tuple(values), result, row.describe(*values, result), None, parts)
 
 
 def _format_call(op: str, row: Operation, arguments: Sequence[Value]) -> str:
@@ -312,13 +295,12 @@ def _format_call(op: str, row: Operation, arguments: Sequence[Value]) -> str:
 def _check_arguments(op: str, row: Operation, arguments: Sequence[Value]) -> list[Value]:
     """Return the arguments, shapes as compact layouts; LayoutError for a wrong number, kind or size."""
     takes = f"{op}{row.signature}"
-    if not row.least <= len(arguments) <= row.most:
+    if not row.takes(len(arguments)):
         raise LayoutError(
             "bad_cute", f"{op} has {format_count(len(arguments), 'argument')}.", f"{takes}.", "expression"
         )
     values = list(arguments)
-    for at, value in enumerate(values):
-        kind = _find_kind(op, at)
+    for at, (value, kind) in enumerate(zip(arguments, row.list_kinds(len(arguments)), strict=True)):
         if kind is _LAYOUT and isinstance(value, int | tuple) and is_shape(value):
             values[at] = value = algebra.make_layout(value)
         if not kind.fits(value):
@@ -344,20 +326,3 @@ def _collect_layouts(value: Value) -> list[CuteLayout]:
     if isinstance(value, tuple):
         return [layout for item in value for layout in _collect_layouts(item)]
     return [value] if isinstance(value, CuteLayout) else []
-
-
-def _find_kind(op: str, at: int) -> ArgumentKind:
-    """Return the kind of an operation's argument at a position."""
-    if kinds := OPS[op].kinds:
-        return kinds[min(at, len(kinds) - 1)]
-    if at == 0 or op in PAIRS:
-        return _LAYOUT
-    if op in NUMBERS:
-        return _COUNT
-    if (op, at) == ORDERED:
-        return _ORDER
-    if op == "coalesce":
-        return _SIZES_OF_LAYOUT
-    if op in SHAPES:
-        return _SIZES
-    return _TILER
