@@ -27,6 +27,19 @@ def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int
     return result
 
 
+def get_modes(value: Value, places: Sequence[int], text: str) -> Value:
+    """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself."""
+    for place in places:
+        if isinstance(value, int) and place == 0:
+            continue
+        modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
+        plain = not isinstance(value, CuteLayout) or not (value.swizzle or value.offset)
+        if not plain or not 0 <= place < len(modes):
+            raise OpenCuteValueError(text)
+        value = modes[place]
+    return value
+
+
 def _divide_shape(a: Value, b: Value) -> Value:
     """Return shape_div(a, b): the rest of shape a after its first b elements."""
     if isinstance(a, int) and isinstance(b, int):

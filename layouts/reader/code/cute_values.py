@@ -30,7 +30,7 @@ from lanescope.reader.code.cute_mmas import (
     get_type_bits,
     select_smem_atom,
 )
-from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
@@ -218,7 +218,7 @@ class CuteEvaluator:
         """Evaluate a function of layouts; its template arguments choose modes of the first argument."""
         arguments = self.evaluate_arguments(term, depth)
         if templates and name in _MODAL and arguments:
-            arguments[:1] = [_get_modes(arguments[0], self._evaluate_places(templates, depth), term.text)]
+            arguments[:1] = [get_modes(arguments[0], self._evaluate_places(templates, depth), term.text)]
         named.pop("self", None)
         named.pop(CALLED, None)
         if templates and name in ("upcast", "downcast"):
@@ -240,8 +240,8 @@ class CuteEvaluator:
         if not isinstance(value, tuple | CuteLayout):
             raise OpenCuteValueError(term.text)
         if name == "get":
-            return _get_modes(value, places, term.text)
-        chosen = [_get_modes(value, (place,), term.text) for place in places]
+            return get_modes(value, places, term.text)
+        chosen = [get_modes(value, (place,), term.text) for place in places]
         return tuple(chosen) if isinstance(value, tuple) else _make_layout(chosen)
 
     def _evaluate_places(self, templates: Sequence[Any], depth: int) -> tuple[int, ...]:
@@ -262,19 +262,6 @@ class CuteEvaluator:
         if match := _NUMBER.fullmatch(word):
             return _require_size(int(match[1]))
         raise OpenCuteValueError(term.text)
-
-
-def _get_modes(value: Value, places: Sequence[int], text: str) -> Value:
-    """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself."""
-    for place in places:
-        if isinstance(value, int) and place == 0:
-            continue
-        modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
-        plain = not isinstance(value, CuteLayout) or not (value.swizzle or value.offset)
-        if not plain or not 0 <= place < len(modes):
-            raise OpenCuteValueError(text)
-        value = modes[place]
-    return value
 
 
 def _get_inner(name: str, kind: ResolvedType) -> Any:

@@ -1,4 +1,4 @@
-"""PTX of an asm statement → its instructions: scopes, register declarations, guards, opcodes and operands.
+"""PTX of a module or an asm statement → its instructions: scopes, register declarations, guards, opcodes and operands.
 
 Source: PTX ISA 9.1, syntax and instruction statements; CUDA's guide to inline PTX (operand numbers, `%%`, `%[name]`).
 """
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.cxx.source_text import split_arguments, strip_comments
+from lanescope.deadline import check_deadline
 
 MOST_INSTRUCTIONS = 256  # of one asm statement
+MOST_STATEMENTS = 200_000  # of a module
 _BETWEEN = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"
 _STRING = re.compile(
     rf'{_BETWEEN}(?:(?:u8|[uUL])?R"(?P<fence>[^()\\\s]{{0,16}})\((?P<raw>.*?)\)(?P=fence)"'
@@ -25,6 +27,12 @@ _LABEL = re.compile(r"[A-Za-z_$%][\w$]*(?:%=[\w$]*)?\s*:(?!:)")  # %= is a numbe
 _GUARD = re.compile(r"@(!?)\s*(%?%?\[?[\w$]+\]?)\s+")
 _REGISTERS = re.compile(r"\.reg\s+(?P<types>(?:\.\w+\s*)+)(?P<names>.*)", re.S)
 _OPCODE = re.compile(r"(\.?[a-z][\w.:%]*)(?: |(?=[{\[])|$)(.*)", re.S)
+_SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
+_LINE = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
+_SECTION = re.compile(r"\.section\b[^{]*\{[^}]*\}?", re.S)
+_HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b[^{;]*", re.S)
+_NAME = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
+_SHARED = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)*\.shared\s+(?:\.align\s+(\d+)\s+)?\.\w+\s+([\w$]+)")
 _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uU]?")
 
 
@@ -94,23 +102,50 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
 
 
 def list_statements(code: str) -> Iterator[Statement | None]:
-    """Yield the statements of a PTX text in their order, None for a label or text that is not a statement."""
-    text = strip_comments(code)
-    at = 0
-    while at < len(text):
-        letter = text[at]
-        if letter.isspace() or letter == ";":
-            at += 1
-        elif letter in "{}":
-            yield ScopeBrace(letter == "{")
+    """Yield the statements of an asm statement's PTX, None for a label or text that is not a statement."""
+    return (placed.statement for placed in list_placed(strip_comments(code)) if not placed.shared)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStatement:
+    """A PTX statement with its span, or a label, the head of a function, or a shared variable."""
+
+    span: tuple[int, int]
+    statement: Statement | None = None
+    label: str = ""
+    head: str = ""  # name of a function that begins here
+    shared: str = ""  # name of a shared-memory variable
+    align: int = 1  # of the variable, in bytes
+
+
+def list_placed(text: str) -> Iterator[PlacedStatement]:
+    """Yield the statements of a PTX text in order; one that is not PTX has no statement."""
+    at, count = 0, 0
+    while at < len(text) and count < MOST_STATEMENTS:
+        count += 1
+        if not count & 1023:
+            check_deadline()
+        if skipped := _SKIPPED.match(text, at) or _LINE.match(text, at) or _SECTION.match(text, at):
+            at = skipped.end()
+        elif text[at] in "{};":
+            if text[at] != ";":
+                yield PlacedStatement((at, at + 1), ScopeBrace(text[at] == "{"))
             at += 1
         elif label := _LABEL.match(text, at):
-            yield None
+            yield PlacedStatement(label.span(), label=label[0].rstrip(" :"))
             at = label.end()
+        elif head := _HEAD.match(text, at):
+            name = _NAME.search(head[0])
+            yield PlacedStatement(head.span(), head=name[1] if name else "?")
+            at = head.end()
         else:
             end = text.find(";", at)
             end = len(text) if end < 0 else end
-            yield parse_statement(" ".join(text[at:end].split()))
+            if shared := _SHARED.match(text, at):
+                yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
+            else:
+                statement = parse_statement(" ".join(strip_comments(text[at:end]).split()))
+                yield PlacedStatement((at, end), statement)
             at = end + 1
 
 

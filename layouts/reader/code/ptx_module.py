@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from lanescope.cxx.source_text import strip_comments
-from lanescope.deadline import check_deadline
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
@@ -34,15 +32,7 @@ from lanescope.reader.code.symbolic_integers import (
     make_free,
 )
 
-MOST_STATEMENTS = 200_000
 _MODULE = re.compile(r"^[ \t]*(?:\.version[ \t]+\d+\.\d+|(?:\.visible[ \t]+)?\.entry[ \t])", re.M)
-_SKIPPED = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.S)
-_LINE = re.compile(r"\.(?:version|target|address_size|loc|file)\b[^\n]*")
-_SECTION = re.compile(r"\.section\b[^{]*\{[^}]*\}?", re.S)
-_HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b[^{;]*", re.S)
-_NAME = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
-_LABEL = re.compile(r"[A-Za-z_$%][\w$]*\s*:(?!:)")
-_SHARED = re.compile(r"(?:\.(?:visible|extern|weak|common)\s+)*\.shared\s+(?:\.align\s+(\d+)\s+)?\.\w+\s+([\w$]+)")
 _PLACE = re.compile(r"\[\s*([\w$%]+)\s*(?:\+\s*(\d+)\s*)?\]")
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+)[ \t]+(\d+)", re.M)
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+)[ \t]+"([^"\n]*)"', re.M)
@@ -66,53 +56,6 @@ class ModuleRecords:
     asm_runs: tuple[AsmRun, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedStatement:
-    """A PTX statement with its span, or a label, the head of a function, or a shared variable."""
-
-    span: Span
-    statement: ptx.Statement | None = None
-    label: str = ""
-    head: str = ""  # name of a function that begins here
-    shared: str = ""  # name of a shared-memory variable
-    align: int = 1  # of the variable, in bytes
-
-
-def list_statements(text: str) -> Iterator[PlacedStatement]:
-    """Yield the statements of a module in order, without unsupported ones."""
-    at, count = 0, 0
-    while at < len(text) and count < MOST_STATEMENTS:
-        count += 1
-        if not count & 1023:
-            check_deadline()
-        if skipped := _SKIPPED.match(text, at) or _LINE.match(text, at) or _SECTION.match(text, at):
-            at = skipped.end()
-        elif text[at] in "{};":
-            if text[at] != ";":
-                yield PlacedStatement((at, at + 1), ptx.ScopeBrace(text[at] == "{"))
-            at += 1
-        elif label := _LABEL.match(text, at):
-            yield PlacedStatement(label.span(), label=label[0].rstrip(" :"))
-            at = label.end()
-        elif head := _HEAD.match(text, at):
-            name = _NAME.search(head[0])
-            yield PlacedStatement(head.span(), head=name[1] if name else "?")
-            at = head.end()
-        else:
-            end = text.find(";", at)
-            end = len(text) if end < 0 else end
-            yield from _list_statement(text, at, end)
-            at = end + 1
-
-
-def _list_statement(text: str, at: int, end: int) -> Iterator[PlacedStatement]:
-    """Yield the shared-memory declaration or the instruction between two places, if there is one."""
-    if shared := _SHARED.match(text, at):
-        yield PlacedStatement((at, end), shared=shared[2], align=int(shared[1] or 1))
-    elif (statement := ptx.parse_statement(" ".join(strip_comments(text[at:end]).split()))) is not None:
-        yield PlacedStatement((at, end), statement)
-
-
 class KernelRegisters(RegisterFile):
     """The registers of a running function.
 
@@ -133,7 +76,7 @@ class KernelRegisters(RegisterFile):
         self.places: dict[str, Span] = {}  # register → the instruction that gave it its value
         self.symbols: Counter[str] = Counter()
 
-    def run_placed(self, placed: PlacedStatement) -> None:
+    def run_placed(self, placed: ptx.PlacedStatement) -> None:
         """Run a statement; at a label, make registers unknown that several instructions write."""
         self.at = placed.span
         if placed.label:
@@ -247,7 +190,7 @@ class KernelRegisters(RegisterFile):
 
 def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     """Evaluate the functions of a PTX module. values: supplied values of parameters and registers, by name."""
-    statements = list(list_statements(text))
+    statements = list(ptx.list_placed(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
     descriptors: list[FoundDescriptor] = []
     asm_runs: list[AsmRun] = []
@@ -261,13 +204,13 @@ def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     return ModuleRecords(tuple(descriptors[:MOST_DESCRIPTORS]), tuple(asm_runs[:MOST_DESCRIPTORS]))
 
 
-def _list_functions(statements: Sequence[PlacedStatement]) -> Iterator[tuple[str, Span, list[PlacedStatement]]]:
+def _list_functions(statements: Sequence[ptx.PlacedStatement]) -> Iterator[tuple[str, Span, list[ptx.PlacedStatement]]]:
     heads = [n for n, placed in enumerate(statements) if placed.head]
     for n, past in zip(heads, [*heads[1:], len(statements)], strict=False):
         yield statements[n].head, statements[n].span, list(statements[n + 1 : past])
 
 
-def _find_several(body: Sequence[PlacedStatement]) -> frozenset[str]:
+def _find_several(body: Sequence[ptx.PlacedStatement]) -> frozenset[str]:
     """Find the registers that several instructions of a function may write."""
     counts: Counter[str] = Counter()
     for placed in body:
@@ -279,7 +222,7 @@ def _find_several(body: Sequence[PlacedStatement]) -> frozenset[str]:
 
 def _note_mma(
     registers: KernelRegisters,
-    placed: PlacedStatement,
+    placed: ptx.PlacedStatement,
     function: tuple[str, Span],
     descriptors: list[FoundDescriptor],
     asm_runs: list[AsmRun],

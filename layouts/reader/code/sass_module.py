@@ -16,7 +16,7 @@ from lanescope.reader import sass
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
 from lanescope.reader.code.ptx_arithmetic import get_integer_type
-from lanescope.reader.code.ptx_module import KernelRegisters, ModuleRecords, PlacedStatement
+from lanescope.reader.code.ptx_module import KernelRegisters, ModuleRecords
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, convert_int, or_ints, shift_int
 
 MOST_REGISTERS = 256
@@ -83,7 +83,7 @@ class _ListingRun:
             self._begin(line["name"] or line["section"], line.span())
             return
         if line["label"] or reached or (line["opcode"] or "").startswith(("BRX", "JMX", "CALL", "BSYNC", "WARPSYNC")):
-            self.registers.run_placed(PlacedStatement(line.span(), label="L"))
+            self.registers.run_placed(ptx.PlacedStatement(line.span(), label="L"))
             self.windows = set()
         if line["opcode"]:
             self._run_instruction(line)
@@ -99,7 +99,7 @@ class _ListingRun:
         guard = ("guard", False) if line["guard"] else None  # is never known
         translated = _translate(line["opcode"], operands, guard)
         for instruction in translated or ():
-            self.registers.run_placed(PlacedStatement(span, instruction))
+            self.registers.run_placed(ptx.PlacedStatement(span, instruction))
             self.windows = self.windows - {operands[0]}
         if translated is None:
             self._forget(line["opcode"] if guard is None else "", line["rest"], operands, span)

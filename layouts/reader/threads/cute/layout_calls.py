@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
+from lanescope.cute.calls.operations import OPS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_modes
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
-from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
 from lanescope.reader.threads.cute.layouts import (
     make_composed,
     make_strided,
@@ -60,15 +61,6 @@ class CuteCall:
         return self.templates
 
 
-def _get_modes(value: Any, places: Sequence[int]) -> Any:
-    for place in places:
-        if isinstance(value, int) and place == 0:
-            continue
-        modes = value if isinstance(value, tuple) else value.modes if isinstance(value, CuteLayout) else ()
-        value = modes[place]
-    return value
-
-
 def get_plain(value: Any) -> Any:
     """Return the layout of a tensor or behind a swizzle; other values as they are."""
     if isinstance(value, CuteTensor):
@@ -94,18 +86,18 @@ def measure(value: Any) -> Any:
 
 def _measure(call: CuteCall) -> Any:
     """Evaluate size<…>(value)."""
-    return measure(_get_modes(get_plain(call.values[0]), call.places))
+    return measure(get_modes(get_plain(call.values[0]), call.places, call.name))
 
 
 def _get_mode(call: CuteCall) -> Any:
     value = call.values[0]
     if isinstance(value, CuteTensor):
         return None
-    return _get_modes(get_plain(value), call.places)
+    return get_modes(get_plain(value), call.places, call.name)
 
 
 def _get_shape(call: CuteCall) -> Any:
-    return _get_modes(_find_shape(call.values[0]), call.places)
+    return get_modes(_find_shape(call.values[0]), call.places, call.name)
 
 
 def _find_shape(value: Any) -> Any:
@@ -115,7 +107,7 @@ def _find_shape(value: Any) -> Any:
 
 def _select_modes(call: CuteCall) -> Any:
     value = get_plain(call.values[0])
-    chosen = [_get_modes(value, (place,)) for place in call.places]
+    chosen = [get_modes(value, (place,), call.name) for place in call.places]
     return tuple(chosen) if isinstance(value, tuple) else algebra.concatenate(*chosen)
 
 
@@ -169,15 +161,10 @@ def _apply_layout(value: Any, act: Callable[[CuteLayout], Any]) -> Any:
     return act(value if isinstance(value, CuteLayout) else require_plain(value))
 
 
-def _divide(call: CuteCall) -> Any:
-    act = getattr(algebra, call.name)
-    tiler = make_tiler(call.values[1])
-    return _apply_layout(call.values[0], lambda layout: act(layout, tiler))
-
-
-def _apply_plain(call: CuteCall) -> Any:
-    act = {"filter": "filter_layout"}.get(call.name, call.name)
-    return _apply_layout(call.values[0], getattr(algebra, act))
+def _apply_operation(call: CuteCall) -> Any:
+    """Evaluate an operation of a layout, and of tilers."""
+    tilers = [make_tiler(value) for value in call.values[1:]]
+    return _apply_layout(call.values[0], lambda layout: OPS[call.name].act(layout, *tilers))
 
 
 def _group(call: CuteCall) -> Any:
@@ -202,12 +189,13 @@ def _call_tuple(call: CuteCall) -> Any:
     return call_tuple_function(call.name, [get_plain(value) for value in call.values], call.places, call.name)
 
 
-_DIVIDES = ("logical_divide", "zipped_divide", "tiled_divide", "flat_divide")
-_PRODUCTS = ("logical_product", "blocked_product", "raked_product", "tiled_product", "zipped_product")
+_OPERATIONS = (
+    "logical_divide zipped_divide tiled_divide flat_divide logical_product blocked_product raked_product tiled_product"
+    " zipped_product coalesce flatten filter right_inverse left_inverse"
+)
 LAYOUT_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys((name for name in TUPLES if name.startswith("make_")), _make_tuple),
-    **dict.fromkeys((*_DIVIDES, *_PRODUCTS), _divide),
-    **dict.fromkeys(("coalesce", "flatten", "filter", "right_inverse", "left_inverse"), _apply_plain),
+    **dict.fromkeys(_OPERATIONS.split(), _apply_operation),
     **dict.fromkeys(TUPLE_CALLS, _call_tuple),
     "get_nonswizzle_portion": lambda call: get_plain(call.values[0]),
     "get_swizzle_portion": lambda call: call.values[0].swizzle,
