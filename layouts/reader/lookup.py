@@ -42,7 +42,7 @@ def find_value(home: TermText, term: SyntaxTerm) -> Value:
 
 def _find_alias(home: TermText, term: SyntaxTerm) -> Value:
     """Return the value of an MLIR alias, which is visible in the whole text."""
-    places = [place for place in home.defined.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
+    places = [place for place in home.aliases.get(term.name, ()) if not place[0] <= term.span[0] <= place[1]]
     before = [place for place in places if place[0] < term.span[0]]
     chosen = before[-1:] or places[:1]
     return home.parse_term(chosen[0][1], alone=True) if chosen else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,14 @@ class ScopeIndex:
             if inside is None:
                 return scope
             scope = inside
+
+    def list_first_definitions(self) -> list[Definition]:
+        """Return the first definition of each name of any scope, in the order of the text."""
+        scoped = (found for scope in self.scopes for found in scope.definitions.values())
+        first: dict[str, Definition] = {}
+        for one in sorted(chain(*scoped, *self.macros.values()), key=lambda one: one.place):
+            first.setdefault(one.name, one)
+        return list(first.values())
 
     def list_named(self, kind: str, name: str) -> list[Scope]:
         """Return the scopes of a kind with a name."""

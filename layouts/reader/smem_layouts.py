@@ -188,23 +188,19 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
     if not _LAID.search(text):
         return
     home = terms.make_term_text(text)
-    for name, places in home.defined.items():
-        if len(name) > _LONGEST_NAME or not _OF_TILE.search(name) or _OF_OTHER.search(name):
+    for definition in home.scopes.list_first_definitions():
+        name, begin = definition.name, definition.begin
+        if begin is None or definition.typed or len(name) > _LONGEST_NAME:
             continue
-        value = _find_first_definition(home, places)
+        if not _OF_TILE.search(name) or _OF_OTHER.search(name):
+            continue
+        value = home.parse_term(begin)
+        while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
+            value = value.args[0]
         if isinstance(value, SyntaxTerm) and (value.name in _LAYS or parse_atom_name(value.name)):
             found = parse_layout_text(home, value, bits)
             if found:
                 yield name, value.span, found
-
-
-def _find_first_definition(home: TermText, places: list[tuple[int, int, bool]]) -> Any:
-    """Return the first value of a name, without decltype; None for a typedef."""
-    _, begin, end = places[0]
-    value = None if end else home.parse_term(begin)
-    while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
-        value = value.args[0]
-    return value
 
 
 def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:

@@ -44,13 +44,7 @@ _PYTHON = re.compile(
 _CXX = re.compile(
     r"^[ \t]*#[ \t]*(?:include|pragma)\b|\btemplate\s*<|\busing\s+\w+\s*=|\b(?:constexpr|namespace)\b", re.M
 )
-# `using X = …`, `X = …` at the start of a statement, X of `auto X = …` and `constexpr int X = …`; #define X …
-_DEFINED = re.compile(
-    r"(?:(?<=[\n;{}(,:])|(?<=^)|(?<=[\w>&*]\s)|(?<=\s\s))\s{0,80}(?<![\w.])(\#?[A-Za-z_]\w*)\s{0,80}"
-    r"(?::\s{0,8}[\w.\[\], ]{1,200})?=(?![=])"
-    r"|\#\s*define\s+([A-Za-z_]\w*)[ \t]+(?=\S)"
-)
-_DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
+_ALIAS = re.compile(r"(?<![\w.#])(#[A-Za-z_]\w*)[ \t]*=(?!=)")  # of MLIR
 
 
 # name → function that evaluates its call or member, None if arguments are unknown (`constants.py`)
@@ -79,9 +73,9 @@ class TermText:
         return self.token is PYTHON_TOKEN
 
     @property
-    def defined(self) -> dict[str, list[tuple[int, int, bool]]]:
-        """Name → (place of the definition, start of its value, whether it is a typedef)."""
-        return _index_definitions(self.text)
+    def aliases(self) -> dict[str, list[tuple[int, int]]]:
+        """Name of an MLIR alias → (place, start of its value) of its definitions."""
+        return _index_aliases(self.text)
 
     @property
     def scopes(self) -> ScopeIndex:
@@ -199,12 +193,10 @@ def _index_scopes(text: str, python: bool) -> ScopeIndex:
 
 
 @lru_cache(maxsize=8)
-def _index_definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
-    places: dict[str, list[tuple[int, int, bool]]] = {}
-    for match in _DEFINED.finditer(text):
-        places.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
-    for match in _DECLARED.finditer(text):
-        places.setdefault(match[2], []).append((match.start(2), match.start(1), True))
+def _index_aliases(text: str) -> dict[str, list[tuple[int, int]]]:
+    places: dict[str, list[tuple[int, int]]] = {}
+    for match in _ALIAS.finditer(text):
+        places.setdefault(match[1], []).append((match.start(), match.end()))
     return places
 
 
