@@ -89,9 +89,9 @@ class ZeroMask:
         return f"0x{self.word:016x}"
 
 
-def parse_mask_word(value: object, field: str = "word") -> int:
+def parse_mask_word(value: object) -> int:
     """Parse a 64-bit word in any spelling."""
-    return parse_word(value, field).word
+    return parse_word(value, "word").word
 
 
 def _require_one_of(value: int, field: str, allowed: Sequence[int]) -> int:

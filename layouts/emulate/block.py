@@ -175,7 +175,7 @@ class Block:
         self.padded = -(-self.thread_count // WARP) * WARP
         self.live = np.zeros(self.padded, bool)
         self.live[: self.thread_count] = True
-        self.shared = make_shared("shared memory", shared)
+        self.shared = make_shared(shared)
         self.local_bytes = 0
         self.local = Allocation("local memory", 0, np.zeros(0, np.uint8))
         self.frames: dict[tuple[str, int, int], Frame] = {}

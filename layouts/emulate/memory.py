@@ -287,6 +287,7 @@ def _scatter(allocation: Allocation, offsets: Addresses, values: Array) -> None:
     allocation.data[offsets[:, None] + np.arange(size * count)] = raw
 
 
-def make_shared(name: str, size: int) -> Allocation:
+def make_shared(size: int) -> Allocation:
     """Return a block's shared memory, all of it unwritten; addresses start at 1024."""
-    return Allocation(name, SHARED_BEGIN, np.zeros(-(-size // 16) * 16, np.uint8), np.zeros(-(-size // 16) * 16, bool))
+    size = -(-size // 16) * 16
+    return Allocation("shared memory", SHARED_BEGIN, np.zeros(size, np.uint8), np.zeros(size, bool))

@@ -33,9 +33,9 @@ def _copy_arrays(source: str, target: str) -> str:
     return f"half_t a[16], b[16];\n{_copy(f'&a[0], {source}', f'&b[0], {target}')}"
 
 
-def _tma(layout: str, smem: str, tile: str) -> str:
+def _tma(smem: str, tile: str) -> str:
     return (
-        f"auto g = make_tensor({_GMEM}, Layout<Shape<int, int>, {layout}>{{}});\n"
+        f"auto g = make_tensor({_GMEM}, Layout<Shape<int, int>, Stride<int, _1>>{{}});\n"
         f"auto s = {smem};\nauto x = make_tma_copy(SM90_TMA_LOAD{{}}, g, s, {tile}{{}}, Int<1>{{}});"
     )
 
@@ -219,8 +219,8 @@ COPY_ROWS = (
         reason="The shared-memory layout and the tile of make_tma_copy have different numbers of elements. Often the"
         " layout still contains the mode of stages.",
         change="Pass the layout of one stage, s_layout(_, _, 0), and a tile of the same shape.",
-        wrong=_tma("Stride<int, _1>", _SW128, "Shape<_128, _64>"),
-        right=_tma("Stride<int, _1>", _SW128, "Shape<_64, _64>"),
+        wrong=_tma(_SW128, "Shape<_128, _64>"),
+        right=_tma(_SW128, "Shape<_64, _64>"),
         links=(_TILE, ("Tensor maps", "/messages#driver")),
     ),
     make_row(
@@ -232,8 +232,8 @@ COPY_ROWS = (
         " mode with stride 1, or the tile has a single element along the contiguous mode.",
         change="Use a shared-memory layout with the constant stride 1 along one mode, and a tile that is wide along"
         " it.",
-        wrong=_tma("Stride<int, _1>", "Layout<Shape<_64, _64>, Stride<_2, _128>>{}", "Shape<_64, _64>"),
-        right=_tma("Stride<int, _1>", "Layout<Shape<_64, _64>, Stride<_64, _1>>{}", "Shape<_64, _64>"),
+        wrong=_tma("Layout<Shape<_64, _64>, Stride<_2, _128>>{}", "Shape<_64, _64>"),
+        right=_tma("Layout<Shape<_64, _64>, Stride<_64, _1>>{}", "Shape<_64, _64>"),
         links=(_TILE,),
     ),
     make_row(

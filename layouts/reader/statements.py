@@ -86,7 +86,8 @@ def _split_operands(rest: str) -> tuple[list[str], int, str]:
 
     The mark is a semicolon, a quotation mark, or a bracket that was opened before the list; "" at the end of the text.
     """
-    parts, depth, last = [], 0, 0
+    parts: list[str] = []
+    depth = last = 0
     for at, letter in enumerate(rest):
         if letter in "{([":
             depth += 1

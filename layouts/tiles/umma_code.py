@@ -107,9 +107,7 @@ def render_cute_cpp(tiled_mma: TiledUmma) -> str:
     else:
         lines.append("Tensor tCrA = cta_mma.make_fragment_A(sA);  // descriptors")
     lines.append("Tensor tCrB = cta_mma.make_fragment_B(sB);  // descriptors")
-    lines.append(
-        f"Tensor tCtC = cta_mma.make_fragment_C(tCgC);  // tensor memory, {_count_columns(tiled_mma, 'd')} columns"
-    )
+    lines.append(f"Tensor tCtC = cta_mma.make_fragment_C(tCgC);  // tensor memory, {_count_columns(tiled_mma)} columns")
     with_ = _format_with_call(tiled_mma)
     lines += [
         "",
@@ -124,8 +122,9 @@ def render_cute_cpp(tiled_mma: TiledUmma) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _count_columns(tiled_mma: TiledUmma, operand: str) -> int:
-    every = tiled_mma.places[operand]
+def _count_columns(tiled_mma: TiledUmma) -> int:
+    """Return the columns of D in tensor memory."""
+    every = tiled_mma.places["d"]
     return max(placed.column + placed.layout.columns for placed in every) - every[0].column
 
 

@@ -34,30 +34,25 @@ class SlicePlace:
 
 
 Lines = dict[str, LinearExpression | None]
+_K_BYTES = 32  # of a K step of a K-major operand
 
 
-def find_places(
-    uses: list[DescriptorUse], endless: Iterable[str], text: str = "", k_bytes: int = 32
-) -> list[SlicePlace]:
-    """Find the slice of every use of one instruction.
-
-    text: the code that contains them; k_bytes: of a K step of a K-major operand.
-    """
+def find_places(uses: list[DescriptorUse], endless: Iterable[str], text: str) -> list[SlicePlace]:
+    """Find the slice of every use of one instruction. text: the code that contains them."""
     written = statements.find_k_runs(uses, text)
     lines = [{name: argument.address for name, argument in use.arguments.items()} for use in uses]
     roles = _find_loop_roles(uses, lines, set(endless))
     roles.update(dict.fromkeys(_list_tile_loops(uses, lines, roles), "stage"))
-    order = _Order(uses, roles, k_bytes)
+    order = _Order(uses, roles)
     return [order.place(use, lines[number], *written.get(number, (None, 0))) for number, use in enumerate(uses)]
 
 
 class _Order:
     """The uses of one instruction, placed in sequence. roles: what each loop variable moves."""
 
-    def __init__(self, uses: list[DescriptorUse], roles: dict[str, str], k_bytes: int) -> None:
+    def __init__(self, uses: list[DescriptorUse], roles: dict[str, str]) -> None:
         self.uses = uses
         self.roles = roles
-        self.k_bytes = k_bytes
         self.runs = _LoopRuns()
         self.stages: dict[tuple[object, ...], int] = {}
         self.first: dict[object, SlicePlace] = {}  # of calls that are written one after the other
@@ -112,7 +107,7 @@ class _Order:
         last, turn = before[-1][1], step[-1]
         k, m, n = 1 + max(place.k for _, place in before), tiles.get("m", last.m), tiles.get("n", last.n)
         unrolled = not turn and len(addresses) == 2
-        return _place_unrolled(before, addresses, k, m, n, self.k_bytes) if unrolled else (k, m, n)
+        return _place_unrolled(before, addresses, k, m, n) if unrolled else (k, m, n)
 
 
 class _LoopRuns:
@@ -156,7 +151,7 @@ def _find_repeat(before: list[tuple[Lines, SlicePlace]], addresses: Lines) -> Sl
 
 
 def _place_unrolled(
-    before: list[tuple[Lines, SlicePlace]], addresses: Lines, k: int, m: int, n: int, k_bytes: int
+    before: list[tuple[Lines, SlicePlace]], addresses: Lines, k: int, m: int, n: int
 ) -> tuple[int, int, int]:
     """Return the slice of an unrolled use: one of its two addresses may be that of an earlier use."""
     last = before[-1][0]
@@ -165,7 +160,7 @@ def _place_unrolled(
         if not same or addresses.get(name) is None:
             continue
         moved = _get_difference(addresses[name], last.get(name))
-        if moved == k_bytes and last.get(other) == addresses.get(other):
+        if moved == _K_BYTES and last.get(other) == addresses.get(other):
             return k, m, n  # one K step further, unlike the other operand
         place = same[0][1]
         known = [lines.get(name) for lines, p in same]

@@ -44,7 +44,7 @@ _GROUP = re.compile(r"\.cta_group::([12])(?!\d)")
 
 def find_access_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
     """Find wrong accesses of tensor memory in a kernel whose instructions are all known."""
-    bases = list_base_names(kernel.list_steps("alloc"), 0) | list_base_names(kernel.list_steps("mma"), 0)
+    bases = list_base_names([*kernel.list_steps("alloc"), *kernel.list_steps("mma")])
     lanes = list(_check_lanes(kernel, bases))
     yield from lanes
     if not lanes:

@@ -259,9 +259,9 @@ def find_base(address: LinearExpression | None, bases: Collection[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def list_base_names(steps: Sequence[TensorStep], number: int) -> frozenset[str]:
-    """Return the symbols of operands that are one symbol, or one symbol plus a constant."""
-    values = [step.find_value(number) for step in steps]
+def list_base_names(steps: Sequence[TensorStep]) -> frozenset[str]:
+    """Return the symbols of first operands that are one symbol, or one symbol plus a constant."""
+    values = [step.find_value(0) for step in steps]
     return frozenset(v.terms[0][0] for v in values if v is not None and len(v.terms) == 1 and v.terms[0][1] == 1)
 
 

@@ -110,13 +110,6 @@ def make_initial_object(ev: Evaluator, value: Any, expression: tree.Expression, 
     return value
 
 
-def _evaluate_first_values(
-    ev: Evaluator, values: tuple[tree.Expression, ...], kind: ResolvedType | None, scope: NameScope
-) -> list[Any]:
-    """Evaluate the values of a constructor's list for one member."""
-    return [ev.evaluate_initializer(value, kind, scope, "") for value in values]
-
-
 def initialize_member(
     ev: Evaluator,
     instance: ObjectValue,
@@ -153,7 +146,8 @@ def _construct_member(
     """Construct a member that is an object."""
     inner = place.value if isinstance(place, Cell) else None
     if not isinstance(inner, ObjectValue) or any(isinstance(v, tree.ItemList) for v in values):
-        value = ev.construct_value(kind, _evaluate_first_values(ev, values, None, scope), declared, scope)
+        first = [ev.evaluate_initializer(value, None, scope, "") for value in values]
+        value = ev.construct_value(kind, first, declared, scope)
         ev.begin_member(place, value, declared.span)
         return
     typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)

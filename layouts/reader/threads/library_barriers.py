@@ -39,10 +39,10 @@ def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, s
         follow_call(run, name, node, scope)
         return None
     if name == "arrive":
-        count = _evaluate(run, node.arguments[0], scope) if node.arguments else _fill(run, 1)
+        count = _evaluate(run, node.arguments[0], scope) if node.arguments else _count_threads(run)
         return _arrive(run, place, count, node)
     if name == "arrive_and_wait":
-        return _wait(run, place, _arrive(run, place, _fill(run, 1), node), node)
+        return _wait(run, place, _arrive(run, place, _count_threads(run), node), node)
     if name == "wait" and len(node.arguments) == 1:
         return _wait(run, place, run.evaluate(node.arguments[0], scope), node)
     raise TraceLostError
@@ -83,11 +83,11 @@ def _arrive_for_bytes(run: KernelRunner, barrier: Pointer, node: tree.Call, scop
 
 
 def _arrive_once(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> Any:
-    return _arrive(run, barrier, _fill(run, 1), node)
+    return _arrive(run, barrier, _count_threads(run), node)
 
 
 def _copy(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> None:
-    _add(run, "copy", barrier, _fill(run, 1), node)
+    _add(run, "copy", barrier, _count_threads(run), node)
 
 
 def _expect(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> None:
@@ -159,5 +159,5 @@ def _spread(run: KernelRunner, value: Any) -> Ints:
     return spread_coefficient(value.const, run.threads)
 
 
-def _fill(run: KernelRunner, value: int) -> Ints:
-    return np.full(run.threads, value, np.int64)
+def _count_threads(run: KernelRunner) -> Ints:
+    return np.ones(run.threads, np.int64)
