@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanescope.app.check.facts import SourcePiece, SourceText
+from lanescope.cxx.source_text import INCLUDE
 from lanescope.workbench import check as engine
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 _MOST_DEEP = 16
 _TOOLKIT = re.compile(r"cuda(?:_\w+)?\.h|cu(?:blas|rand)\w*\.h|cooperative_groups(?:/\w+)*\.h")
 # The reader knows the headers of CUTLASS and the CUDA toolkit. Only these are read: the instructions of the
@@ -53,7 +53,7 @@ def join_includes(
 
 def list_include_lines(text: str) -> Iterator[IncludeLine]:
     """List the includes of a text in their order."""
-    for match in _INCLUDE.finditer(text):
+    for match in INCLUDE.finditer(text):
         yield IncludeLine(match[1] or match[2], match[1] is not None, match.span())
 
 

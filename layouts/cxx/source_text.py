@@ -11,6 +11,7 @@ _NO_CODE = re.compile(COMMENT.pattern + r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\
 _VALUE_END = re.compile(r"\}\s*[)>:.]")  # of T{}, where a value continues
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BRACKETS = {opening: re.compile(rf"[{re.escape(opening + closing)}]") for opening, closing in CLOSING.items()}
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lanescope.cxx.source_text import strip_comments
+from lanescope.cxx.source_text import INCLUDE, strip_comments
 from lanescope.workbench.guesses import Guesses
 from lanescope.workbench.open_kernels import find_open_parameters
 from lanescope.workbench.open_names import find_open_name, list_names
@@ -32,7 +32,6 @@ _LIBRARIES = {  # libraries that multiply without naming an instruction
     KITTENS: re.compile(r"\b(?:st|tt)_(?:bf|hf|fl|tf32|fp\w{1,12})\s*<|\bmma?2?_At?Bt?\s*[<(]|\bkittens::(?:st|tt)\b"),
     TILED_MMA: re.compile(r"\bTiledM(?:MA|ma)(?![a-z])|\btiled_mma|\bmake_tiled_mma|\bMMA_(?:Atom|Traits)\b"),
 }
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.M)
 _NO_CODE = re.compile(r"(\S+)\(…\): its code is not in the text")
 
 
@@ -94,7 +93,7 @@ def find_library(text: str) -> str:
     """
     if not any(pattern.search(text) for pattern in _LIBRARIES.values()):
         return ""
-    code = _INCLUDE.sub(" ", strip_comments(text))
+    code = INCLUDE.sub(" ", strip_comments(text))
     return next((name for name, pattern in _LIBRARIES.items() if pattern.search(code)), "")
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from lanescope.cxx.source_text import INCLUDE
 from lanescope.reader.code.predefined import is_reserved_macro
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)', re.M)
 _STANDARD = re.compile(
     r"[a-z_]+|(?:assert|complex|ctype|dirent|dlfcn|errno|fcntl|fenv|float|getopt|inttypes|limits|locale|malloc|math"
     r"|memory|omp|pthread|sched|signal|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|time|unistd"
@@ -35,7 +35,7 @@ _COMPILER = "the compiler"
 
 def list_unread_includes(text: str) -> Iterator[str]:
     """List the included files that are neither in a text nor headers of C++, CUDA or a known library."""
-    for match in _INCLUDE.finditer(text):
+    for match in INCLUDE.finditer(text):
         name = match[1] or match[2]
         if not _STANDARD.fullmatch(name) and not any(headers.match(name) for headers, _ in _LIBRARIES):
             yield name
@@ -47,7 +47,7 @@ def find_possible_definers(text: str, macros: Iterable[str]) -> dict[str, str]:
     >>> find_possible_definers('#include "config.h"\n#include <vector>\n#ifdef FAST\n#endif\n', ["FAST"])
     {'FAST': 'config.h'}
     """
-    includes = [(match.start(), match[1] or match[2]) for match in _INCLUDE.finditer(text)]
+    includes = [(match.start(), match[1] or match[2]) for match in INCLUDE.finditer(text)]
     definers = {}
     for macro in macros:
         tests = list(re.finditer(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{macro}\b", text, re.M))

@@ -13,6 +13,9 @@ from functools import lru_cache
 from lanescope.cxx.source_text import split_arguments, strip_comments
 from lanescope.deadline import check_deadline
 
+# comparison of setp → operator of C; lo to hs are those of unsigned numbers
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARISONS |= {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 MOST_INSTRUCTIONS = 256  # of one asm statement
 MOST_STATEMENTS = 200_000  # of a module
 _BETWEEN = r"(?:\s|//[^\n]*|/\*.*?\*/)*+"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lanescope.cxx.integers import BOOL, IntegerType
+from lanescope.cxx.integers import BOOL, COMPARED, IntegerType
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.ptx_arithmetic import ARITHMETIC, extend_value, get_integer_type, reinterpret_bits
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from lanescope.reader.code.ptx_evaluation import RegisterFile
 
 _INTEGER = re.compile(r"([usb])(8|16|32|64|128)")
-_COMPARED: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lo": lambda a, b: a < b,
-    "ls": lambda a, b: a <= b,
-    "hi": lambda a, b: a > b,
-    "hs": lambda a, b: a >= b,
-}
 _WARPS = re.compile(r"threadIdx\.x ?(?:/ ?(?:32|64|128|256|512)|>> ?[5-9])(?!\d)")  # the same for a whole warp
 _UNIFORM = re.compile(r"(?:blockIdx|blockDim|gridDim)\.[xyz]|\b0x[\da-fA-F]+\b|\b\d+\b")  # the same for all threads
 _NAME = re.compile(r"[A-Za-z_]")
@@ -127,7 +115,7 @@ def _evaluate_setp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> 
     left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:])
     if left is None or right is None or left.known is None or right.known is None:
         return None
-    truth = int(_COMPARED[test](left.known, right.known))
+    truth = int(COMPARED[ptx.COMPARISONS[test]](left.known, right.known))
     return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(ptx.list_targets(instruction))]
 
 
@@ -234,7 +222,8 @@ _OPCODES: dict[str, _Opcode] = {
     ),
     "shfl": _Opcode(_evaluate_shuffle, lambda modifiers: modifiers == ["sync", "idx", "b32"]),
     "setp": _Opcode(
-        _evaluate_setp, lambda modifiers: len(modifiers) == 2 and modifiers[0] in _COMPARED and _is_type(modifiers[1])
+        _evaluate_setp,
+        lambda modifiers: len(modifiers) == 2 and modifiers[0] in ptx.COMPARISONS and _is_type(modifiers[1]),
     ),
     "selp": _Opcode(_evaluate_selp, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "f32", "f64")),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.inline_ptx import PtxInstruction, list_statements, parse_immediate
+from lanescope.reader.code.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_trace import follow_barrier, is_skipped, require_statements
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 _STORE = re.compile(r"cp\.async\.c[ag]|st\.")
 _MOVE = re.compile(r"cp\.async\.c[ag]|(?:st|ld)\.")
 _TYPE = re.compile(r"\.([usb])(8|16|32|64)\b")
-_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_COMPARISONS |= {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
 _UNREAD = frozenset(("hi", "sat", "cc"))  # modifiers of arithmetic that is not evaluated
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
@@ -192,7 +190,7 @@ def _compute(opcode: str, kind: tuple[int, bool], left: Number, right: Number) -
     head, *modifiers = opcode.split(".")
     left, right = convert_number(left, kind), convert_number(right, kind)
     if head == "setp":
-        return apply_operator(_COMPARISONS[modifiers[0]], left, right) if modifiers[0] in _COMPARISONS else None
+        return apply_operator(COMPARISONS[modifiers[0]], left, right) if modifiers[0] in COMPARISONS else None
     if head not in _OPERATORS or not _UNREAD.isdisjoint(modifiers):
         return None
     if "wide" in modifiers:
