@@ -96,6 +96,14 @@ OWN_HALVES = write_kernel(SPLIT.replace(*HALVES)).replace("A, M, K, BM)", "A, M,
 THREE = write_kernel(SPLIT, 512, 192)
 PAIR = write_kernel(TOGETHER, 256)
 GRID = RIGHT.replace("threadIdx.x >> 7", "threadIdx.y").replace("<<<132, THREADS", "<<<132, dim3(128, 3)")
+IN_TURN = (  # one warpgroup multiplies the 128 rows
+    PRODUCT.replace("  for (int k = 0;", "  for (int m = 0; m < 2; ++m) for (int k = 0;")
+    .replace("multiply<1>(d,", "multiply<1>(d[m],")
+    .replace("me * 64", "m * 64")
+)
+ROWS_IN_TURN = write_kernel(
+    SPLIT.replace(PRODUCT, IN_TURN).replace("d[64]", "d[2][64]").replace("d[j]", "d[0][j]"), 256
+)
 LIBRARY = RIGHT.replace("if (group == 0) {", "if (is_producer()) {")  # its code is not in the text
 
 BY_POINTER = (  # one warpgroup, by a launch through a pointer to one of two kernels
@@ -119,7 +127,7 @@ def change(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER])
+@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER, ROWS_IN_TURN])
 def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
     found = check(text)
     assert [finding.code for finding in found.findings] == []
@@ -298,11 +306,39 @@ def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
     ("text", "old", "new", "code"),
     [
         (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q]", "warpgroups_overlap"),  # and nobody reads the other rows
+        (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q] + me * BK", "warpgroups_overlap"),  # one row apart
+        (ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * BK", "warpgroups_overlap"),
         (OWN_HALVES, "row + h * 64)", "row)", "box_repeated"),
     ],
 )
 def test_rows_that_come_twice_are_a_mistake(text: str, old: str, new: str, code: str) -> None:
     assert code in [finding.code for finding in check(change(text, old, new)).findings]
+
+
+def test_a_product_reads_no_rows_of_two_stages() -> None:
+    """A row too late, the last of its 64 rows is the first one of the next stage, which has other elements of K."""
+    found = check(change(ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * 64 * BK + BK")).findings
+    assert [finding.code for finding in found] == ["bytes_not_copied"]
+    assert "two stages" in found[0].message
+
+
+def test_a_k_major_read_is_wrong_whichever_dimension_is_inside() -> None:
+    """No name says which one it is: a 16-byte chunk with elements of one K is no part of a row either."""
+    head = "int M, int N, int K) {\n  CUtensorMap"
+    text = change(ROWS_IN_TURN, head, "int size) {\n  int M = size, N = size, K = size;\n  CUtensorMap")
+    text = change(change(text, "A, M, K, BM)", "A, size, size, BM)"), "B, N, K, BN)", "B, size, size, BN)")
+    for name, place in (("A", "row"), ("B", "col")):
+        tensor_map = f"&t{name.lower()}"
+        called = "cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global"
+        text = change(
+            text,
+            f"tma_load(s.{name}[q], {tensor_map}, &s.full[q], t * BK, {place});",
+            f"const int32_t c{name}[2] = {{t * BK, {place}}};\n"
+            f"{called}, s.{name}[q], {tensor_map}, c{name}, &s.full[q]);",
+        )
+    assert [finding.code for finding in check(text).findings] == []
+    wrong = change(text, "encode(1024)", "encode(512)")
+    assert [finding.code for finding in check(wrong).findings] == ["sbo_other_width"]
 
 
 def test_exchanged_descriptors_are_one_mistake_that_names_the_arguments() -> None:

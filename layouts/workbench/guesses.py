@@ -120,6 +120,8 @@ def _list_assumed_values(guesses: Guesses, operand: VerifiedOperand) -> Iterator
         if assumed.operands and operand.name not in assumed.operands:
             continue
         for value in _list_other_values(assumed):
+            if assumed.key.startswith("inner.") and value != operand.major:
+                continue  # a 16-byte chunk would hold elements of one K where the instruction reads those of one row
             yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
 
 

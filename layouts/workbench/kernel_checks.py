@@ -48,7 +48,7 @@ def find_kernel_mistakes(
     if _has_code(uncopied, "tma_tile_part"):  # with a wrong box the byte counts are wrong, too
         byte_counts = []
     exchanged = [] if filled else exchanged_products.find_exchanged_products(text, bench)
-    rows = [*warpgroup_rows.find_overlapping_rows(text, bench), *warpgroup_rows.find_equal_rows(text)]
+    rows = list(warpgroup_rows.find_overlapping_rows(text, bench)) or warpgroup_rows.find_repeated_rows(text)
     if not filled and not _has_code(copies, "copies_overlap"):
         rows += row_coordinates.find_row_mistakes(text)
     return [

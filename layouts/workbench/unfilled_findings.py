@@ -8,11 +8,12 @@ from dataclasses import replace
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.blamed_numbers import find_argument_span, follow_number
+from lanescope.workbench.blamed_terms import find_pointer_value
 from lanescope.workbench.filled_tiles import find_lost
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.placed_reads import EVERY_GROUP, ReadPlace
 from lanescope.workbench.results import Bench, Span, VerifiedOperand
-from lanescope.workbench.unfilled_reads import FOREIGN, UNAWAITED, UNFILLED, UnfilledRead
+from lanescope.workbench.unfilled_reads import FOREIGN, MIXED, UNAWAITED, UNFILLED, UnfilledRead
 
 TITLES = {
     "bytes_not_copied": "An instruction reads bytes that no TMA copy fills",
@@ -47,6 +48,7 @@ def _explain(read: UnfilledRead) -> str:
         how = {
             UNAWAITED: "whose copy it has not waited for",
             FOREIGN: "that are filled from another tensor map",
+            MIXED: "that copies with different elements of K fill, such as two stages",
         }
         return f"{who[0].upper()}{who[1:]} reads {name} from bytes of {read.buffer} {how[read.reason]}."
     if not read.fills:
@@ -79,6 +81,8 @@ def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRea
             )
         else:
             at = text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")
+            if read.reason == MIXED:
+                at = find_pointer_value(text.blank, text.functions, at)
             found.append(Pitfall("bytes_not_copied", _explain(read), at))
     return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.run_records import MOST_STORES, MemoryStore
@@ -20,6 +21,7 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copied_bytes import (
     OUTSIDE,
+    Chunks,
     CopiedBytes,
     FilledBytes,
     collect_copied_bytes,
@@ -38,7 +40,7 @@ from lanescope.workbench.transfers import is_known
 
 MOST_READS = 400  # of one kernel
 _UNKNOWN_GROUPS = 3  # warpgroups of a kernel whose number of threads is open
-UNFILLED, UNAWAITED, FOREIGN = "unfilled", "unawaited", "foreign"
+UNFILLED, UNAWAITED, FOREIGN, MIXED = "unfilled", "unawaited", "foreign", "mixed"
 _WAITS = re.compile(r"(?:try|test)_wait")
 
 
@@ -76,7 +78,8 @@ class UnfilledRead:
     """A read from bytes that no copy fills.
 
     certain: whether nothing else can fill them; group: the warpgroup that reads them, EVERY_GROUP if all do; reason:
-    UNFILLED, UNAWAITED if they are of a copy that the warpgroup has not waited for, FOREIGN if of another tensor map.
+    UNFILLED, UNAWAITED if they are of a copy that the warpgroup has not waited for, FOREIGN if of another tensor map,
+    MIXED if of several copies whose elements of K differ.
     """
 
     event: KernelEvent
@@ -163,8 +166,22 @@ class _RunJudge:
             if of_group is None:
                 return None
             measured[group] = of_group
-        unfilled = self._compare_groups(read, states, measured) or self._compare_maps(read, measured)
-        return self._check_waits(read, fills, measured) if unfilled is None else unfilled
+        return (
+            self._compare_groups(read, states, measured)
+            or self._compare_maps(read, measured)
+            or self._compare_k(read, states, measured)
+            or self._check_waits(read, fills, measured)
+        )
+
+    def _compare_k(
+        self, read: PlacedRead, states: Mapping[int, bool | None], measured: _GroupReads
+    ) -> UnfilledRead | None:
+        """Return the read as unfilled if its rows are of copies with different elements of K, such as two stages."""
+        for group, part in measured.items():
+            chunks = read.find_chunks(group, 0)
+            if chunks is not None and 0 in part.filled_stages and _mixes_k(read, chunks, part.fills):
+                return self._make_unfilled(read, states[group] is True, part, MIXED)
+        return None
 
     def _check_waits(
         self, read: PlacedRead, fills: Sequence[FilledBytes], measured: _GroupReads
@@ -331,6 +348,26 @@ class _RunJudge:
         if key not in self.states:
             self.states[key] = self.groups.list_states(self.run.name, event)
         return self.states[key]
+
+
+def _mixes_k(read: PlacedRead, chunks: Chunks, fills: Sequence[FilledBytes]) -> bool:
+    """Return whether the copies that fill what is read have no K coordinate in common; False if one is open.
+
+    Later iterations of a loop fill the same stages with other elements of K.
+    """
+    along = 0 if read.view.major == "K" else 1
+    used = [fill for fill in fills if fill.holds(chunks).any()]
+    ran = [fill for fill in used if fill.sure]
+    if {fill.copy.event.at for fill in used} != {fill.copy.event.at for fill in ran}:
+        return False
+    having: dict[int, NDArray[np.bool_]] = {}
+    for fill in ran:
+        box = fill.map.box if fill.map is not None else ()
+        first = fill.copy.at[along] if len(fill.copy.at) == len(box) == 2 else None
+        if first is None or first.known is None or (box[along] or 0) < read.view.k:
+            return False
+        having[first.known] = having.get(first.known, np.zeros(chunks.shape, np.bool_)) | fill.holds(chunks)
+    return len(having) > 1 and not any(held.all() for held in having.values())
 
 
 def _is_member(name: str) -> bool:

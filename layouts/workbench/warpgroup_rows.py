@@ -1,24 +1,26 @@
 """Find warpgroups whose instructions read rows of a tile that overlap: some are multiplied twice, others never.
 
-The rows of two warpgroups may overlap in part, or be the same although the copies bring more.
+The rows of two products may overlap in part, or those of two warpgroups be the same, although the copies bring more.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
-from lanescope.inputs import join_words
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.blamed_terms import find_pointer_value
 from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
 from lanescope.workbench.function_texts import list_launches
-from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
-from lanescope.workbench.placed_reads import EVERY_GROUP, PlacedRead, list_placed_reads
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.placed_reads import PlacedRead, list_placed_reads
 from lanescope.workbench.results import Bench, Span
-from lanescope.workbench.running_groups import WarpgroupRuns, depends_on_thread
+from lanescope.workbench.running_groups import WarpgroupRuns
 from lanescope.workbench.shared_budget import compute_number
 from lanescope.workbench.transfers import is_known
 
@@ -47,9 +49,26 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
             return
 
 
-def find_equal_rows(text: KernelText) -> list[Pitfall]:
-    """Find products whose warpgroups all read the same part of a tile, while none reads the rest."""
+def find_repeated_rows(text: KernelText) -> list[Pitfall]:
+    """Find rows of a tile that are multiplied twice with the same bytes of the other operand, while other rows of the
+    tile are multiplied with none.
+    """
     return text.check_copies(partial(_check_run, text))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowWindow:
+    """The chunks that one product reads in one warpgroup in its first stage: of an operand, and of the other one."""
+
+    read: PlacedRead
+    group: int
+    own: frozenset[int]
+    other: tuple[str, frozenset[int]]
+
+    def repeats(self, before: _RowWindow) -> bool:
+        """Return whether some rows of another product are multiplied by this one again, and not exactly its own."""
+        same = self.group == before.group
+        return self.other == before.other and bool(self.own & before.own) and not (same and self.own == before.own)
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
@@ -60,39 +79,68 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
         return
     running = [group for group, state in groups.list_states(run.name, products[0]).items() if state]
     reads = list(list_placed_reads(text, products, block))
-    if len(running) < 2 or _differ_between_groups(products, reads):
+    if not running or any("threadIdx" in str(value) for event in products for _, value in event.loops):
         return
     copied = collect_copied_bytes(text, run)
-    for name in sorted({read.operand for read in reads}) if not copied.open else ():
+    for name in ("a", "b") if not copied.open else ():
         of_operand = [read for read in reads if read.operand == name]
-        unread = _count_unread(of_operand, copied.fills)
-        if unread:
-            yield Pitfall(
-                "warpgroups_overlap",
-                f"Warpgroups {join_words(list(map(str, running)))} read the same bytes of {of_operand[0].buffer} as"
-                f" {name.upper()}, and none reads the other {unread:,} bytes that a copy brings: the start does not"
-                " depend on the warpgroup.",
-                find_pointer_value(
-                    text.blank,
-                    text.functions,
-                    text.narrow_event(of_operand[0].event, of_operand[0].place[1], ""),
-                ),
-            )
+        found = _find_repeated(run, _list_windows(reads, name, running))
+        unread = _count_unread(of_operand, running, copied.fills) if found is not None else 0
+        if found is not None and unread:
+            yield _describe_repeated(text, found, unread)
 
 
-def _differ_between_groups(products: Sequence[KernelEvent], reads: Sequence[PlacedRead]) -> bool:
-    """Return whether warpgroups may read different bytes, or some products have reads that are not known."""
-    operands = {frozenset(read.operand for read in reads if read.event is event) for event in products}
-    moved = any("threadIdx" in str(value) for event in products for _, value in event.loops)
-    return moved or len(operands) != 1 or any(depends_on_thread(read.address.terms) for read in reads)
+def _list_windows(reads: Sequence[PlacedRead], name: str, running: Sequence[int]) -> list[_RowWindow]:
+    """List what products read as one operand, in the order of execution; [] if something is not known."""
+    pairs: dict[int, dict[str, PlacedRead]] = {}
+    for read in reads:
+        pairs.setdefault(read.event.order, {})[read.operand] = read
+    windows = []
+    for _, pair in sorted(pairs.items()):
+        if len(pair) != 2:
+            return []
+        own, other = (pair[one] for one in (name, "b" if name == "a" else "a"))
+        for group in running:
+            chunks = [read.find_chunks(group, 0) for read in (own, other)]
+            if chunks[0] is None or chunks[1] is None:
+                return []
+            mine, theirs = (frozenset(found.tolist()) for found in chunks if found is not None)
+            windows.append(_RowWindow(own, group, mine, (other.buffer, theirs)))
+    return windows
 
 
-def _count_unread(reads: Sequence[PlacedRead], fills: Sequence[FilledBytes]) -> int:
+def _find_repeated(run: KernelRun, windows: Sequence[_RowWindow]) -> tuple[_RowWindow, _RowWindow] | None:
+    """Find two products with the same contents of shared memory of which the second one repeats rows."""
+    joined: list[_RowWindow] = []
+    ends = sorted(event.order for event in run.events if event.kind not in ("fence", "commit", *PRODUCTS))
+    for window in windows:
+        order = window.read.event.order
+        joined = [one for one in joined if bisect(ends, one.read.event.order) == bisect(ends, order)]
+        before = next((one for one in joined if window.repeats(one)), None)
+        if before is not None:
+            return before, window
+        joined.append(window)
+    return None
+
+
+def _describe_repeated(text: KernelText, found: tuple[_RowWindow, _RowWindow], unread: int) -> Pitfall:
+    before, window = found
+    read, name = window.read, window.read.operand.upper()
+    if window.group == before.group:
+        what = f"This product reads some rows of {read.buffer} as {name} that another one multiplies by the same bytes"
+    else:
+        how = "the same bytes" if window.own == before.own else "rows that overlap"
+        what = f"Warpgroups {before.group} and {window.group} read {how} of {read.buffer} as {name}"
+    at = find_pointer_value(text.blank, text.functions, text.narrow_event(read.event, read.place[1], ""))
+    return Pitfall("warpgroups_overlap", f"{what}, and none reads {unread:,} of the bytes that a copy brings.", at)
+
+
+def _count_unread(reads: Sequence[PlacedRead], running: Sequence[int], fills: Sequence[FilledBytes]) -> int:
     """Count the bytes of the copy that is read in part; 0 if every copy is read whole, or if a read is not known."""
     read_chunks: set[tuple[str, int]] = set()
-    for read in reads:
+    for read, group in product(reads, running):
         for stage in read.list_stages(fills):
-            chunks = read.find_chunks(EVERY_GROUP, stage)
+            chunks = read.find_chunks(group, stage)
             if chunks is None:
                 return 0
             read_chunks.update((read.buffer, chunk) for chunk in chunks.tolist())
