@@ -230,6 +230,18 @@ def test_results_in_another_order_are_right() -> None:
     assert [list_findings(text) for text in (panels, dump, blocks)] == [[], [], []]
 
 
+def test_even_and_odd_columns_may_be_stored_apart() -> None:
+    """Columns 0, 2, 4, … of a block become its left half, as real parts do; two in one place are wrong."""
+    halves = plant(("c = col0 + wn + j * 8 + lane % 4 * 2;", "c = col0 + (wn + j * 8) / 2 + lane % 4;"), text=MMA)
+    for row, n in (("r", 0), ("(r + 8)", 2)):
+        pair = f"alpha * acc[i][j][{n}], alpha * acc[i][j][{n + 1}]"
+        old = f"*(half2*)&C[(size_t){row} * N + c] = __floats2half2_rn({pair});"
+        new = [f"C[(size_t){row} * N + c + {32 * odd}] = alpha * acc[i][j][{n + odd}];" for odd in (0, 1)]
+        halves = plant((old, " ".join(new)), text=halves)
+    assert list_findings(halves) == []
+    assert [code for code, _ in list_findings(halves.replace("+ c + 32]", "+ c + 1]"))] == ["result_misplaced"]
+
+
 def test_rows_may_be_permuted_in_a_and_d_alike() -> None:
     """A thread then holds two rows that follow each other."""
     stored = plant(("lane / 4;", "lane / 4 * 2;"), ("(r + 8) * N", "(r + 1) * N"), text=MMA)

@@ -42,11 +42,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Points:
-    """Stored elements: where each is stored, its row and its column as positions, its tile, its store, and its thread
-    and its byte among the registers of D.
+    """Stored elements: where each is stored and in how many bytes, its row and its column as positions, its tile, its
+    store, and its thread and its byte among the registers of D.
     """
 
     address: Floats
+    size: Floats
     row: Floats
     column: Floats
     tile: Ints
@@ -93,6 +94,15 @@ class _Points:
         ordered = self._rises(self.row, self.column) and self._rises(self.column, self.row)
         return apart and ordered and self.is_linear(blocks)
 
+    def is_deinterleaved(self) -> bool:
+        """Return whether even and odd columns lie apart, such as real and imaginary parts, each kind without gaps."""
+        parity = _number_groups(self.tile, self.column % 2)
+        kinds = _number_groups(parity, self.row)
+        order = np.lexsort((self.column[:, 0], kinds))
+        step = np.diff(self.address[order], axis=0)[np.diff(kinds[order]) == 0]
+        dense = (step[:, :1] == self.size.min()).all() and not step[:, 1:].any()
+        return bool(dense) and self.is_linear(parity) and not self.is_shared()
+
     def _rises(self, along: Floats, other: Floats) -> bool:
         """Return whether addresses rise along one position where the other one is the same."""
         rest = _number_groups(self.tile, other)
@@ -121,7 +131,7 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
         points, origins = (_collect_points(run, stores, sites, places) for places in (in_tile, located))
         if points is None or points.is_right():
             wrong = origins if not swizzled else None
-        elif points.is_dump() or points.is_blocked():
+        elif points.is_dump() or points.is_blocked() or points.is_deinterleaved():
             wrong = None
         elif origins is not None:  # rows of A or columns of B may be permuted as those of D are
             wrong = points if not origins.is_right() else None
@@ -287,7 +297,7 @@ def _collect_points(
     run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: _TilePlaces
 ) -> _Points | None:
     """Return the elements that an array gets; None if something of them is not known."""
-    names = sorted({name for store in stores for name in store.offset.terms} | {()})
+    names = sorted({name for store in stores for name in store.offset.terms} | {()})  # () first: the constant
     parts = []
     for store in stores:
         terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
@@ -300,10 +310,11 @@ def _collect_points(
             at = address[lanes]
             at[:, names.index(())] += first
             site = np.full(len(lanes), sites.index(store.site))
-            parts.append((at, *found, site, np.stack([thread, byte], axis=1).astype(np.float64)))
+            size = np.full((len(lanes), 1), store.size, np.float64)
+            parts.append((at, size, *found, site, np.stack([thread, byte], axis=1).astype(np.float64)))
         if sum(len(part[-1]) for part in parts) > MOST:
             return None
-    if len({(row.shape[1], column.shape[1]) for _, row, column, *_ in parts}) != 1:
+    if len({(row.shape[1], column.shape[1]) for _, _, row, column, *_ in parts}) != 1:
         return None
     points = _Points(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     elements = _number_groups(points.tile, points.row, points.column)
