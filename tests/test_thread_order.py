@@ -162,6 +162,19 @@ def test_an_order_that_is_not_followed_is_said() -> None:
     ]
 
 
+@for_each(
+    ("ahead", "found"),
+    [
+        ("uint32_t b[2]; ldm_x2(b, smem_addr(&Bs[lane % 8 * PITCH]));", []),
+        ("", [("refill_early", "As[tid] = acc[0][0];")]),
+    ],
+)
+def test_the_last_turn_of_a_loop_may_read_ahead_for_nothing(ahead: str, found: list[tuple[str, str]]) -> None:
+    """A matrix that no product takes, and beside it bytes that would be dequantized for that product."""
+    end = f"    __syncthreads();\n  }}\n  {ahead}\n  half packed = As[lane];\n  As[tid] = acc[0][0];\n}}"
+    assert list_found(PADDED.replace("    __syncthreads();\n  }\n}", end)) == found
+
+
 # a block of one warp, which needs no __syncthreads(), by wmma: a fragment may have more than the rows that are followed
 ONE_WARP = r"""
 using namespace nvcuda;

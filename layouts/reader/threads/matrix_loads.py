@@ -79,6 +79,8 @@ def _place_register(threads: int, number: int, turned: bool) -> tuple[Ints, Ints
 
 def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:
     """Return the use of a register by an mma. unset: whether nothing has written it."""
+    if run.order is not None:
+        run.order.product = run.order.reads
     if isinstance(value, LoadedRegister):
         if run.order is not None and value.load is not None:
             run.order.taken.add(value.load.read)

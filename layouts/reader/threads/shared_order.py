@@ -95,6 +95,7 @@ class SharedOrder:
         self.read_event = np.zeros(SHARED_BYTES, np.int64)  # number of the last read
         self.matrices: set[int] = set()  # reads by ldmatrix
         self.taken: set[int] = set()  # of these, those that a product has taken
+        self.product = 0  # reads before the last product
         self.read_site = np.zeros(SHARED_BYTES, np.int64)
         self.loops: list[tuple[Span, int]] = []  # around what is run, outermost first, and their finished turns
         self.depth = 0  # calls around the last barrier
@@ -164,8 +165,13 @@ class SharedOrder:
         self.reader[places] = _NOBODY
 
     def _is_used(self, events: Ints) -> bool:
-        """Return whether a product uses what was read: the last iteration of a loop may read ahead for nothing."""
-        return any(event not in self.matrices or event in self.taken for event in np.unique(events).tolist())
+        """Return whether a product uses what was read: the last iteration of a loop may read ahead for nothing.
+
+        If it has read a matrix for the next product, its other reads may be for that, too: a dequantized operand.
+        """
+        ahead = max(self.matrices, default=0) > self.product
+        of_product = events[events <= self.product] if ahead else events
+        return any(event not in self.matrices or event in self.taken for event in np.unique(of_product).tolist())
 
     def _number_site(self, site: Span) -> int:
         if site not in self.sites:
