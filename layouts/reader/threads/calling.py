@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads import library, library_barriers, objects
@@ -16,7 +16,7 @@ from lanescope.reader.threads.declaring import MOST_DEEP, make_member_scope
 from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.order_events import follow_call
-from lanescope.reader.threads.overload_choice import choose_overload
+from lanescope.reader.threads.overload_choice import choose_overload, choose_specialization
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.storage import Pointer
@@ -51,9 +51,12 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
     at = node.span[0] if len(name.path) == 1 else -1
-    chosen = _choose_function(run, found, node, scope, len(templates), at)
+    chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
     if chosen is not None:
-        return call_function(run, chosen, node, templates, scope, _find_home(run, name.path, found, scope))
+        chosen = choose_specialization(run, found, chosen, node, templates, scope)
+    if _can_run(run, chosen):
+        home = _find_home(run, name.path, found, scope)
+        return call_function(run, chosen, node, templates, scope, home.find_home(chosen.span[0]))
     result = cute_calls.call_function(run, name.last, node, templates, scope) if names_cute(run.text) else NOT_CUTE
     if result is not NOT_CUTE:
         return result
@@ -120,7 +123,7 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
         return replace(base, dims=base.dims[1:])
     if library_barriers.is_barrier(base):
         return library_barriers.call_method(run, base, function.name, node, scope)
-    chosen = _choose_function(run, objects.find_method(base, function.name), node, scope)
+    chosen = _choose_method(run, objects.find_method(base, function.name), node, scope)
     if chosen is not None:
         return call_function(run, chosen, node, (), scope, make_member_scope(base))
     follow_call(run, function.name, node, scope)
@@ -129,19 +132,24 @@ def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scop
 
 def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
     """Call a function of an object's class; if which one is not certain, its effect on the order is unknown."""
-    chosen = _choose_function(run, objects.find_method(place, name), node, scope)
+    chosen = _choose_method(run, objects.find_method(place, name), node, scope)
     if chosen is not None:
         return call_function(run, chosen, node, (), scope, make_member_scope(place))
     run.forget_order()
     return library.forget_arguments(run, node, scope)
 
 
-def _choose_function(
-    run: KernelRunner, found: FunctionSet | None, node: tree.Call, scope: Scope, templates: int = 0, at: int = -1
-) -> tree.Function | None:
-    """Return the function that a call runs; None if that is not certain, or it has no body, or calls nest too deep."""
-    chosen = choose_overload(run, found, node.arguments, scope, templates, at) if found is not None else None
-    return chosen if chosen is not None and chosen.body is not None and len(run.frames) < MOST_DEEP else None
+def _choose_method(run: KernelRunner, found: FunctionSet | None, node: tree.Call, scope: Scope) -> tree.Function | None:
+    """Return the method that a call runs; None if that is not certain, or it has no body, or calls nest too deep."""
+    chosen = choose_overload(run, found, node.arguments, scope) if found is not None else None
+    if found is not None and chosen is not None:
+        chosen = choose_specialization(run, found, chosen, node, (), scope)
+    return chosen if _can_run(run, chosen) else None
+
+
+def _can_run(run: KernelRunner, function: tree.Function | None) -> TypeGuard[tree.Function]:
+    """Return whether a function is known, has a body, and calls do not nest too deep."""
+    return function is not None and function.body is not None and len(run.frames) < MOST_DEEP
 
 
 def call_function(

@@ -122,9 +122,18 @@ class _Program:
         launches = list(make_launches(recorded, function.name))
         if not launches or all(map(_is_open, launches)):
             launches = list_launches(self.text, self.body, function.name) or launches
-        launches = launches or [KernelLaunch((), "", None)]
+        launches = [one for one in launches if self._may_launch(one, function)] or [KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
         return launches[:MOST_ORDERED] if self.follow else launches
+
+    def _may_launch(self, launch: KernelLaunch, kernel: tree.Function) -> bool:
+        """Return whether a launch is of this kernel, and not of one of the same name in another namespace."""
+        found = self.scope.names[kernel.name]
+        homes = dict(zip(found.functions, found.homes, strict=True))
+        if len({home for f, home in homes.items() if is_kernel(self.text, f)}) < 2:
+            return True
+        start, past = homes[kernel]
+        return start <= launch.at < past
 
     def _make_host(self) -> KernelRunner:
         return KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
@@ -132,7 +141,7 @@ class _Program:
     def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
-        enclosing = Scope(self.scope)
+        enclosing = Scope(self.scope.find_home(launch.at))
         _bind_launcher(host, launch.around, enclosing)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
@@ -154,7 +163,7 @@ class _Program:
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope
     ) -> Scope:
         """Return a scope with the template parameters: arguments of the launch, defaults, or values of their names."""
-        inner = Scope(self.scope)
+        inner = Scope(self.scope.find_home(function.span[0]))
         bind_templates(host, function.templates, launch.templates, enclosing, inner)
         for parameter in function.templates[len(launch.templates) :]:
             if (value := _find_namesake(host, parameter)) is not None:

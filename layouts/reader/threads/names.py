@@ -76,7 +76,8 @@ def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope:
 
 def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
     """Return the type of an alias, the value of an enumerator or of a constant."""
-    statement, home = later.statement, later.home or run.globals
+    statement = later.statement
+    home = later.home or run.globals.find_home(statement.span[0])
     if isinstance(statement, tree.Enum):
         return _find_enumerator(run, statement, later.member, home)
     if isinstance(statement, tree.Alias):
@@ -204,7 +205,7 @@ def _lay_out_struct(
     arguments: Sequence[tree.Expression],
     scope: Scope,
 ) -> SizedType:
-    inner = Scope(run.globals)
+    inner = Scope(run.globals.find_home(definition.span[0]))
     bind_templates(run, definition.templates, arguments, scope, inner)
     if definition.bases:
         inner.names[BASES] = definition.bases

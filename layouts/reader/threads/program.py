@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -25,10 +25,16 @@ BASES = "~bases"  # is among the names of a class with base classes, whose funct
 
 @dataclass(slots=True)
 class Scope:
-    """Names of a block; parent: the enclosing scope."""
+    """Names of a block; parent: the enclosing scope; namespaces: of a text, the names that several of them declare."""
 
     parent: Scope | None = None
     names: dict[str, Any] = field(default_factory=dict)
+    namespaces: dict[Span, Scope] = field(default_factory=dict)
+
+    def find_home(self, at: int) -> Scope:
+        """Return the scope of the innermost namespace around a place of the text; the text's own if none differs."""
+        inside = [home for home in self.namespaces if home[0] <= at < home[1]]
+        return self.namespaces[max(inside)] if inside else self
 
     def find(self, name: str) -> Any:
         """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
@@ -104,20 +110,35 @@ def parse_program(text: str, macros: tuple[tuple[str, str], ...]) -> tuple[tuple
 
 def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
     """Enter the definitions outside functions, including those in namespaces."""
+    homes: dict[str, dict[Span, Any]] = {}  # meanings of each name, by the namespace
     for statement, home in _flatten_declarations(body):
         match statement:
             case tree.Function(body=inner) if inner is not None:
                 scope.add_function(statement, home)
             case tree.StructDefinition(name=name) if statement.complete:
-                known = scope.names.get(name)
+                known = homes.setdefault(name, {}).get(home)
                 earlier = known.definitions if isinstance(known, StructSet) else ()
-                scope.names[name] = StructSet(name, (*earlier, statement))
+                homes[name][home] = StructSet(name, (*earlier, statement))
             case tree.Declaration(name=name) if statement.value is not None and statement.const:
-                scope.names[name] = LaterValue(statement)
+                value = LaterValue(statement) if statement.specialized is None else None
+                homes.setdefault(name, {})[home] = value
             case tree.Alias(name=name):
-                scope.names[name] = LaterValue(statement)
+                homes.setdefault(name, {})[home] = LaterValue(statement)
             case tree.Enum():
-                scope.names.update({member: LaterValue(statement, member) for member, _, _ in statement.members})
+                for member, _, _ in statement.members:
+                    homes.setdefault(member, {})[home] = LaterValue(statement, member)
+    _enter_meanings(scope, homes)
+
+
+def _enter_meanings(scope: Scope, homes: Mapping[str, Mapping[Span, Any]]) -> None:
+    """Enter the names of a text; those that several namespaces declare in a scope for each of them."""
+    shared = {name: meanings for name, meanings in homes.items() if len(meanings) > 1}
+    for name, meanings in homes.items():
+        scope.names[name] = meanings.get(EVERYWHERE) if name in shared else next(iter(meanings.values()))
+    for home in sorted({home for meanings in shared.values() for home in meanings} - {EVERYWHERE}):  # outer ones first
+        scope.namespaces[home] = Scope(
+            scope.find_home(home[0]), {name: of[home] for name, of in shared.items() if home in of}
+        )
 
 
 def _flatten_declarations(
@@ -237,7 +258,10 @@ def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterat
     known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
     for launch in known[:MOST_LAUNCHES]:
         yield KernelLaunch(
-            _parse_arguments(", ".join(launch.templates)), f"dim3({', '.join(map(str, launch.block or ()))})", None
+            _parse_arguments(", ".join(launch.templates)),
+            f"dim3({', '.join(map(str, launch.block or ()))})",
+            None,
+            launch.span[0],
         )
 
 
