@@ -328,6 +328,23 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 "__device__ void load(FragmentB& f, const uint8_t* p) { f.r[0] = p[0]; }\n" + KERNEL,
             ),
         ),
+        # overloads of accumulators that are numbers and packed halves
+        (
+            (
+                KERNEL,
+                "__device__ void mma16816(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2]) {"
+                f" d[0] = a[0]; }}\n{KERNEL}",
+            ),
+        ),
+        # an explicit specialization, not the template
+        (
+            (LOAD_B, LOAD_B.replace("ldm_x2(", "load<2>(")),
+            (
+                KERNEL,
+                "template <int N> __device__ void load(uint32_t (&r)[2], uint32_t p) { r[0] = p; }\n"
+                f"template <> __device__ void load<2>(uint32_t (&r)[2], uint32_t p) {{ ldm_x2(r, p); }}\n{KERNEL}",
+            ),
+        ),
         # a function of the kernel's namespace, not that of another
         (
             (LOAD_A, LOAD_A.replace("ldm_x4", "load")),
@@ -354,3 +371,58 @@ def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> N
     assert not (made := check_thread_tiles(text, {})).findings and made.verified == 2
     wrong = check_thread_tiles(plant(("As[r * PITCH", "As[r * BK"), text=text), {})
     assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}
+
+
+def test_a_constant_is_that_of_the_namespace_of_the_kernel() -> None:
+    """Two kernels of one name, whose pitches differ; the reads have them as numbers."""
+    own = PADDED.removeprefix(HELPERS)
+    spaces = []
+    for n in (8, 24):
+        edits = (("BK + 8;", f"BK + {n};"), ("lane % 16) * PITCH", f"lane % 16) * {32 + n}"))
+        spaces.append(f"namespace pad{n} {{{plant(*edits, text=own)}}}\n")
+    report = check_thread_tiles(HELPERS + "".join(spaces), {})
+    assert (report.findings, report.verified) == ([], 4)
+
+
+# rows of A and columns of B that mma takes from global memory
+STEPS = r"""#include <mma.h>
+using namespace nvcuda;
+__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C, int N, int K) {
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+  wmma::fill_fragment(c, 0.f);
+  for (int k = 0; k < K; k += 16) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b;
+    wmma::load_matrix_sync(a, A + blockIdx.y * 16 * K + k, K);
+    wmma::load_matrix_sync(b, B + k * N + blockIdx.x * 16, N);
+    wmma::mma_sync(c, a, b, c);
+  }
+  wmma::store_matrix_sync(C + blockIdx.y * 16 * N + blockIdx.x * 16, c, N, wmma::mem_row_major);
+}
+"""
+
+
+@for_each(
+    ("old", "new", "verified"),
+    [
+        ("k += 16", "k += 16", 2),
+        ("blockIdx.x * 16, N);", "blockIdx.x * 16, K);", 1),  # B moves by N rows, whose pitch is K
+        ("k += 16", "k += 8", 0),  # slices overlap
+    ],
+)
+def test_fragments_whose_step_along_k_is_not_certain_are_not_verified(old: str, new: str, verified: int) -> None:
+    report = check_thread_tiles(STEPS.replace(old, new), {})
+    assert (report.findings, report.verified) == ([], verified)
+
+
+def test_rows_are_the_same_in_each_slice_of_k() -> None:
+    """Rows 4 to 7 of A have their two slices of K exchanged, and each slice is multiplied by a call of its own."""
+    wrong = plant(("As[r * PITCH + c]", "As[r * PITCH + (c ^ (r & 4) * 4)]"), text=PADDED)
+    loop, end = "for (int kk = 0; kk < BK; kk += 16) {", "    }\n    __syncthreads();\n  }"
+    calls = (
+        (loop, "auto step = [&](int kk) {"),
+        (end, "    };\n    step(0);\n    step(16);\n    __syncthreads();\n  }"),
+    )
+    assert {finding.code for finding in check_thread_tiles(wrong, {}).findings} == {"fragment_mismatch"}
+    assert check_thread_tiles(plant(*calls, text=PADDED), {}).verified == 4
+    assert check_thread_tiles(plant(*calls, text=wrong), {}).verified == 2  # those of B

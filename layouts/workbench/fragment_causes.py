@@ -23,7 +23,7 @@ class JudgedProduct:
 
     run: KernelRun
     use: MmaUse
-    history: Mapping[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
+    history: Mapping[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]]
     pairs: Sequence[Product]
 
     def list_earlier(self, name: str) -> list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]:
@@ -59,12 +59,46 @@ def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
     return ""
 
 
+def list_unsure_steps(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand) -> set[str]:
+    """Return the operands that may move along K by a wrong step: not by whole fragments, or elsewhere while the other
+    one does. Such code is right if global memory has blocks in an order of its own.
+    """
+    now = {operand.name: operand.warps[0] for operand in (a, b) if operand.warps is not None}
+    widths = {name: warp.places[0].shape[1] for name, warp in now.items()}
+    unsure: set[str] = set()
+    for before in _list_turns_before(judge.use):
+        earlier = {name: [warps[0] for turns, warps in judge.list_earlier(name) if turns == before] for name in now}
+        if not all(earlier.values()):
+            continue
+        counts = {name: [old.count_k(warp) for old in earlier[name]] for name, warp in now.items()}
+        moved = {name: next((n for n in of if n is not None), None) for name, of in counts.items()}
+        if any(warp.has_rows_within(moved[name] or 0) for name, warp in now.items()):
+            continue
+        parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
+        along = {name for name, count in moved.items() if count and name not in parts}
+        elsewhere = {name for name, count in moved.items() if count is None}
+        unsure |= parts | (elsewhere if along else set())
+    return unsure
+
+
+def has_other_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> bool:
+    """Return whether the rows of a fragment differ from those of one further along K that another call multiplies."""
+    assert arrived.warps is not None
+    now = arrived.warps[0]
+    others = (warps[0] for (_, name), of in judge.history.items() if name == arrived.name for _, warps in of)
+    return any(old.rows != now.rows and old.k_step == now.k_step and old.is_same_rows(now) for old in others)
+
+
+def _list_turns_before(use: MmaUse) -> Iterator[tuple[int, ...]]:
+    """Yield the turns one iteration earlier, for each loop around a product, the outermost first."""
+    for depth, turn in enumerate(use.turns):
+        yield (*use.turns[:depth], turn - 1, *use.turns[depth + 1 :])
+
+
 def _list_earlier_turns(judge: JudgedProduct) -> Iterator[dict[str, FragmentOrigin]]:
-    """Yield A and B in the first warp one iteration earlier, for each loop around a product, the outermost first."""
+    """Yield A and B in the first warp one iteration earlier, for each loop around a product."""
     earlier = {name: dict(judge.list_earlier(name)) for name in "ab"}
-    turns = judge.use.turns
-    for depth, turn in enumerate(turns):
-        before = (*turns[:depth], turn - 1, *turns[depth + 1 :])
+    for before in _list_turns_before(judge.use):
         if before in earlier["a"] and before in earlier["b"]:
             yield {name: of_turn[before][0] for name, of_turn in earlier.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ NO_KERNEL = "in functions that no kernel of the file calls"
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
 UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
+STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
 LOADS_ALONE = "without an mma that takes what it loads"
 ORDER_OPEN = "with stores and barriers whose order is not followed"
@@ -60,6 +61,7 @@ _SENTENCES = {
     NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
     OTHER_FORM: "its form of mma is not followed: sparse, scaled, elements of less than a byte, or not one of PTX",
+    STEP_OPEN: "they move along K by a step that is right only if global memory has blocks in an order of its own",
     UNREAD_PARTS: "threads store parts of a tile that no thread reads",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",
     BY_CUTE: "CuTe loads them",
@@ -75,12 +77,14 @@ def _make_sentence(gap: str) -> str:
     return f"the tile is {gap}" if gap.startswith("stored by ") else gap
 
 
-def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[str, tuple[str, ...]]:
-    """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). left: of each
-    operand without one whether its form is followed; reached: whether there is any product.
+def describe_run(
+    run: KernelRun, uses: Mapping[object, bool], judged: Set[object], unsure: Set[object]
+) -> tuple[str, tuple[str, ...]]:
+    """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). uses: each operand
+    and whether its form is followed; judged: those with a verdict; unsure: those whose step along K may be wrong.
     """
-    forms = tuple(left)
-    if reached and not forms:
+    forms = [followed for key, followed in uses.items() if key not in judged]
+    if uses and not forms:
         return UNREAD_PARTS if _leaves_parts_unread(run.runner) else "", ()
     if run.why == THREADS_OPEN:
         return NO_THREADS, (BLOCK_NAME,)
@@ -92,8 +96,10 @@ def describe_run(run: KernelRun, left: Iterable[bool], reached: bool) -> tuple[s
         return "depends on " + ", ".join(run.open[:4]), run.open
     if not run.complete:
         return TOO_LONG, ()
-    if not reached:
+    if not uses:
         return NOT_REACHED, ()
+    if uses.keys() - judged <= unsure:
+        return STEP_OPEN, ()
     broken = run.runner.shared.broken
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
 

@@ -25,6 +25,8 @@ from lanescope.workbench.fragment_causes import (
     find_k_order,
     find_repeated_rows,
     find_wrong_k_step,
+    has_other_rows,
+    list_unsure_steps,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.lane_blame import find_wrong_value
@@ -32,6 +34,7 @@ from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_r
 from lanescope.workbench.register_sums import find_sum_mistakes
 from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
+from lanescope.workbench.store_mistakes import find_clashes, find_misaligned_stores
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
     ArrivedOperand,
@@ -99,7 +102,8 @@ class FragmentReport:
 class _Verdicts:
     """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
 
-    uses: each operand by its product, and whether it could be traced; judged: those with a verdict.
+    uses: each operand by its product, and whether it could be traced; judged: those with a verdict; doubted, unsure: of
+    good and judged, those that may move along K by a wrong step.
     """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
@@ -108,6 +112,8 @@ class _Verdicts:
     )
     uses: dict[object, bool] = field(default_factory=dict)
     judged: set[object] = field(default_factory=set)
+    doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
+    unsure: set[object] = field(default_factory=set)
     pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
 
 
@@ -171,21 +177,20 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
     for run in runs:
         verdicts = _judge_kernel(run)
         good |= verdicts.good
-        left = [followed for key, followed in verdicts.uses.items() if key not in verdicts.judged]
-        gap, needs = describe_run(run, left, bool(verdicts.uses))
+        gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         misfits = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.misfits.items()]
         report.findings += misfits
         if misfits:  # what else is wrong follows from these
             continue
-        clashes = list(_find_clashes(run.runner))
+        clashes = list(find_clashes(run.runner))
         if run.complete:
             _add_complete_run(report, run, verdicts)
         report.findings += find_scale_mistakes(run.runner.products)
         judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
         report.findings += clashes or judged
         if not any(finding.code == "rows_misaligned" for finding in judged):
-            report.findings += _find_misaligned(run.runner)
+            report.findings += find_misaligned_stores(run.runner)
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
     return FragmentReport(findings, len(good), report.kernels, _list_proved(runs, good), report.suspects)
@@ -221,28 +226,13 @@ def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
     return list(first_findings.values())
 
 
-def _find_clashes(run: KernelRunner) -> Iterable[FragmentFinding]:
-    for site, first, second in run.clashes if run.products or run.descriptors else ():
-        message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
-        yield FragmentFinding("stores_overlap", message, site)
-
-
-def _find_misaligned(run: KernelRunner) -> Iterable[FragmentFinding]:
-    """Yield the first store of a kernel that is not aligned; others have the same pitch."""
-    for site, size in list(run.misaligned.items())[:1] if run.products else ():
-        message = (
-            f"The addresses that threads store {size} bytes at are not multiples of {size} apart: the store traps."
-        )
-        yield FragmentFinding("store_misaligned", message, site)
-
-
 def _judge_kernel(run: KernelRun) -> _Verdicts:
     """Judge the products of a kernel, each fragment once."""
     verdicts = _Verdicts()
     seen: set[object] = set()
     count: dict[object, int] = {}
     first_sums: dict[object, MmaUse] = {}  # the first product of each place
-    history: dict[object, list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
+    history: dict[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
     waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
     pairs: dict[object, list[Product]] = {}
     for use in run.runner.products:
@@ -265,6 +255,8 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             same.append((use, {"a": a, "b": b}))
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
+    verdicts.good -= verdicts.doubted
+    verdicts.judged -= verdicts.unsure
     verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     return verdicts
 
@@ -280,6 +272,7 @@ def _identify_fragments(key: object, use: MmaUse) -> set[object]:
 def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
     stuck = find_wrong_k_step(judge, a, b)
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
+    unsure = list_unsure_steps(judge, a, b)
     for operand, other in ((a, b), (b, a)):
         order, other_order = orders[operand.name], orders[other.name]
         fits = order is not None and (order == other_order or _is_plain(order))
@@ -290,7 +283,10 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
             code = "k_step_differs"
         if code == "":
             code = _find_transpose(judge, operand, other)
-        if code is not None:
+        if code == "" and (operand.name in unsure or has_other_rows(judge, operand)):
+            verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
+            verdicts.doubted |= {(*_find_site(judge.use, load), operand.name) for load in operand.loads or (None,)}
+        elif code is not None:
             verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
             _add_finding(verdicts, judge.run.runner, judge.use, operand, code)
 
@@ -313,7 +309,7 @@ def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: A
     if not code and not all(load.aligned for load in arrived.loads):
         code = "rows_misaligned"
     for load in loads:
-        site, calls = (load.span, load.calls) if load is not None else (use.span, use.calls)
+        site, calls = _find_site(use, load)
         if not code:
             verdicts.good.add((site, calls, arrived.name))
             continue
@@ -327,6 +323,11 @@ def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: A
             if use.fragments:
                 message = message.replace(arrived.instruction.ptx, "wmma::mma_sync", 1)
             verdicts.bad[key] = message, load, direct, 1
+
+
+def _find_site(use: MmaUse, load: MatrixLoad | None) -> tuple[Span, tuple[Span, ...]]:
+    """Return the place of an ldmatrix and the calls around it; those of the product if there is none."""
+    return (load.span, load.calls) if load is not None else (use.span, use.calls)
 
 
 def _find_mistake(

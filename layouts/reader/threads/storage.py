@@ -289,14 +289,11 @@ def spread_coefficient(value: Any, threads: int) -> Ints:
 
 
 def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
-    """Yield the coefficients of each product of open names in the byte offsets of data that is all known."""
+    """Yield the coefficients of each product of open names in the byte offsets of data that is all known, by name."""
     used = [int(n) for n in np.unique(data.record)]
-    names = dict.fromkeys(name for n in used for name in records[n].offset.terms)
-    for name in names:
+    for name in sorted({(), *(name for n in used for name in records[n].offset.terms)}):
         result = np.zeros(data.record.shape, np.int64)
         for n in used:
             of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
             result = np.where(data.record == n, of_record[data.thread], result)
         yield "*".join(name), result + (data.byte if not name else 0)
-    if () not in names:
-        yield "", data.byte
