@@ -78,6 +78,32 @@ def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: st
     assert place in found[0][1]
 
 
+@for_each(
+    ("parameter", "begin", "bound"),
+    [
+        ("int tiles", "", "t < tiles"),
+        ("int tiles", "const unsigned turns = tiles;", "t < turns"),
+        ("Sizes sizes", "", "t < sizes.tiles"),
+        ("int first, int tiles", "", "t + 1 < tiles - first + tiles"),
+    ],
+)
+def test_an_argument_that_counts_the_turns_is_a_number_of_tiles(parameter: str, begin: str, bound: str) -> None:
+    """As many turns as a matrix has rows would be too many to simulate."""
+    text = change("float* C, int M, int N, int K) {\n  extern", f"float* C, int N, {parameter}) {{ {begin}\n  extern")
+    text = text.replace("t < K / BK", bound).replace(
+        "struct Storage {", "struct Sizes { int tiles; };\nstruct Storage {"
+    )
+    assert find_lines(text) == []
+    assert [code for code, _ in find_lines(text.replace("empty[i], 2)", "empty[i], 3)"))] == ["mbarrier_count"]
+
+
+def test_a_kernel_that_takes_too_many_steps_is_a_doubt() -> None:
+    text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(
+        "t < K / BK", "t < turns * 1"
+    )
+    assert [doubt.code for doubt in check_text(text).doubts] == ["mbarriers_unfinished"]
+
+
 def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
     """Both counts are computed by the same expression; the one that is wrong has a place of its own."""
     text = change('"r"(count)', '"r"(threads + transactions)').replace("int count)", "int threads, int transactions)")

@@ -27,7 +27,7 @@ from lanescope.reader.threads.barrier_simulation import (
     is_exact,
     make_agents,
 )
-from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_redirections, list_repairs
@@ -41,6 +41,7 @@ TITLES = {
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
+    "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
 LARGE, PERSISTENT = (1536, 128), (768, 8)
@@ -53,10 +54,12 @@ STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "ski
 def find_protocol_mistakes(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
 ) -> list[Pitfall]:
-    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show."""
+    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; a doubt about each
+    kernel that takes too many steps.
+    """
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
-    found: list[Pitfall] = []
+    long: list[KernelRun] = []
     try:
         for size in (PERSISTENT if "gridDim" in text else LARGE, SMALL):
             branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
@@ -67,11 +70,27 @@ def find_protocol_mistakes(
                 others = list(run_kernels(text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1])))
                 same = {(one.code, one.span) for runs in others for one in _judge_runs(runs)}
                 return [one for one in found if (one.code, one.span) in same]
-            if not any(run.runner.steps > run.runner.most_steps for run in branches[0]):
+            long = list(filter(_is_long, branches[0]))
+            if not long:
                 break
     except (LayoutError, OverdueError):
         return []
-    return found
+    return list(map(_describe_long, long))
+
+
+def _is_long(run: KernelRun) -> bool:
+    """Return whether a run was ended for its number of steps or events."""
+    trace = run.runner.barriers
+    many = trace is not None and len(trace.events) >= MOST_EVENTS
+    return not run.complete and (many or run.runner.steps > run.runner.most_steps)
+
+
+def _describe_long(run: KernelRun) -> Pitfall:
+    message = (
+        f"The mbarriers of {run.function.name} are not simulated: with matrices of {SMALL[0]} × {SMALL[0]} its loops"
+        " have too many turns."
+    )
+    return Pitfall("mbarriers_unfinished", message, run.function.span)
 
 
 def _judge_runs(runs: Sequence[KernelRun]) -> list[Pitfall]:

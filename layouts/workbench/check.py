@@ -180,16 +180,16 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     lacking, unsure = find_missing_instructions(text, code, target)
     unknown, doubted = cute_names.check_names(text)
     findings += map(_make_pitfall_finding, (*lacking, *unknown))
-    open_ += assumed_starts
-    open_ += (OpenPoint(message, span) for message, span in (*unsure, *doubted))
-    open_ += list_unread_descriptors(bench, source.builders)
-    open_ += find_unfinished(code)
+    open_ += (*assumed_starts, *(OpenPoint(message, span) for message, span in (*unsure, *doubted)))
+    open_ += (*list_unread_descriptors(bench, source.builders), *find_unfinished(code))
     doubts = _list_doubts(bench, source.builders)
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
     fragments, thread_findings, late = _check_threads(source, descriptors)
-    findings += thread_findings or _check_barriers(source, of_kernels)
+    found = thread_findings or _check_barriers(source, of_kernels)
+    findings += (one for one in found if one.level != "note")
+    doubts += (one for one in found if one.level == "note")
     open_ = drop_proved_points(open_, bench, fragments.proved) + late
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)

@@ -121,15 +121,16 @@ def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     if not kind.integer:
         return None
     number_kind = (max(kind.size * 8, 32), kind.signed)
-    if run.size and _is_size(run.text, name.rpartition(".")[2]):
-        return make_uniform(1 if kind.name == "bool" else run.size, number_kind)
+    if run.size and _is_size(run.text, name):
+        return run.turn_counts.make_argument(name, 1 if kind.name == "bool" else run.size, number_kind)
     return make_name(name, number_kind)
 
 
 @lru_cache(maxsize=1024)
 def _is_size(text: str, name: str) -> bool:
     """Return whether a parameter may be a size: one that is only compared for equality is a mode or a count."""
-    for use in re.finditer(rf"(?<![\w.>]){re.escape(name)}\b", text):
+    _, member, last = name.rpartition(".")
+    for use in re.finditer(rf"(?<![\w{'' if member else '.>'}]){re.escape(last)}\b", text):
         before, after = text[: use.start()].rstrip()[-2:], text[use.end() :].lstrip()[:2]
         if not before[-1:].isidentifier() and not {"==", "!="} & {before, after}:  # not its declaration either
             return True

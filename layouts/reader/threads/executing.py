@@ -120,6 +120,7 @@ def count_open_turns(text: str) -> int:
 def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
     """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
     after, opened, left = run.nobody, 0, run.frames[-1].loops[-1]
+    watch = run.turn_counts.watch_loop(run, loop, scope)
     inner, products = bool(run.open_loops), len(run.products)
     while True:
         most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
@@ -142,6 +143,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
         run.mask = active
         if loop.step is not None and active.any():
             run.evaluate(loop.step, scope)
+        watch.end_turn(inside)
         run.count_turn()
     if opened:
         run.open_loops.pop()

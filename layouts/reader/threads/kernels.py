@@ -33,6 +33,7 @@ from lanescope.reader.threads.program import (
 )
 from lanescope.reader.threads.runner import KernelRunner, MisfitFound, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
+from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
 
 MOST_KERNELS = 24
 WARP = 32
@@ -155,9 +156,20 @@ class _Program:
             return KernelRun(function, host, False, THREADS_OPEN)
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
         runner = self._make_runner(block)
+        return KernelRun(function, *self._run_with_arguments(runner, function, inner), "", open_)
+
+    def _run_with_arguments(
+        self, runner: KernelRunner, function: tree.Function, scope: Scope
+    ) -> tuple[KernelRunner, bool]:
+        """Run a kernel, again if an argument is seen to count turns; return (the last run, whether it ended)."""
         for parameter in function.parameters:
-            inner.names[parameter.name] = make_argument(runner, parameter, inner)
-        return KernelRun(function, runner, _run_to_end(runner, function, inner), "", open_)
+            scope.names[parameter.name] = make_argument(runner, parameter, scope)
+        try:
+            return runner, _run_to_end(runner, function, scope)
+        except CountFoundError:
+            again = self._make_runner(runner.block)
+            again.turn_counts = TurnCounts(runner.turn_counts.names)
+            return self._run_with_arguments(again, function, scope)
 
     def _bind_templates(
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope

@@ -29,6 +29,7 @@ from lanescope.reader.threads.storage import (
     make_open_data,
     spread_coefficient,
 )
+from lanescope.reader.threads.turn_counts import TurnCounts
 from lanescope.reader.threads.types import SizedType
 
 MOST_STEPS = 20_000
@@ -89,6 +90,7 @@ class KernelRunner:
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.assumed = 0  # how many open conditions around are taken as met
         self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
+        self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers

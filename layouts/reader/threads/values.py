@@ -135,7 +135,10 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     """Convert a value to a type implicitly."""
     if isinstance(value, ThreadNumber):
         if kind.integer:
-            return convert_number(value, (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind)
+            if value.kind == kind.kind and kind.name != "bool":
+                return value
+            to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
+            return run.turn_counts.keep_argument(value, convert_number(value, to))
         return None
     if isinstance(value, DataBytes):
         return fit_data(run, value, kind)
