@@ -41,7 +41,7 @@ DOUBTS = frozenset(
     " sbo_unusual strides_unusual".split()
 )  # codes that never fail a check
 WARNINGS = frozenset(
-    "reserved_bits version_wrong idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
+    "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
     " cute_tile_indivisible tmem_freed_early".split()
 )  # codes that do not change which bytes are read
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from lanescope.ptx.table.tmem import COLUMNS, LANES
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.blamed_terms import find_loop_step
 from lanescope.workbench.known_values import find_common_value, require_known
 from lanescope.workbench.tensor_places import narrow_operand
@@ -29,6 +28,7 @@ from lanescope.workbench.tensor_steps import (
 
 TITLES = {
     "tmem_lanes": "A warp loads lanes of tensor memory that it cannot access",
+    "tmem_columns": "Columns are accessed that tensor memory does not have, or that are not allocated",
     "tmem_column_step": "The loads of tensor memory do not move by the columns that they take",
     "tmem_dealloc": "tcgen05.dealloc frees other columns than tcgen05.alloc reserved",
     "tcgen05_cta_group": "The tcgen05 instructions of a kernel have different CTA groups",
@@ -57,34 +57,81 @@ def find_access_mistakes(kernel: TensorKernel) -> Iterator[Pitfall]:
 
 
 def _check_lanes(kernel: TensorKernel, bases: frozenset[str]) -> Iterator[Pitfall]:
-    """Yield loads and stores of lanes outside the quarter of a warp."""
+    """Yield loads and stores of lanes outside the quarter of a warp, or of columns outside tensor memory."""
+    columns = _count_allocated(kernel)
     for step in kernel.list_steps("ld", "st"):
         number = 1 if step.kind == "ld" else 0
         address = step.find_value(number)
         base = find_base(address, bases)
         if address is None or not (base or any("threadIdx" in name for name, _ in address.terms)):
             continue
-        lanes = {warp: _find_lane(kernel, address, base, warp) for warp in kernel.list_warps(step)}
-        if not any(lanes.values()):
-            continue  # the lane left out in all warps, as kernels do that rely on the hardware's own choice
-        for warp, lane in lanes.items():
-            first = warp % _QUARTER * WARP
-            rows = WARP if ".32x32b" in step.words else WARP // 2
-            if lane is not None and not first <= lane <= first + WARP - rows:
-                message = (
-                    f"Warp {warp} accesses lanes {lane} to {lane + rows - 1} of tensor memory here. It has lanes"
-                    f" {first} to {first + WARP - 1} only: those from 32·(warp % 4) on, bits 16 and up of the address."
-                )
-                yield Pitfall("tmem_lanes", message, narrow_operand(kernel.text, step, step.find_source(number), _WARP))
-                break
+        warps = kernel.list_warps(step)
+        at = {
+            lane: {w: evaluate_at_thread(address, base, WARP * w + lane, kernel.block) for w in warps}
+            for lane in (0, 1)
+        }
+        found = (
+            _find_different_addresses(step, at[0], at[1])
+            or _find_wrong_lanes(step, at[0])
+            or _find_wrong_columns(step, at[0], columns if base else COLUMNS)
+        )
+        if found is not None:
+            yield Pitfall(*found, narrow_operand(kernel.text, step, step.find_source(number), _WARP))
 
 
-def _find_lane(kernel: TensorKernel, address: LinearExpression, base: str, warp: int) -> int | None:
-    """Return the first lane that a warp accesses; None if it is open."""
-    offset = evaluate_at_thread(address, base, WARP * warp, kernel.block)
-    if offset is None or not 0 <= offset % _LANE < COLUMNS or offset < 0:
-        return None
-    return offset // _LANE % LANES  # the rest is ignored: warp 4 may take 128
+_Addresses = Mapping[int, int | None]  # warp → address less its base, None if it is open
+
+
+def _find_different_addresses(step: TensorStep, first: _Addresses, second: _Addresses) -> tuple[str, str] | None:
+    """Return (code, message) if threads of a warp give different addresses."""
+    for warp, one in first.items():
+        other = second[warp]
+        if one is not None and other is not None and one != other:
+            return "tmem_lanes", (
+                f"Threads of warp {warp} give tcgen05.{step.kind} different addresses. It takes one for the whole"
+                " warp: the lane in it is that of the first thread, 32·(warp % 4)."
+            )
+    return None
+
+
+def _find_wrong_lanes(step: TensorStep, addresses: _Addresses) -> tuple[str, str] | None:
+    """Return (code, message) of the first warp that accesses lanes of another."""
+    known = {warp: at for warp, at in addresses.items() if at is not None and at >= 0 and at % _LANE < COLUMNS}
+    if all(at < _LANE for at in known.values()):
+        return None  # the lane left out in all warps, as kernels do that rely on the hardware's own choice
+    for warp, at in known.items():
+        lane, first = at // _LANE, warp % _QUARTER * WARP
+        if lane <= warp * WARP:
+            lane %= LANES  # the rest is ignored: warp 4 may take 128
+        rows = WARP if ".32x32b" in step.words else WARP // 2
+        if not first <= lane <= first + WARP - rows:
+            return "tmem_lanes", (
+                f"Warp {warp} accesses lanes {lane} to {lane + rows - 1} of tensor memory here. It has lanes"
+                f" {first} to {first + WARP - 1} only: those from 32·(warp % 4) on, bits 16 and up of the address."
+            )
+    return None
+
+
+def _find_wrong_columns(step: TensorStep, addresses: _Addresses, columns: int) -> tuple[str, str] | None:
+    """Return (code, message) of the first warp that accesses columns behind those that there are."""
+    width = count_columns(step.words) or 1
+    for warp, at in addresses.items():
+        if at is not None and at >= 0 and at % _LANE + width > columns:
+            first = at % _LANE
+            span = f"columns {first} to {first + width - 1}" if width > 1 else f"column {first}"
+            there = f"{columns} are allocated" if columns < COLUMNS else f"it has {COLUMNS}"
+            return "tmem_columns", (
+                f"Warp {warp} accesses {span} of tensor memory here, and {there}. Bits 0 to 15 of the address are the"
+                " column, bits 16 and up the lane."
+            )
+    return None
+
+
+def _count_allocated(kernel: TensorKernel) -> int:
+    """Return the columns that the kernel's only tcgen05.alloc reserves, else those of tensor memory."""
+    allocations = kernel.list_steps("alloc")
+    count = allocations[0].find_number(1) if len(allocations) == 1 else None
+    return COLUMNS if count is None else count
 
 
 # columns --------------------------------------------------------------------------------------------------------------
