@@ -11,7 +11,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader import terms
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
-_FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
+FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
 _SPELLINGS = {
     "__half": "half",
     "nv_bfloat16": "__nv_bfloat16",
@@ -21,22 +21,22 @@ _SPELLINGS = {
     "int32_t": "int",
 }
 _MOST = 64  # fragments per text
-_WORDS = frozenset(
+FRAGMENT_WORDS = frozenset(
     "matrix_a matrix_b accumulator half float double int __nv_bfloat16 signedchar unsignedchar tf32 s4 u4 b1 row_major"
     " col_major".split()
 )
 
 
-def _make_key(text: str) -> str:
+def make_key(text: str) -> str:
     """Return a fragment's arguments without blanks and namespaces, with mma.h's names of the types."""
     parts = [re.sub(r"\s|(?:\w+::)+", "", part) for part in text.split(",")]
     return ",".join(_SPELLINGS.get(part, part) for part in parts if part not in ("void", ""))
 
 
 @lru_cache(maxsize=1)
-def _index_fragments() -> dict[str, wmma.WmmaFragment]:
+def index_fragments() -> dict[str, wmma.WmmaFragment]:
     return {
-        _make_key(match[1]): fragment for fragment in wmma.list_fragments() if (match := _FRAGMENT.search(fragment.cpp))
+        make_key(match[1]): fragment for fragment in wmma.list_fragments() if (match := FRAGMENT.search(fragment.cpp))
     }
 
 
@@ -59,9 +59,9 @@ def _find_fitting(key: str) -> list[wmma.WmmaFragment]:
     parts = key.split(",")
     if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
         return []
-    known = [part for part in parts if part in _WORDS]
+    known = [part for part in parts if part in FRAGMENT_WORDS]
     return [
-        fragment for other, fragment in _index_fragments().items() if all(part in other.split(",") for part in known)
+        fragment for other, fragment in index_fragments().items() if all(part in other.split(",") for part in known)
     ]
 
 
@@ -89,15 +89,15 @@ def _find_calls(text: str, fragments: list[wmma.WmmaFragment]) -> list[Instructi
 
 def recognise_fragments(text: str) -> tuple[TextMeaning, ...]:
     """Return the fragments of a text. LayoutError if none of the fragments that it names exists."""
-    spelled = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
+    spelled = [match[1] for match, _ in zip(FRAGMENT.finditer(text), range(_MOST), strict=False)]
     if not spelled or all(arguments.strip() in ("", "...") for arguments in spelled):
         return ()
     home = terms.make_term_text(text)
     keys = [
-        key if (key := _make_key(arguments)) in _index_fragments() else _make_key(_replace_names(home, arguments))
+        key if (key := make_key(arguments)) in index_fragments() else make_key(_replace_names(home, arguments))
         for arguments in spelled
     ]
-    fragments = [_index_fragments()[key] for key in keys if key in _index_fragments()]
+    fragments = [index_fragments()[key] for key in keys if key in index_fragments()]
     if not fragments:
         return _list_open_fragments(keys) or _make_refusal(spelled[0])
     if calls := _find_calls(text, fragments):
@@ -116,15 +116,16 @@ def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
     fitting = [meaning.instruction for key in keys for meaning in _find_fitting(key)]
     if not fitting:
         return ()
-    open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
+    parts = dict.fromkeys(keys[0].split(","))
+    open_ = tuple(part for part in parts if part not in FRAGMENT_WORDS and not part.isdigit())
     (meaning,) = make_instruction_meaning(fitting, "wmma fragments")
     return (TextMeaning(meaning.kind, meaning.title, meaning.facts, meaning.notices, False, open_),)
 
 
 def _make_refusal(arguments: str) -> tuple[TextMeaning, ...]:
     """Raise LayoutError because no fragment has these arguments."""
-    letter = _make_key(arguments).split(",")[0]
-    near = [fragment.cpp for key, fragment in _index_fragments().items() if key.split(",")[0] == letter][:3]
+    letter = make_key(arguments).split(",")[0]
+    near = [fragment.cpp for key, fragment in index_fragments().items() if key.split(",")[0] == letter][:3]
     raise LayoutError(
         "unknown_fragment",
         f"There is no fragment<{' '.join(arguments.split())}>.",

@@ -52,15 +52,13 @@ def find_unknown_instructions(text: str) -> Iterator[UnknownInstruction]:
 
 
 def _find_unknown(text: str) -> Iterator[UnknownInstruction]:
-    joined, places = join_code(text)
-    spans = [(0, len(joined))] if is_ptx_module(text) else _list_templates(joined)
-    for first, past in spans:
+    for joined, (first, past), places in list_templates(text):
         judged: set[int] = set()
         for match in _OPCODE.finditer(joined, first, past):
             opcode = match["opcode"]
             if _OTHERS.match(opcode) or short_names.find_instruction(opcode) is not None:
                 continue
-            if message := _explain(opcode):
+            if message := explain_unknown(opcode):
                 judged.add(match.start("opcode"))
                 yield UnknownInstruction(message, _find_span(match, places))
         for match in _STATEMENT.finditer(joined, first, past):
@@ -72,14 +70,23 @@ def _find_span(match: re.Match[str], places: Callable[[int], int]) -> tuple[int,
     return places(match.start("opcode")), places(match.end("opcode") - 1) + 1
 
 
-def _list_templates(joined: str) -> Iterator[tuple[int, int]]:
+def list_templates(text: str) -> Iterator[tuple[str, tuple[int, int], Callable[[int], int]]]:
+    """Yield (the code with joined literals, the span of a text of PTX in it: the whole module or the template of an
+    asm statement, a map to places of the original text).
+    """
+    joined, places = join_code(text)
+    for span in [(0, len(joined))] if is_ptx_module(text) else _list_spans(joined):
+        yield joined, span, places
+
+
+def _list_spans(joined: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of the templates of asm statements, with the parenthesis before them."""
     for statement in _ASM.finditer(joined):
         if template := _TEMPLATE.match(joined, statement.end()):
             yield statement.end() - 1, template.end()
 
 
-def _explain(opcode: str) -> str:
+def explain_unknown(opcode: str) -> str:
     """Return why an opcode does not exist, "" if it does."""
     try:
         catalog.find(opcode)

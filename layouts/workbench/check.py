@@ -13,7 +13,6 @@ from functools import partial
 
 from lanescope.deadline import OverdueError
 from lanescope.errors import refuse_deep_recursion
-from lanescope.reader import statements
 from lanescope.reader.code import builders, tensor_maps
 from lanescope.reader.code.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
@@ -23,13 +22,13 @@ from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.code.uncompiled import blank_uncompiled_code
 from lanescope.reader.excerpt import extract_code
-from lanescope.reader.unknown_instructions import find_unknown_instructions
 from lanescope.workbench import (
     Bench,
     build_bench,
     bulk_store_order,
     cute_copies,
     cute_names,
+    refused_code,
     shared_budget,
     tile_starts,
     unfilled_findings,
@@ -75,7 +74,6 @@ from lanescope.workbench.operand_findings import (
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
 from lanescope.workbench.result_stores import find_result_mistakes
-from lanescope.workbench.results import TextEdit
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
 from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
@@ -89,16 +87,6 @@ from lanescope.workbench.wrong_reads import WrongRead
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
-
-
-def _list_refused(text: str) -> list[CheckFinding]:
-    """List the lines of PTX that ptxas refuses."""
-    findings = [CheckFinding("ptxas_refuses", line.message, line.span) for line in statements.find_refused_lines(text)]
-    for unknown in find_unknown_instructions(text):
-        whole = unknown.correct and '"' not in text[slice(*unknown.span)]  # one literal has all of it
-        edits = (TextEdit(unknown.span, unknown.correct),) if whole else ()
-        findings.append(CheckFinding("ptxas_refuses", unknown.message, unknown.span, edits=edits))
-    return findings
 
 
 def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[CheckFinding]:
@@ -236,10 +224,11 @@ def _find_mistakes(
     text, bench, code, target = source.text, source.bench, source.code, source.target
     broken = (_make_pitfall_finding(problem) for tensor_map in source.maps for problem in tensor_map.problems)
     findings = [*_repair_pitfalls(text, source.builders, source.choices), *broken]
-    refused = _list_refused(text)
+    runs = code.asm_runs if code else ()
+    refused = refused_code.list_refused(text, runs)
     findings += of_kernels
     mismatches, open_ = check_operands(source.guesses, bench, {finding.code for finding in findings}, source.blame)
-    tiles = check_tensor_code(text, code.asm_runs if code else (), bench, target) + check_tiled_mmas(text)
+    tiles = check_tensor_code(text, runs, bench, target) + check_tiled_mmas(text)
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])
     findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))

@@ -57,6 +57,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **condition_balance.TITLES,
     **tile_starts.TITLES,
     **tiled_mma_checks.TITLES,
+    "wmma_fragment": "mma.h does not define the type of a fragment",
     "comment_contradicts": "A comment or a name says another thing than the code",
     "core_matrices_overlap": "The strides make core matrices overlap",
     "lbo_unusual": "LBO is unusual for the swizzle mode",

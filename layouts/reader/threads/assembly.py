@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from lanescope.ptx.async_copy import explain_copy_size
 from lanescope.reader.code.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
@@ -284,6 +285,9 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
     size = code.get_value(operands[2])
     count = size.known if isinstance(size, ThreadNumber) else None
     target = code.get_shared_address(operands[0])
+    refused = explain_copy_size(opcode, count) if count is not None and operands[2].startswith("%") else ""
+    if refused:  # a number in the line itself is found without running it
+        run.report_misfit("ptxas_refuses", refused, code.get_site(operands[2]))
     if count not in (4, 8, 16):
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return

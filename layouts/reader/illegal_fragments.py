@@ -1,0 +1,70 @@
+"""Find types of nvcuda::wmma::fragment that mma.h does not define: a shape, an element type, or no layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanescope.cxx.source_text import strip_comments
+from lanescope.inputs import join_words
+from lanescope.reader.fragment import FRAGMENT, FRAGMENT_WORDS, index_fragments, make_key
+
+_OWN = re.compile(r"\b(?:struct|class)\s+fragment\b")  # of another library
+_USES = ("matrix_a", "matrix_b", "accumulator")
+_SPELLED = {"signedchar": "signed char", "unsignedchar": "unsigned char"}
+_LAYOUTS = ("row_major", "col_major")
+
+
+def find_illegal_fragments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield (message, place) of each fragment type whose arguments are known and that mma.h lacks.
+
+    >>> [message for message, _ in find_illegal_fragments("wmma::fragment<wmma::accumulator, 16, 16, 8, half> c;")]
+    ['mma.h has no accumulator of 16×16×8 with half: with half it has 8×32×16, 16×16×16 and 32×8×16.']
+    """
+    if "wmma" not in text or _OWN.search(text):
+        return
+    code = strip_comments(text)
+    for match in FRAGMENT.finditer(code):
+        arguments = [_find_number(code, part) for part in make_key(match[1]).split(",")]
+        if _is_known(arguments) and ",".join(arguments) not in index_fragments():
+            yield _explain(arguments), match.span()
+
+
+def _find_number(code: str, name: str) -> str:
+    """Return the number that a name stands for if the text defines it once; the name itself otherwise."""
+    if not name.isidentifier() or name in FRAGMENT_WORDS:
+        return name
+    value = rf"(?:\bconst\w*\s+(?:\w+\s+){{1,3}}{name}\s*=|#\s*define\s+{name}\b)\s*(\w+)\s*(?=[;,\n])"
+    declared = rf"(?:\b(?:int|unsigned|size_t|auto|u?int\d+_t|typename|class)\s+|#\s*ifn?def\s+){name}\b"
+    defined, named = re.findall(value, code), re.findall(declared, code)
+    own = [one for one in named if not one.lstrip().startswith("#")]
+    uncertain = len(named) > len(own) or len(own) > 1 or len(defined) != 1 or not defined[0].isdecimal()
+    return name if uncertain else defined[0]
+
+
+def _is_known(arguments: Sequence[str]) -> bool:
+    """Return whether the arguments are a use, three sizes, an element type and a layout, or none."""
+    use, sizes, rest = arguments[0], arguments[1:4], arguments[4:]
+    if use not in _USES or len(sizes) < 3 or not all(size.isdecimal() for size in sizes) or not rest:
+        return False
+    return rest[0] in FRAGMENT_WORDS and len(rest) < 3 and all(layout in _LAYOUTS for layout in rest[1:])
+
+
+def _explain(arguments: Sequence[str]) -> str:
+    use, *sizes, element = arguments[:5]
+    shape = "×".join(sizes)
+    legal = [key.split(",") for key in index_fragments() if key.startswith(f"{use},")]
+    shapes = dict.fromkeys("×".join(key[1:4]) for key in legal if key[4] == element)
+    types = list(dict.fromkeys(_SPELLED.get(key[4], key[4]) for key in legal if key[1:4] == sizes))
+    if shape in shapes:
+        needs = "takes no layout" if use == "accumulator" else "needs a layout, row_major or col_major"
+        return f"mma.h has no such fragment: {use} {needs}."
+    element = _SPELLED.get(element, element)
+    head = f"mma.h has no {use} of {shape} with {element}"
+    if shapes:
+        return f"{head}: with {element} it has {join_words(sorted(shapes, key=_sort_shape))}."
+    return f"{head}: of this shape it has {join_words(types)}." if types else f"{head}."
+
+
+def _sort_shape(shape: str) -> list[int]:
+    return [int(size) for size in shape.split("×")]
