@@ -63,6 +63,7 @@ def test_a_right_ring_has_no_mistake() -> None:
         (RELEASE, "", "mbarrier_stuck", FILL),
         (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
         (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
+        ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
         (READ, "", "mbarrier_unawaited", "multiply<1>("),
         (
             "for (int i = 0; i < STAGES; ++i) {",
@@ -187,6 +188,8 @@ __global__ void __launch_bounds__(256) multiply(const __grid_constant__ CUtensor
     ("old", "new", "code", "place"),
     [
         ("k / 64", "k / 64", "", ""),
+        ("__syncthreads();", 'asm volatile("barrier.sync 0;");', "", ""),
+        ("__syncthreads();\n", "\n", "mbarrier_unsynchronized", "if (threadIdx.x < 128)"),
         ("init(&full[n], 129)", "init(&full[n], 128)", "mbarrier_count", "&full[n], 128"),
         ("init(&full[n], 129)", "init(&full[n], 256)", "mbarrier_count", "&full[n], 256"),
         ("128 + 1", "1 + 1", "mbarrier_count", "&empty[n], 1 + 1"),

@@ -29,6 +29,8 @@ from lanescope.reader.threads.barrier_simulation import (
 )
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.workbench import barrier_initialization
+from lanescope.workbench.barrier_initialization import find_unsynchronized_use
 from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_redirections, list_repairs
 from lanescope.workbench.results import Span
@@ -40,6 +42,7 @@ TITLES = {
     "mbarrier_unawaited": "No thread waits for the mbarrier of a copy",
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
+    **barrier_initialization.TITLES,
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
@@ -140,6 +143,8 @@ class _Judge:
             return None  # an excerpt without arrivals, or a trial of mbarriers
         if self.unawaited:
             return self._describe_unawaited()
+        if (early := find_unsynchronized_use(self.events, self.kernel, self.text)) is not None:
+            return early
         outcomes = self._simulate()
         blocked = [outcome for outcome in outcomes if outcome.blocked]
         always = len(blocked) == len(outcomes)

@@ -1,0 +1,74 @@
+"""Find mbarriers that other warps use although no barrier of threads has come after their initialization.
+
+Only the first use of a warp is judged: before it, the warp has passed no barrier since another warp initialized the
+mbarrier, so that nothing tells it that this has happened (PTX ISA 9.1, 9.7.13.15.9, mbarrier.init).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lanescope.cxx.source_text import find_closing
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.barrier_simulation import USES
+from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
+from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.loop_texts import find_enclosing_brace, find_next_statement
+from lanescope.workbench.results import Span
+
+TITLES = {"mbarrier_unsynchronized": "No barrier between mbarrier.init and the use of the mbarrier by other threads"}
+
+
+def find_unsynchronized_use(events: Sequence[BarrierEvent], kernel: str, text: str) -> Pitfall | None:
+    """Return the finding of an mbarrier that a warp uses before any barrier after its initialization by another one."""
+    found = _find_first_use(events)
+    if found is None:
+        return None
+    begun, used = found
+    message = (
+        f"Other warps of {kernel} use this mbarrier without a barrier after mbarrier.init: they may come first. Put"
+        " __syncthreads() here, before its first use."
+    )
+    return Pitfall("mbarrier_unsynchronized", message, _find_place(text, begun.call, used.call))
+
+
+def _find_first_use(events: Sequence[BarrierEvent]) -> tuple[BarrierEvent, BarrierEvent] | None:
+    """Return (initialization, use) of the first mbarrier that is used before a barrier of threads."""
+    begun: dict[int, tuple[int, BarrierEvent]] = {}  # mbarrier → the warp that initializes it, and the event
+    judged: set[int] = set()  # warps that have passed a barrier since, or used an mbarrier
+    for event in events:
+        warps = {int(thread) // WARP for thread in np.flatnonzero(event.mask)}
+        if event.kind == "init":
+            begun |= {int(event.places[n]): (int(n) // WARP, event) for n in np.flatnonzero(event.mask)}
+            judged.clear()
+        elif event.kind in ("block", "pass"):
+            judged |= warps
+        elif event.kind in USES:
+            for n in np.flatnonzero(event.mask):
+                warp, (owner, initialization) = int(n) // WARP, begun.get(int(event.places[n]), (-1, event))
+                if warp not in judged and owner not in (-1, warp):
+                    return initialization, event
+            judged |= warps
+    return None
+
+
+def _find_place(text: str, begun: Span, used: Span) -> Span:
+    """Return the statement before which a barrier belongs: after the outermost block with the initialization that does
+    not have the use, if one function has both.
+    """
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    function = find_function_at(functions, begun[0])
+    if function is None or function is not find_function_at(functions, used[0]):
+        return begun
+    at, end = begun[0], -1
+    while (brace := find_enclosing_brace(blank, at, function.body[0])) > function.body[0]:
+        closing = find_closing(blank, brace)
+        if brace < used[0] < closing:
+            break
+        at, end = brace, closing
+    place = find_next_statement(blank, begun) if end < 0 else end + 1
+    place += len(blank[place:]) - len(blank[place:].lstrip())
+    return place, place + 1
