@@ -20,6 +20,7 @@ MISTAKES = {
     "distance of the stages that are copied": ("&ring.B", "stage * BN", "stage * 2 * BN", "stage_distance"),
     "stages that an array lacks": ("struct Ring", "ROWS * BK * STAGES", "ROWS * BK", "copy_past_array"),
     "coordinate along K": ("&B,", "k * BK", "0", "k_coordinate_fixed"),
+    "scale-d that is always 0": ("void add", "%65, 1,", "%65, 0,", "accumulator_reset"),
     "group that is left pending": ("before = stage;", "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short"),
 }
 

@@ -139,11 +139,13 @@ class ResetSearch:
         return zeros
 
     def _is_same_in_turns(self, site: ProductSite, depth: int, loop: LoopText) -> bool:
-        """Return whether the index of the accumulators depends only on loops within a loop."""
+        """Return whether an iteration of a loop has the same accumulators as the one before: their index depends only
+        on loops within it, and on loops around it, whose variables stay.
+        """
         for n, frame in enumerate(site.frames[depth:]):
             around = list_loops_around(self.blank, frame.function, frame.at[0])
-            inner = [other for other in around if n or loop.body[0] <= other.head[0]]
-            free = set(_WORD.findall(frame.index)) - {other.variable for other in inner}
+            others = [other for other in around if n or other.head != loop.head]
+            free = set(_WORD.findall(frame.index)) - {other.variable for other in others}
             if any(not name.isupper() for name in free):
                 return False
         return True
@@ -188,6 +190,8 @@ def _find_advanced_loop(earlier: AsmRun, run: AsmRun) -> str:
     if [name for name, _ in earlier.loops] != [name for name, _ in run.loops]:
         return ""
     for (name, before), (_, now) in zip(earlier.loops, run.loops, strict=True):
+        if (before.const, before.pieces) == (now.const, now.pieces):
+            continue  # also of a loop whose end is open
         if before.known is None or now.known is None:
             return ""
         if before.known != now.known:
