@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.cxx.named_numbers import find_named_number
 from lanescope.cxx.source_text import strip_comments
 from lanescope.inputs import join_words
 from lanescope.reader.fragment import FRAGMENT, FRAGMENT_WORDS, index_fragments, make_key
@@ -25,21 +26,10 @@ def find_illegal_fragments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
         return
     code = strip_comments(text)
     for match in FRAGMENT.finditer(code):
-        arguments = [_find_number(code, part) for part in make_key(match[1]).split(",")]
+        parts = make_key(match[1]).split(",")
+        arguments = [part if part in FRAGMENT_WORDS else find_named_number(code, part) for part in parts]
         if _is_known(arguments) and ",".join(arguments) not in index_fragments():
             yield _explain(arguments), match.span()
-
-
-def _find_number(code: str, name: str) -> str:
-    """Return the number that a name stands for if the text defines it once; the name itself otherwise."""
-    if not name.isidentifier() or name in FRAGMENT_WORDS:
-        return name
-    value = rf"(?:\bconst\w*\s+(?:\w+\s+){{1,3}}{name}\s*=|#\s*define\s+{name}\b)\s*(\w+)\s*(?=[;,\n])"
-    declared = rf"(?:\b(?:int|unsigned|size_t|auto|u?int\d+_t|typename|class)\s+|#\s*ifn?def\s+){name}\b"
-    defined, named = re.findall(value, code), re.findall(declared, code)
-    own = [one for one in named if not one.lstrip().startswith("#")]
-    uncertain = len(named) > len(own) or len(own) > 1 or len(defined) != 1 or not defined[0].isdecimal()
-    return name if uncertain else defined[0]
 
 
 def _is_known(arguments: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from lanescope.descriptor import causes
 from lanescope.workbench import (
     barrier_protocol,
     bulk_store_order,
+    cluster_masks,
     condition_balance,
     copy_bounds,
     copy_coordinates,
@@ -91,6 +92,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **unread_slices.TITLES,
     **unfilled_findings.TITLES,
     **copy_overlaps.TITLES,
+    **cluster_masks.TITLES,
     **copy_bounds.TITLES,
     **copy_coordinates.TITLES,
     **row_coordinates.TITLES,

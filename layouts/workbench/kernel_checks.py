@@ -12,6 +12,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import (
     Bench,
     bulk_store_order,
+    cluster_masks,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
@@ -54,6 +55,7 @@ def find_kernel_mistakes(
     return [
         *_find_order_mistakes(text),
         *byte_counts,
+        *cluster_masks.find_mask_mistakes(text),
         *shared_budget.find_budget_mistakes(text, target),
         *exchanged_products.drop_moved_rows(text, rows, exchanged),
         *exchanged,
