@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.cxx.named_numbers import find_named_number
-from lanescope.cxx.source_text import strip_comments
+from lanescope.cxx.source_text import COMMENT, blank_matches
 from lanescope.inputs import join_words
 from lanescope.reader.fragment import FRAGMENT, FRAGMENT_WORDS, index_fragments, make_key
 
@@ -24,7 +24,7 @@ def find_illegal_fragments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """
     if "wmma" not in text or _OWN.search(text):
         return
-    code = strip_comments(text)
+    code = blank_matches(COMMENT, text)
     for match in FRAGMENT.finditer(code):
         parts = make_key(match[1]).split(",")
         arguments = [part if part in FRAGMENT_WORDS else find_named_number(code, part) for part in parts]
