@@ -81,6 +81,20 @@ def test_what_is_right_or_open_is_no_finding(old: str, new: str) -> None:
     assert made.findings == () and (made.steps == 8) == ("%5" not in new and "open" not in new)
 
 
+@for_each(
+    ("old", "new", "found"),
+    [
+        ("1ull << 61", "1ull << 61", ["wgmma_swizzle_code"]),
+        ("1ull << 61", "2ull << 61", []),
+        ("SWIZZLE_128B,", "SWIZZLE_128B_ATOM_32B,", []),
+        ("__device__ void mma(", "// st.shared.b32\n__device__ void mma(", []),  # threads may fill a tile
+    ],
+)
+def test_no_map_stores_what_code_1_reads_even_if_no_read_is_known(old: str, new: str, found: list[str]) -> None:
+    text = plant("2ull << 61", "1ull << 61").replace("constexpr uint32_t idesc =", "uint32_t idesc = open |")
+    assert [one.code for one in check_text(text.replace(old, new)).findings] == found
+
+
 def test_an_opcode_takes_the_number_of_its_operand() -> None:
     text = plant("cta_group::1", "cta_group::%5").replace('"r"(acc));', '"r"(acc), "n"(1));')
     made = check_text(text)

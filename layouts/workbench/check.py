@@ -30,6 +30,7 @@ from lanescope.workbench import (
     cute_names,
     refused_code,
     shared_budget,
+    swizzle_codes,
     tile_starts,
     unfilled_findings,
     unfilled_reads,
@@ -232,6 +233,8 @@ def _find_mistakes(
     findings += map(_make_pitfall_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])
     findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))
+    if not any(finding.code == "wgmma_swizzle_code" for finding in findings):
+        findings += map(_make_pitfall_finding, swizzle_codes.find_wgmma_codes(text, source.builders, source.maps))
     return findings, open_
 
 
