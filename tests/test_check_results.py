@@ -286,3 +286,35 @@ __global__ void product(const float* A, const float* B, float* C) {
 void run(float* A, float* B, float* C) { product<<<1, 32>>>(A, B, C); }
 """
     assert not any(code == "result_misplaced" for code, _ in list_findings(text))
+
+
+@for_each(
+    ("edits", "place"),
+    [
+        ([("* N + col0 + i % 8", "* N + blockIdx.y * BN + i % 8")], "blockIdx.y"),
+        ([("* N + col0 + i % 8", "* N + row0 + i % 8")], "row0"),
+        ([("(size_t)(row0 + i / 4)", "(size_t)(col0 + i / 4)")], "col0"),
+        ([("(size_t)(row0 + i / 4)", "(size_t)(blockIdx.z * BM + i / 4)")], ""),  # no index in common
+        (
+            [
+                ("* N + col0 + i % 8", "* N + row0 + i % 8"),
+                ("const int wm", "if (blockIdx.x == 1) B += N;  // another matrix\n  const int wm"),
+            ],
+            "",
+        ),
+        (
+            [
+                ("* N + col0 + i % 8", "* N + row0 + i % 8"),
+                ("float acc[2]", "const float scale = __half2float(A[blockIdx.x]);\n  float acc[2]"),
+            ],
+            "",
+        ),
+    ],
+)
+def test_an_index_of_the_block_that_only_d_takes(edits: list[tuple[str, str]], place: str) -> None:
+    text = MMA
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    found = [text[slice(*one.span)] for one in check_text(text).findings if one.code == "block_index_same"]
+    assert found == ([place] if place else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lanescope.descriptor import causes
 from lanescope.workbench import (
     barrier_protocol,
+    block_indices,
     bulk_store_order,
     cluster_masks,
     condition_balance,
@@ -50,6 +51,7 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     **idesc_checks.TITLES,
     **scale_ids.TITLES,
     **result_stores.TITLES,
+    **block_indices.TITLES,
     **operand_slices.TITLES,
     **cute_reads.TITLES,
     **cute_copies.TITLES,

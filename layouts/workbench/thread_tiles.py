@@ -19,6 +19,7 @@ from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.address_values import find_lane_term
+from lanescope.workbench.block_indices import find_equal_blocks
 from lanescope.workbench.fragment_causes import (
     JudgedProduct,
     find_cause,
@@ -201,7 +202,7 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys():  # rows of D are those of A, which may be permuted
-        report.findings += find_misplaced_results(run.runner)
+        report.findings += (*find_misplaced_results(run.runner), *find_equal_blocks(run.runner))
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]

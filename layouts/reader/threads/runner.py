@@ -80,6 +80,7 @@ class KernelRunner:
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
+        self.open_loads = False  # whether an address in global memory that is loaded is not known
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
         self.values: dict[LaterValue, Any] = {}  # constants that were evaluated
         self.opening: set[LaterValue] = set()
@@ -219,6 +220,7 @@ class KernelRunner:
     def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
         if offset is None or len(self.records) > 20_000:
+            self.open_loads = True
             return make_open_data(self.threads, size)
         self.records.append(LoadRecord(array, offset, site, tuple(self.calls)))
         lanes = np.arange(self.threads)[:, None] * np.ones((1, size), np.int64)
