@@ -143,8 +143,9 @@ class _Judge:
             return None  # an excerpt without arrivals, or a trial of mbarriers
         if self.unawaited:
             return self._describe_unawaited()
-        if (early := find_unsynchronized_use(self.events, self.kernel, self.text)) is not None:
-            return early
+        return find_unsynchronized_use(self.events, self.kernel, self.text) or self._find_bad_schedule()
+
+    def _find_bad_schedule(self) -> Pitfall | None:
         outcomes = self._simulate()
         blocked = [outcome for outcome in outcomes if outcome.blocked]
         always = len(blocked) == len(outcomes)

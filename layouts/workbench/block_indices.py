@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -28,26 +29,34 @@ def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
     records = run.records[OPEN + 1 :]
     if run.open_loads or run.open_outputs or not records or not run.outputs:
         return
+    sides = [_list_arrays(run, name) for name in "ab"]
+    if any(len(side) != 1 for side in sides) or sides[0] == sides[1]:
+        return
+    a, b = map(min, sides)
     loaded: dict[str, set[str]] = {}
     for record in records:
         loaded.setdefault(record.array, set()).update(_list_indices(record.offset))
-    a, b = (_list_arrays(run, name) for name in "ab")
-    if len(a) != 1 or len(b) != 1 or a == b or not loaded[min(a)] & loaded[min(b)]:
+    shared, index = min(loaded[a] & loaded[b], default=""), _find_missing_index(run, set().union(*loaded.values()))
+    if not shared or not index:
         return
-    known = set[str]().union(*loaded.values())
-    for index in sorted(set().union(*(_list_indices(store.offset) for store in run.outputs)) - known):
-        if _is_decisive(blank_text(run.text), index):
-            continue
-        scaled = any(len(names) > 1 for store in run.outputs for names in store.offset.terms if index in names)
-        wrong, shared = min(a if scaled else b), sorted(loaded[min(a)] & loaded[min(b)])[0]
-        right = min(a | b) if wrong != min(a | b) else max(a | b)
-        other, site = (next(one.site for one in records if one.array == array) for array in (right, wrong))
-        message = (
-            f"A and B are both loaded by {shared}, and D is stored by {index}, too: all blocks along {index} compute"
-            f" the same product. Load {wrong} by {index}."
-        )
-        yield FragmentFinding("block_index_same", message, _find_place(run.text, site, other, shared))
-        return
+    wrong, right = (a, b) if _is_scaled(run, index) else (b, a)
+    sites = {record.array: record.site for record in reversed(records)}
+    message = (
+        f"A and B are both loaded by {shared}, and D is stored by {index}, too: all blocks along {index} compute"
+        f" the same product. Load {wrong} by {index}."
+    )
+    yield FragmentFinding("block_index_same", message, _find_place(run.text, sites[wrong], sites[right], shared))
+
+
+def _find_missing_index(run: KernelRunner, loaded: AbstractSet[str]) -> str:
+    """Return an index of the block that stores of D depend on, and neither a load nor a condition; "" without one."""
+    stored = set[str]().union(*(_list_indices(store.offset) for store in run.outputs))
+    return next((index for index in sorted(stored - loaded) if not _is_decisive(blank_text(run.text), index)), "")
+
+
+def _is_scaled(run: KernelRunner, index: str) -> bool:
+    """Return whether an index is multiplied by a size where D is stored: it gives the row of a matrix [M][N]."""
+    return any(len(names) > 1 for store in run.outputs for names in store.offset.terms if index in names)
 
 
 def _is_decisive(blank: str, index: str) -> bool:
