@@ -97,8 +97,8 @@ PLANTED = [  # (right, planted, code, the line where it is found)
     ("warp * 32 << 16", "warp * 16 << 16", "tmem_lanes", "const uint32_t at"),
     ("warp * 32 << 16", "warp * 32 << 20", "tmem_lanes", "const uint32_t at"),  # lane 512
     ("warp * 32 << 16", "threadIdx.x << 16", "tmem_lanes", "const uint32_t at"),  # differs within a warp
-    ("warp * 32 << 16", "warp * 32 << 8", "tmem_columns", "const uint32_t at"),
-    ("warp * 32 << 16", "warp * 32", "tmem_columns", "const uint32_t at"),  # 32 of them are allocated
+    ("warp * 32 << 16", "warp * 32 << 8", "tmem_column_range", "const uint32_t at"),
+    ("warp * 32 << 16", "warp * 32", "tmem_column_range", "const uint32_t at"),  # 32 of them are allocated
     ("c += 2", "c += 4", "tmem_column_step", "for (int c = 0"),
     ('"r"(d), "r"(32)', '"r"(d), "r"(64)', "tmem_dealloc", 'asm volatile("tcgen05.dealloc'),
     ("commit.cta_group::1", "commit.cta_group::2", "tcgen05_cta_group", 'asm volatile("tcgen05.commit'),

@@ -28,7 +28,7 @@ from lanescope.workbench.tensor_steps import (
 
 TITLES = {
     "tmem_lanes": "A warp loads lanes of tensor memory that it cannot access",
-    "tmem_columns": "Columns are accessed that tensor memory does not have, or that are not allocated",
+    "tmem_column_range": "Columns are accessed that tensor memory does not have, or that are not allocated",
     "tmem_column_step": "The loads of tensor memory do not move by the columns that they take",
     "tmem_dealloc": "tcgen05.dealloc frees other columns than tcgen05.alloc reserved",
     "tcgen05_cta_group": "The tcgen05 instructions of a kernel have different CTA groups",
@@ -120,7 +120,7 @@ def _find_wrong_columns(step: TensorStep, addresses: _Addresses, columns: int) -
             first = at % _LANE
             span = f"columns {first} to {first + width - 1}" if width > 1 else f"column {first}"
             there = f"{columns} are allocated" if columns < COLUMNS else f"it has {COLUMNS}"
-            return "tmem_columns", (
+            return "tmem_column_range", (
                 f"Warp {warp} accesses {span} of tensor memory here, and {there}. Bits 0 to 15 of the address are the"
                 " column, bits 16 and up the lane."
             )
