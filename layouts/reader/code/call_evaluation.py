@@ -61,9 +61,9 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     if call.name == "get" and call.templates and len(node.arguments) == 1 and not isinstance(target, FunctionSet):
         return get_tuple_item(ev, node, call.templates, scope)
     launches = len(node.launch) > 1 and isinstance(target, FunctionSet)
-    if launches:
-        note_launch(ev, node, target, scope)
     arguments = ev.evaluate_typed_arguments(node, scope)
+    if launches:
+        note_launch(ev, node, target, scope, arguments)
     if launches and is_launched_again(ev, target, arguments):
         return None
     return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))

@@ -78,7 +78,9 @@ def is_launched_again(ev: Evaluator, kernel: FunctionSet, arguments: Sequence[Ca
     return again
 
 
-def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope) -> None:
+def note_launch(
+    ev: Evaluator, node: tree.Call, target: FunctionSet, scope: NameScope, arguments: Sequence[CallArgument]
+) -> None:
     """Record a launch by <<<grid, block, bytes>>>."""
     grid, block, *rest = (ev.evaluate_expression(part, scope) for part in node.launch[:3])
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
@@ -89,10 +91,15 @@ def note_launch(ev: Evaluator, node: tree.Call, target: FunctionSet, scope: Name
         size.known if size is not None else None,
         node.launch[min(2, len(node.launch) - 1)].span,
         node.span,
-        tuple(item if isinstance(item, SymbolicInt) else None for item in _list_items(grid)),
+        _keep_integers(_list_items(grid)),
+        _keep_integers([argument.value for argument in arguments]),
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
+
+
+def _keep_integers(values: Iterable[Any]) -> tuple[SymbolicInt | None, ...]:
+    return tuple(value if isinstance(value, SymbolicInt) else None for value in values)
 
 
 def _format_template(value: Any) -> str:

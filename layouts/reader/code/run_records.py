@@ -50,7 +50,7 @@ class MemoryStore:
 @dataclass(frozen=True, slots=True)
 class KernelLaunchRecord:
     """A launch: the kernel, its template arguments as C++, the block, the bytes of shared memory, and their place; the
-    call, and the dimensions of its grid.
+    call, the dimensions of its grid, and the numbers among its arguments.
 
     Unknown values are None, unknown template arguments the name `launches.OPEN`.
     """
@@ -62,6 +62,7 @@ class KernelLaunchRecord:
     span: Span
     call: Span = (0, 0)
     grid: tuple[SymbolicInt | None, ...] = ()
+    arguments: tuple[SymbolicInt | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,13 +256,11 @@ def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterat
     """
     known = [launch for launch in recorded if launch.name == kernel and launch.block is not None]
     known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
-    for launch in known[:MOST_LAUNCHES]:
-        yield KernelLaunch(
-            _parse_arguments(", ".join(launch.templates)),
-            f"dim3({', '.join(map(str, launch.block or ()))})",
-            None,
-            launch.span[0],
-        )
+    different: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
+    for launch in known:  # the arguments may differ
+        different.setdefault((launch.templates, launch.block or ()), launch.span[0])
+    for (templates, block), at in list(different.items())[:MOST_LAUNCHES]:
+        yield KernelLaunch(_parse_arguments(", ".join(templates)), f"dim3({', '.join(map(str, block))})", None, at)
 
 
 def split_operands(text: str) -> list[str]:
