@@ -21,7 +21,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
-from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.records import ProductResult, ResultStore
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import OPEN, Ints, spread_coefficient
 from lanescope.workbench.blamed_numbers import list_local_values
@@ -284,6 +284,33 @@ class _OriginPlaces(_TilePlaces):
             np.stack([warp.places[warp.names.index(name)][:, 0] for name in names], axis=1).astype(np.float64)
             for warp in warps
         ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocatedStore:
+    """A store of elements of D: of which product, and the threads that store one tile with their rows and columns."""
+
+    store: ResultStore
+    product: ProductResult
+    lanes: Ints
+    row: Ints
+    column: Ints
+
+
+def locate_stores(run: KernelRunner) -> Iterator[LocatedStore]:
+    """Yield the first store of elements of D of each place."""
+    places, seen = _TilePlaces(run), set[object]()
+    for store in run.outputs:
+        first, record, lanes = next(_list_pieces(store), (0, 0, store.data.record[:0, 0]))
+        if (store.site, store.array) in seen or not len(lanes):
+            continue
+        thread = store.data.thread[lanes, first]
+        found = places.find_coordinates(record, thread, store.data.byte[lanes, first])
+        if found is not None:
+            seen.add((store.site, store.array))
+            row, column, count = found
+            same = thread // count == thread[0] // count
+            yield LocatedStore(store, run.results[-record - 1], lanes[same], row[same], column[same])
 
 
 def _find_instruction(opcode: str) -> Instruction | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
 LOADS_ALONE = "without an mma that takes what it loads"
 ORDER_OPEN = "with stores and barriers whose order is not followed"
+PITCH_OPEN = "the pitch of "  # a matrix is not determined
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
 BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
@@ -102,6 +103,24 @@ def describe_run(
         return STEP_OPEN, ()
     broken = run.runner.shared.broken
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def take_gap(
+    kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], every_run: Iterable[CheckedKernel]
+) -> CheckedKernel:
+    """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
+    runs = [run for run in every_run if run.name == kernel.name]
+    if kernel.gap in (BY_WMMA, BY_CUTE):
+        if kernel.gap == BY_CUTE and any(not run.gap for run in runs):  # others may be instances of scalar atoms
+            runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
+        left = [run.gap for run in runs if run.gap]
+        of_pitch = next((gap for gap in left if gap.startswith(PITCH_OPEN)), kernel.gap)
+        return replace(kernel, gap=of_pitch if left else "") if runs else kernel
+    if kernel.gap or not kernel.name:
+        return kernel
+    if kernel.name in gaps:
+        return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
+    return kernel if runs else replace(kernel, gap=NOT_REACHED)
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:

@@ -31,6 +31,7 @@ from lanescope.workbench.fragment_causes import (
 )
 from lanescope.workbench.fragment_messages import describe_fragment
 from lanescope.workbench.lane_blame import find_wrong_value
+from lanescope.workbench.matrix_pitches import OpenPitch, find_open_pitches
 from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.register_sums import find_sum_mistakes
 from lanescope.workbench.result_stores import find_misplaced_results
@@ -47,12 +48,12 @@ from lanescope.workbench.thread_fragments import (
     locate_operand,
 )
 from lanescope.workbench.thread_gaps import (
-    BY_CUTE,
-    BY_WMMA,
     NOT_REACHED,
+    PITCH_OPEN,
     CheckedKernel,
     describe_run,
     list_kernels_by_text,
+    take_gap,
 )
 from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
@@ -108,6 +109,7 @@ class _Verdicts:
     """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
+    pitches: list[OpenPitch] = field(default_factory=list)
     bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
         default_factory=dict
     )
@@ -116,6 +118,10 @@ class _Verdicts:
     doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
     unsure: set[object] = field(default_factory=set)
     pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
+
+    def list_open(self) -> set[object]:
+        """Return the operands whose pitch is open, by product."""
+        return {read for pitch in self.pitches for read in pitch.reads}
 
 
 def check_thread_tiles(
@@ -126,7 +132,7 @@ def check_thread_tiles(
     if not _USES.search(text) or not is_kernel_head(text):
         return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels.values()])
     try:
-        reports = [_merge_runs(text, runs) for runs in run_kernels(text, macros, recorded)]
+        reports = [_merge_runs(text, runs, recorded) for runs in run_kernels(text, macros, recorded)]
     except LayoutError as error:
         return FragmentReport(
             kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]
@@ -140,7 +146,10 @@ def check_thread_tiles(
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
     """Return the findings that hold for every choice of #if that was followed."""
     gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
-    kernel_gaps = [_take_gap(kernel, gaps, reports) for kernel in kernels]
+    runs = [run for report in reports for run in report.kernels]
+    kernel_gaps = [take_gap(kernel, gaps, runs) for kernel in kernels]
+    listed = {kernel.name for kernel in kernel_gaps}
+    kernel_gaps += [one for one in gaps.values() if one.gap.startswith(PITCH_OPEN) and one.name not in listed]  # wgmma
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     found = [{(f.code, f.span) for f in report.findings} for report in judged]
     common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
@@ -153,32 +162,16 @@ def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
     return replace(kernel, gap=kernel.gap or gap)
 
 
-def _take_gap(
-    kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], reports: Iterable[FragmentReport]
-) -> CheckedKernel:
-    """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
-    if kernel.gap in (BY_WMMA, BY_CUTE):
-        runs = [run for report in reports for run in report.kernels if run.name == kernel.name]
-        if kernel.gap == BY_CUTE and any(not run.gap for run in runs):  # others may be instances of scalar atoms
-            runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
-        return replace(kernel, gap="") if runs and not any(run.gap for run in runs) else kernel
-    if kernel.gap or not kernel.name:
-        return kernel
-    if kernel.name in gaps:
-        return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
-    was_run = any(run.name == kernel.name for report in reports for run in report.kernels)
-    return kernel if was_run else replace(kernel, gap=NOT_REACHED)
-
-
-def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
+def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
     """Return the findings of the runs of a text's kernels for one choice of #if."""
     report = FragmentReport()
     good: set[object] = set()
     runs = list(runs)
     for run in runs:
-        verdicts = _judge_kernel(run)
+        verdicts = _judge_kernel(run, recorded)
         good |= verdicts.good
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
+        gap = next((one.message for one in verdicts.pitches), gap)
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
         misfits = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.misfits.items()]
         report.findings += misfits
@@ -189,7 +182,9 @@ def _merge_runs(text: str, runs: Iterable[KernelRun]) -> FragmentReport:
             _add_complete_run(report, run, verdicts)
         report.findings += find_scale_mistakes(run.runner.products)
         judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
-        report.findings += clashes or judged
+        good -= verdicts.list_open()
+        pitches = [one.finding for one in verdicts.pitches if one.finding is not None]
+        report.findings += clashes or judged or pitches  # which places are wrong follows from another mistake
         if not any(finding.code == "rows_misaligned" for finding in judged):
             report.findings += find_misaligned_stores(run.runner)
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
@@ -227,7 +222,7 @@ def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
     return list(first_findings.values())
 
 
-def _judge_kernel(run: KernelRun) -> _Verdicts:
+def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> _Verdicts:
     """Judge the products of a kernel, each fragment once."""
     verdicts = _Verdicts()
     seen: set[object] = set()
@@ -254,11 +249,12 @@ def _judge_kernel(run: KernelRun) -> _Verdicts:
             same = pairs.setdefault(key, [])
             waiting.append((JudgedProduct(run, use, history, same), a, b))
             same.append((use, {"a": a, "b": b}))
+    verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
+    verdicts.pitches = find_open_pitches(run, verdicts.pairs, recorded)
     for judge, a, b in waiting:
         _judge_product(judge, a, b, verdicts)
     verdicts.good -= verdicts.doubted
     verdicts.judged -= verdicts.unsure
-    verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
     return verdicts
 
 
@@ -312,7 +308,8 @@ def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: A
     for load in loads:
         site, calls = _find_site(use, load)
         if not code:
-            verdicts.good.add((site, calls, arrived.name))
+            if (use.span, use.calls, arrived.name) not in verdicts.list_open():
+                verdicts.good.add((site, calls, arrived.name))
             continue
         code, load, direct = _find_mistake(run, use, arrived, code, load)
         key = code, site, calls, arrived.name

@@ -240,6 +240,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 adds=find_added(run, code.get_value(added[0])) if added else None,
                 broken=run.shared.broken,
                 ids=tuple(_list_scale_ids(code, opcode, operands)),
+                ends=tuple(run.ends),
             )
         )
     outputs = split_operands(operands[0].strip("{} "))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.cxx.integers import COMPARED
 from lanescope.reader.code import tree
 from lanescope.reader.threads import calling
 from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
@@ -66,7 +67,10 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
     right = run.evaluate(node.right, scope)
-    return _combine_values(node.op, left, right)
+    result = _combine_values(node.op, left, right)
+    if result is None and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber) and node.op in COMPARED:
+        run.limits[node.span] = left, right
+    return result
 
 
 def _combine_values(op: str, left: Any, right: Any) -> Any:

@@ -129,6 +129,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
             opened += 1
             if opened == 1:
                 run.open_loops.append(len(run.turns) - 1)
+                run.ends[-1] = run.list_limit_names(loop.condition)
             if opened > most:
                 run.forget_order()
                 after = run.join_masks(after, active)

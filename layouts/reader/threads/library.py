@@ -25,7 +25,7 @@ from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import load_place
-from lanescope.reader.threads.wmma_calls import call_load_matrix, call_mma
+from lanescope.reader.threads.wmma_calls import call_load_matrix, call_mma, store_matrix
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -155,13 +155,6 @@ def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     return None
 
 
-def _keep_fragments(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
-    """Ignore fill_fragment, and store_matrix_sync to global memory: no fragment that is followed changes."""
-    pointer = run.evaluate(node.arguments[0], scope) if name == "store_matrix_sync" else None
-    if isinstance(pointer, Pointer) and pointer.space == "shared":
-        run.shared.broken = run.shared.broken or f"{name} writes it"
-
-
 _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
     # names, the arguments that a call has at least
     (_SILENT, 0, _ignore_call),
@@ -177,7 +170,8 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("__pipeline_memcpy_async|memcpy"), 3, _call_memcpy),
     (re.compile("load_matrix_sync"), 3, call_load_matrix),
     (re.compile("mma_sync"), 4, call_mma),
-    (re.compile("fill_fragment|store_matrix_sync"), 2, _keep_fragments),
+    (re.compile("store_matrix_sync"), 4, store_matrix),
+    (re.compile("fill_fragment"), 2, _ignore_call),
 )
 _HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
 

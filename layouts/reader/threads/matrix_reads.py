@@ -62,7 +62,8 @@ def _record_use(code: AsmCode, opcode: str, name: str, token: str, word: int, se
     run = code.run
     data = read_described_bytes(run, word, seen)
     site, calls = code.get_site(token), tuple(run.calls)
-    run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen))
+    around = tuple(run.turns), tuple(run.ends)
+    run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
 
 
 def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ A coefficient is an int if it is uniform, else an array [threads]. None is an un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
@@ -59,6 +60,13 @@ class ThreadNumber:
 
 
 Number = ThreadNumber | None
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+
+
+def list_size_names(number: ThreadNumber) -> set[str]:
+    """Return the open names in a number, also within results such as (K)/(32), without those of special registers."""
+    words = {word for names in number.terms for name in names for word in _NAME.findall(name)}
+    return {word for word in words if not word.startswith(("blockIdx.", "gridDim."))}
 
 
 def _get_first(coefficient: Coefficient) -> int:

@@ -66,6 +66,7 @@ class MmaUse:
     adds: MmaUse | None = None  # the product whose D is its C
     broken: str = ""  # why what was stored before is not known; "" if it is
     ids: tuple[tuple[int | None, Span], ...] = ()  # of scale factors: byte and thread of A, of B, and where it is given
+    ends: tuple[frozenset[str], ...] = ()  # of the loops around, outermost first: the sizes that their ends depend on
 
     def has_result_of(self, other: MmaUse) -> bool:
         """Return whether D is in the same registers as that of another product."""
@@ -95,6 +96,19 @@ class ResultStore:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StoredFragment:
+    """A store of a wmma accumulator to global memory: its lines are a pitch apart; memory: of the accumulator."""
+
+    array: str
+    offset: ThreadNumber
+    pitch: ThreadNumber
+    by_rows: bool
+    memory: LocalMemory
+    site: Span
+    size: int  # bytes of an element
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DescriptorUse:
     """An operand that wgmma or tcgen05.mma reads through a descriptor.
 
@@ -109,6 +123,8 @@ class DescriptorUse:
     word: int
     data: DataBytes
     seen: View
+    turns: tuple[int, ...] = ()  # as those of MmaUse
+    ends: tuple[frozenset[str], ...] = ()
 
     @property
     def element_bytes(self) -> int:

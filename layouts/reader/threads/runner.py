@@ -14,9 +14,9 @@ from lanescope.reader.code import tree
 from lanescope.reader.threads import calling, evaluating, executing, names
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.cute.open_strides import OpenStrides
-from lanescope.reader.threads.numbers import ThreadNumber, make_number
+from lanescope.reader.threads.numbers import ThreadNumber, list_size_names, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
-from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore
+from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore, StoredFragment
 from lanescope.reader.threads.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.storage import (
     OPEN,
@@ -77,6 +77,7 @@ class KernelRunner:
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.outputs: list[ResultStore] = []
+        self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
@@ -87,6 +88,8 @@ class KernelRunner:
         self.structs: dict[StructSet, SizedType] = {}  # without template arguments
         self.dynamic: dict[str, Pointer] = {}
         self.turns: list[int] = []  # of the loops that are being run
+        self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
+        self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.assumed = 0  # how many open conditions around are taken as met
@@ -266,6 +269,7 @@ class KernelRunner:
         """Enter a loop. left: the threads that break and that continue, as far as it has run."""
         self.frames[-1].loops.append(left)
         self.turns.append(0)
+        self.ends.append(frozenset())
         if self.order is not None:
             self.order.loops.append((span, 0))
 
@@ -277,6 +281,7 @@ class KernelRunner:
 
     def leave_loop(self) -> None:
         self.turns.pop()
+        self.ends.pop()
         self.frames[-1].loops.pop()
         if self.order is not None:
             self.order.loops.pop()
@@ -289,11 +294,19 @@ class KernelRunner:
         value = self.evaluate(condition, scope)
         met = value.const if isinstance(value, ThreadNumber) else None
         if met is None:
+            if isinstance(value, ThreadNumber):
+                self.limits[condition.span] = value, make_number(0)
             return None
         if isinstance(met, int):
             return mask if met else self.nobody
         threads: Mask = mask & (met != 0)
         return threads
+
+    def list_limit_names(self, condition: tree.Expression | None) -> frozenset[str]:
+        """Return the open sizes that the comparisons of a condition depend on."""
+        at = condition.span if condition is not None else (0, 0)
+        inside = [pair for span, pair in self.limits.items() if at[0] <= span[0] and span[1] <= at[1]]
+        return frozenset(name for pair in inside for number in pair for name in list_size_names(number))
 
     def runs_everyone(self) -> bool:
         """Return whether all threads execute what is run."""

@@ -18,7 +18,7 @@ from lanescope.reader.threads.fragment_types import FRAGMENT_BYTES, FragmentShap
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_number, multiply_numbers
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.records import MmaUse, RegisterUse, Span
+from lanescope.reader.threads.records import MmaUse, RegisterUse, Span, StoredFragment
 from lanescope.reader.threads.storage import (
     SHARED_BYTES,
     DataBytes,
@@ -88,7 +88,7 @@ def _load_registers(
             i, j = row[lanes, element], column[lanes, element]
             j = j + first if shape.use == "matrix_b" else j
             line, at = (i, j) if shape.layout == "row_major" else (j, i)
-            data = _load_element(run, pointer, pitch, (line, at))
+            data = _load_element(run, pointer, pitch, (line, at), site)
             if data is None:
                 return None
             elements.append(data)
@@ -98,7 +98,9 @@ def _load_registers(
     return tuple(result)
 
 
-def _load_element(run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: tuple[Ints, Ints]) -> DataBytes | None:
+def _load_element(
+    run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: tuple[Ints, Ints], site: Span
+) -> DataBytes | None:
     """Return one element of each thread: of its line and place in the line."""
     size = pointer.type.size
     away = add_numbers(multiply_numbers(make_number(at[0], LONG), pitch), make_number(at[1], LONG))
@@ -106,13 +108,27 @@ def _load_element(run: KernelRunner, pointer: Pointer, pitch: ThreadNumber, at: 
     if moved is None or pointer.space not in ("shared", "global"):
         return None
     if pointer.space == "global":
-        return run.load_global(pointer.array, moved, size)
+        return run.load_global(pointer.array, moved, size, site)
     if moved.const is None:
         return None
     places = spread_coefficient(moved.const, run.threads)
     if places.min() < 0 or places.max() + size > SHARED_BYTES:
         return None
     return run.shared.load_bytes(places, size, run.mask)
+
+
+def store_matrix(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Follow wmma::store_matrix_sync: no fragment changes; where D is in global memory is recorded."""
+    pointer, pitch = (run.evaluate(node.arguments[n], scope) for n in (0, 2))
+    found = _find_fragment(run, node.arguments[1], scope)
+    if not isinstance(pointer, Pointer):
+        return
+    if pointer.space == "shared":
+        run.shared.broken = run.shared.broken or f"{name} writes it"
+    elif found is not None and isinstance(pitch, ThreadNumber) and isinstance(pointer.offset, ThreadNumber):
+        by_rows = getattr(node.arguments[3], "last", "") == "mem_row_major"
+        where = str(pointer.array), pointer.offset, pitch, by_rows, found[0].array, node.span, pointer.type.size
+        run.stored_fragments.setdefault(node.span, StoredFragment(*where))
 
 
 def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
@@ -137,5 +153,6 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
             (place.array, offset + n),
             fragments=(a.shape.span, b.shape.span),
             broken=run.shared.broken,
+            ends=tuple(run.ends),
         )
         run.products.append(use)

@@ -121,6 +121,7 @@ def _record_product(
         home is not None and any(value is None for value in added) and _is_unset(run, *c),
         adds=find_added(run, added[0]),
         broken=run.shared.broken,
+        ends=tuple(run.ends),
     )
     run.products.append(use)
     return use

@@ -1,0 +1,117 @@
+"""Pitches of A, B and C in kernels whose sizes are parameters: no read is verified by the pitch of another matrix."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from lanescope.workbench.contents import evaluate_with_choices
+from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
+from tests.ampere_kernels import REGISTERS, TEMPLATES
+from tests.cases import for_each
+from tests.test_check_results import WMMA
+from tests.transfer_kernels import plant
+
+OTHER_NAMES = {"M": "height", "N": "width", "K": "depth"}  # which say nothing
+LAUNCH = "<<<dim3(N / TN, M / TM), 128>>>(A, B, C, M, N, K)"
+# of WMMA, whose B has N contiguous, and of REGISTERS, whose B has K contiguous
+A_ROW, B_ROW, C_ROW = "(m0 + i / 4) * K", "(t * TK + i / 8) * N", "acc[i / 2][i % 2], N"
+ROWS, MORE_ROWS, COLUMNS = "TM + r) * K", "pa + i * 32 * K", "TN + r) * K"
+
+
+def rename_sizes(text: str) -> str:
+    """Rename the parameters M, N and K."""
+    return re.sub(r"\b[MNK]\b", lambda match: OTHER_NAMES[match[0]], text)
+
+
+def launch(*sizes: int) -> str:
+    """Return the launch of a kernel for the sizes M, N and K."""
+    return f"<<<dim3({sizes[1]} / TN, {sizes[0]} / TM), 128>>>(A, B, C, {sizes[0]}, {sizes[1]}, {sizes[2]})"
+
+
+@lru_cache
+def judge(text: str) -> FragmentReport:
+    code = evaluate_with_choices(text, 1, {})
+    return check_thread_tiles(text, {}, code.launches if code else ())
+
+
+def list_open(text: str) -> list[str]:
+    """List the matrices whose pitches a report calls open."""
+    gaps = [kernel.gap for kernel in judge(text).kernels]
+    assert all(gap == "" or gap.startswith("the pitch of ") for gap in gaps)
+    return [gap.split()[3] for gap in gaps if gap]
+
+
+def list_lines(text: str) -> list[tuple[str, str]]:
+    """List (code, the line it stands at) of each finding."""
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in judge(text).findings]
+
+
+WRONG = [  # kernel, what is right, what is wrong, the matrix
+    (REGISTERS, ROWS, "TM + r) * N", "A"),
+    (REGISTERS, ROWS, "TM + r) * M", "A"),
+    (REGISTERS, MORE_ROWS, "pa + i * 32 * N", "A"),
+    (REGISTERS, COLUMNS, "TN + r) * N", "B"),
+    (TEMPLATES, "tile * BK * N", "tile * BK * K", "B"),
+    (WMMA, A_ROW, "(m0 + i / 4) * N", "A"),
+    (WMMA, B_ROW, "(t * TK + i / 8) * K", "B"),
+    (WMMA, B_ROW, "(t * TK + i / 8) * M", "B"),
+]
+
+
+@for_each(("text", "old", "new", "matrix"), WRONG)
+def test_a_read_with_the_pitch_of_another_matrix_is_not_verified(text: str, old: str, new: str, matrix: str) -> None:
+    planted = rename_sizes(text.replace(old, new))
+    assert planted != rename_sizes(text)
+    assert list_open(planted) == [matrix]
+    assert judge(planted).verified < judge(rename_sizes(text)).verified
+
+
+@for_each(
+    ("text", "old", "new", "line"),
+    [
+        (REGISTERS, ROWS, "TM + r) * N", "const half* pa"),
+        (REGISTERS, COLUMNS, "TN + r) * M", "const half* pb"),
+        (WMMA, A_ROW, "(m0 + i / 4) * M", "*(uint4*)&sa["),
+        (WMMA, B_ROW, "(t * TK + i / 8) * K", "*(uint4*)&sb["),
+        (WMMA, C_ROW, "acc[i / 2][i % 2], K", "wmma::store_matrix_sync"),
+    ],
+)
+def test_a_wrong_pitch_stands_at_its_line_if_names_and_loops_prove_it(text: str, old: str, new: str, line: str) -> None:
+    ((code, at),) = list_lines(plant((old, new), text=text))
+    assert code == "pitch_of_other_size"
+    assert at.startswith(line)
+
+
+WIDE_A = plant((A_ROW, "(m0 + i / 4) * N"), text=WMMA)
+NARROW_B = rename_sizes(plant((B_ROW, "(t * TK + i / 8) * K"), (LAUNCH, launch(512, 1024, 256)), text=WMMA))
+
+
+def test_the_sizes_of_a_launch_decide() -> None:
+    square, wide = launch(512, 512, 512), launch(512, 1024, 256)
+    assert not list_open(plant((LAUNCH, square), text=WIDE_A))
+    assert list_open(plant((LAUNCH, wide), text=WIDE_A)) == ["A"]
+    assert list_open(plant((LAUNCH, f"{square}; gemm{wide}"), text=WIDE_A)) == ["A"]
+    assert [code for code, _ in list_lines(NARROW_B)] == ["pitch_of_other_size"]  # rows of 1024 are 256 apart
+
+
+LEADING = plant(("M, int N, int K)", "M, int N, int K, int lda, int ldb, int ldc)"), text=REGISTERS)
+for right, leading in (("r) * K + c", "r) * {} + c"), ("i * 32 * K", "i * 32 * {}")):
+    for pointer, name in (("A", "lda"), ("B", "ldb"), ("pa", "lda"), ("pb", "ldb")):
+        LEADING = re.sub(rf"(\b{pointer} \+ .*){re.escape(right)}", rf"\g<1>{leading.format(name)}", LEADING)
+LEADING = LEADING.replace("* N + col", "* ldc + col")
+ONE_SIZE = re.sub(r"\b[MNK]\b", "n", REGISTERS).replace("int n, int n, int n", "int n")
+COMMON = re.sub(r"\bld[abc]\b", "width", LEADING).replace("int width, int width, int width", "int width")
+PART = plant(("int N, int K)", "int N, int K, int depth)"), ("k0 < K;", "k0 < depth;"), text=REGISTERS)
+STEPS = plant(("int N, int K)", "int N, int K, int k_tiles)"), ("k0 < K;", "k0 < k_tiles * TK;"), text=REGISTERS)
+
+
+@for_each("text", [LEADING, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS])
+def test_right_pitches_are_verified(text: str) -> None:
+    report = judge(text)
+    assert (report.verified, report.findings, list_open(text)) == (2, [], [])
+
+
+def test_two_matrices_do_not_share_a_leading_dimension_while_one_is_left() -> None:
+    assert list_open(LEADING.replace("* lda", "* ldb")) == ["A"]
