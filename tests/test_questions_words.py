@@ -276,6 +276,12 @@ def test_a_thread_without_a_page_opens_no_other(text: str) -> None:
     assert not find_certain_link(text)
 
 
+@for_each("text", ["(*a)[3] * b", "*p + 3", "smem[threadIdx.x]", "(lane >> 2) * 8"])
+def test_an_expression_of_cxx_opens_no_page(text: str) -> None:
+    assert (read(text).kind, read(text).title) == ("unknown", "An expression of C++")
+    assert not find_certain_link(text)
+
+
 def test_a_number_of_another_kind_names_no_thread() -> None:
     for text in ("lane #3", "flash-attention 3", "cutlass 3.5.0", "flash-attention 128", "mma issue 3"):
         assert find_thread(text) == "", text

@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_the_target_leaves_out_what_it_does_not_make() -> None:
 )
 def test_transposed_operands_of_a_warpgroup_instruction(text: str, majors: dict[str, str]) -> None:
     assert reader.recognise_text(text).found[0].facts["majors"] == majors
+
+
+@for_each(
+    "text",
+    [
+        "QGMMA.64x64x32.F32.E4M3.E4M3 R24, gdesc[UR4].tnspB, R24 ;",
+        "IGMMA.64x64x32.S8.S8 R24, gdesc[UR4].tnspA, R24 ;",
+        "HGMMA.64x64x8.F32.TF32 R24, R28, gdesc[UR4].tnspB, R24 ;",
+    ],
+)
+def test_only_16_bit_operands_are_transposed(text: str) -> None:
+    """PTX ISA 9.1, 9.7.15.5.2: imm-trans-a and imm-trans-b belong to .f16 and .bf16."""
+    read = reader.recognise_text(text)
+    assert not read.found and read.refused[0].code == "bad_major"
+    assert reader.recognise_text(re.sub(r"\.tnsp[AB]", "", text)).found
 
 
 def test_what_is_left_out_leaves_candidates_and_what_is_strange_is_told() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -19,6 +20,25 @@ MOST_WORDS = 8  # longest text that is looked up word by word
 _OF_CODE = re.compile(
     r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
 )
+
+_TOKEN = re.compile(r"->|<<|>>|&&|\|\||::|\w+|\S")
+_COMPUTING = frozenset("* % ^ ~ ! [ -> << >> && ||".split())  # operators that prose and lists of words do not have
+_IN_EXPRESSIONS = _COMPUTING | frozenset("+ - / & | ( ) ] . , ? : < > =".split())
+
+
+def is_expression(text: str) -> bool:
+    """Return whether a text is an expression of C++: operators between words, and no two words side by side.
+
+    >>> is_expression("(*a)[3] * b"), is_expression("lane / 4"), is_expression("swizzle 128B * 2")
+    (True, False, False)
+    """
+    tokens = _TOKEN.findall(text[: full_text.LONGEST])
+    are_words = [token[0].isalnum() or token[0] == "_" for token in tokens]
+    if any(map(all, itertools.pairwise(are_words))):
+        return False
+    marks = {token for token, is_word in zip(tokens, are_words, strict=True) if not is_word}
+    is_complete = any(token[0].isalpha() for token in tokens) and (are_words[-1] or tokens[-1] in ")]")
+    return is_complete and marks <= _IN_EXPRESSIONS and not marks.isdisjoint(_COMPUTING)
 
 
 def build_topic(page: topics.Topic | full_text.FoundPage) -> Meaning:

@@ -67,6 +67,7 @@ _TITLES = {  # code of a refusal → title of the page that shows it
     "unknown_atom": "No such atom",
     "unknown_fragment": "No such fragment",
     "unknown_sass": "No such SASS instruction",
+    "bad_major": "No such SASS instruction",
     "bad_cute": "Not a CuTe layout",
     "bad_word": "Not a descriptor",
     "bad_operation": "No such operation",
@@ -141,6 +142,9 @@ def _read_words(text: str) -> Reading:
         return _explain_unknown(text, (), addresses, ())
     if known_names.is_outside(text):
         return _read_outside(text)
+    if page_meanings.is_expression(text):
+        notice = "It is not read alone. Say what it computes, row = lane / 4, or paste the statements around it."
+        return question_readings.build_unknown(text, "An expression of C++", [notice])
     titled = message_readings.find_titled(text)
     searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
     is_message = message_readings.is_title(text) or (len(titled) == 1 and len(text.split()) >= _LEAST_OF_TITLE)

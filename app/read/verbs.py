@@ -110,7 +110,6 @@ def _is_decided(reading: Reading, text: str) -> bool:
 
 def _read_argument(argument: str) -> tuple[str, str]:
     """Return (the text of the file that an argument names, its name); of an argument that is a text, (text, "")."""
-    from lanescope.app.read.elsewhere import find_maker
     from lanescope.app.read.text_meanings import read_text as recognise
     from lanescope.errors import LayoutError
     from lanescope.inputs import shorten_value as shorten
@@ -121,9 +120,8 @@ def _read_argument(argument: str) -> tuple[str, str]:
         one_word = not re.search(r"\s", argument) and not _NO_NAME.search(argument)
         if error.code != "bad_usage" or _SOURCE.search(argument) or (one_word and re.search(r"[/\\]", argument)):
             raise
-        if one_word and recognise(argument).kind == "unknown" and not find_maker(argument):
-            message = f"'{shorten(argument, 120)}' is neither a file nor a text that Lanescope recognises."
-            raise LayoutError(error.code, message, error.hint, error.field) from None
+        if one_word and recognise(argument).kind == "unknown":
+            typer.echo(f"No file is named '{shorten(argument, 120)}'; it is read as a text.", err=True)
         return argument, ""
 
 

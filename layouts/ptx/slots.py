@@ -163,9 +163,13 @@ _TENSOR = {
 }
 
 
+def reads_mn_major(instruction: Instruction) -> bool:
+    """Return whether a wgmma has imm-trans-a and imm-trans-b: only those with 16-bit elements do."""
+    return instruction.types["a"] in ("f16", "bf16")
+
+
 def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot]:
     floating = instruction.types["d"] != "s32"
-    transposes = instruction.types["a"] in ("f16", "bf16")
     from_shared = a_from == "shared"
     slots = [_make_vector_slot(instruction, "d", True)]
     slots += (
@@ -187,7 +191,7 @@ def _list_wgmma_slots(instruction: Instruction, a_from: str) -> list[OperandSlot
             )
             for x in "ab"
         ]
-    if transposes:
+    if reads_mn_major(instruction):
         letters = "ab" if from_shared else "b"
         slots += [
             OperandSlot(

@@ -16,6 +16,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.catalog import SassListing
+from lanescope.ptx.slots import reads_mn_major
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.tensor_sass import (
     IS,
@@ -72,10 +73,15 @@ def _name_topic(newer: list[str], wrong: list[str], notices: list[str]) -> TextM
 
 
 def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
-    """Return the PTX instructions that compile to each mnemonic of a text. LayoutError if there are none."""
+    """Return the PTX instructions that compile to each mnemonic of a text.
+
+    LayoutError if there are none, or if a warpgroup instruction transposes an operand that has to be K-major.
+    """
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
+    for spelled in dict.fromkeys(match[1] + match[2] for match in lines if "tnsp" in (_find_modifiers(match) or "")):
+        _require_mn_major(spelled)
     counts = Counter(_split_line(match) for match in lines)
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
     each: list[tuple[str, int, list[str], dict[str, int]]] = []
@@ -203,15 +209,32 @@ def _find_sources(name: str) -> dict[str, list[SassListing]]:
     }
 
 
+def _find_modifiers(line: re.Match[str]) -> str | None:
+    """Return the modifiers of a warpgroup instruction's descriptor, .tnspA.tnspB; None if the line has none."""
+    descriptor = _DESCRIPTOR.search(line[3]) if line[1].endswith("GMMA") else None
+    return descriptor[1] if descriptor else None
+
+
+def _require_mn_major(spelled: str) -> None:
+    """Refuse a mnemonic whose operands no instruction reads MN-major."""
+    found = [catalog.find(ptx) for name in _expand_mnemonic(spelled)[0] for ptx in _find_sources(name)]
+    if found and not any(map(reads_mn_major, found)):
+        raise LayoutError(
+            "bad_major",
+            f"{spelled} cannot have .tnspA or .tnspB: wgmma transposes 16-bit operands only.",
+            f"{found[0].types['a']} has to be K-major in shared memory.",
+            "text",
+        )
+
+
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
     """Return the majors of A and B of the warpgroup instructions, if all agree."""
     majors = set()
     for match in lines:
-        descriptor = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
-        if descriptor:
+        if (modifiers := _find_modifiers(match)) is not None:
             registers = re.match(r"\s*R\w+\s*,\s*R\w+", match[3]) is not None
-            a = None if registers else "MN" if "tnspA" in descriptor[1] else "K"
-            majors.add((a, "MN" if "tnspB" in descriptor[1] else "K"))
+            a = None if registers else "MN" if "tnspA" in modifiers else "K"
+            majors.add((a, "MN" if "tnspB" in modifiers else "K"))
     if len(majors) != 1:
         return None
     a, b = majors.pop()

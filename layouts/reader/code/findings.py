@@ -255,7 +255,7 @@ def _is_sentinel(value: SymbolicInt) -> bool:
 
 def _is_other_descriptor(ev: Evaluator, text: str) -> bool:
     """Return whether a name, or that of the running function, is that of another kind of descriptor."""
-    return _is_other_descriptor_name(text) or bool(ev.frames and _is_other_descriptor_name(ev.frames[-1].name))
+    return is_other_descriptor_name(text) or bool(ev.frames and is_other_descriptor_name(ev.frames[-1].name))
 
 
 def note_variable(ev: Evaluator, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
@@ -318,7 +318,7 @@ def _record_descriptor(
 
 
 @lru_cache(maxsize=1024)
-def _is_other_descriptor_name(text: str) -> bool:
+def is_other_descriptor_name(text: str) -> bool:
     """Return whether a name is that of another kind of descriptor: an instruction descriptor or a tensor map."""
     return _OTHER.search(text) is not None and _DESC_ONLY.search(text) is None
 

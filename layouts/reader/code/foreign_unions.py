@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG
 from lanescope.reader.code import tree
+from lanescope.reader.code.findings import is_other_descriptor_name
 from lanescope.reader.code.header_names import FIELDS_UNION, find_matching_union
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell, NameScope
@@ -71,6 +72,8 @@ def _find_union(ev: Evaluator, member: str, variable: str, value: OpaqueValue, s
     kind = ev.find_named_type(FIELDS_UNION if other else "SmemDescriptor" if halves else "GmmaDescriptor", scope)
     if kind is None or kind.record is None or (halves and not _is_descriptor_half(ev, variable)):
         return None
+    if is_other_descriptor_name(value.kind.name.rpartition("::")[2] if value.kind is not None else variable):
+        return None  # CUTLASS's UMMA::InstrDescriptor has a desc_, too
     undefined = None if halves else _keep_if_open(value.kind)
     if value.kind is not None and value.kind.name != kind.name and undefined is None:
         return None

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.slots import reads_mn_major
 from lanescope.reader import sass
 from lanescope.reader.code import inline_ptx as ptx
 from lanescope.reader.code.findings import MOST_DESCRIPTORS, AsmRun, FoundDescriptor, mark_bits
@@ -138,8 +140,9 @@ class _ListingRun:
         words = {at: self._read_word(at, span) for at in firsts.values()}
         inputs = tuple(("l", value, place) for value, place in words.values())
         operands = ["{d}", *(["{a}"] if in_registers else []), *(f"%{at}" for at in range(len(inputs)))]
-        turned = ["01"[f"tnsp{name.upper()}" in group[2]] for name in firsts] if _has_majors(read.facts) else []
-        line = f'"{read.facts["candidates"][0]} {", ".join([*operands, "1", "1", "1", *turned])};"'
+        instruction = catalog.find(read.facts["candidates"][0])
+        turned = ["01"[f"tnsp{name.upper()}" in group[2]] for name in firsts] if reads_mn_major(instruction) else []
+        line = f'"{instruction.ptx} {", ".join([*operands, "1", "1", "1", *turned])};"'
         self.ran.append(AsmRun(line, span, ("",) * len(inputs), inputs, (), (self.function,), len(self.ran)))
         for at, (value, place) in words.items():
             self.descriptors.append(FoundDescriptor(f"UR{at}", place, value, (), (), order=len(self.descriptors)))
@@ -155,10 +158,6 @@ class _ListingRun:
             place = self.registers.find_place(f"UR{n}")
             halves.append(shift_int(mark_bits(convert_int(value, wide), place), 32 * (n - at)))
         return or_ints(*halves), self.registers.find_place(f"UR{at}")
-
-
-def _has_majors(facts: Mapping[str, object]) -> bool:
-    return ".f16.f16" in str(facts["candidates"]) or ".bf16.bf16" in str(facts["candidates"])
 
 
 def _translate(
