@@ -43,6 +43,11 @@ def quote_value(value: object, most: int = 40) -> str:
     return "missing" if value is None else f"'{shorten_value(value, most)}'"
 
 
+def _describe_value(value: object, field: str) -> str:
+    """Return a sentence with the invalid value of a field."""
+    return f"{get_last_name(field)} is {'empty' if value == '' else quote_value(value)}."
+
+
 def capitalize_sentence(text: str) -> str:
     """Return a sentence with a capital first letter."""
     return text[:1].upper() + text[1:]
@@ -104,9 +109,9 @@ def parse_integer(value: object, field: str, least: int = 0, most: int | None = 
     elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
         number = value.__index__()
     if number is None or number < least or (most is not None and number > most):
-        limit = f"from {least}" + (f" to {most}" if most is not None else "")
+        limit = f", {least} or more" if most is None else f" from {least} to {most}"
         how = " (decimal, 0x… or 0b…)" if number is None else ""
-        raise LayoutError(code, f"{get_last_name(field)} is {quote_value(value)}.", f"An integer {limit}{how}.", field)
+        raise LayoutError(code, _describe_value(value, field), f"Give an integer{limit}{how}.", field)
     return number
 
 
@@ -116,8 +121,8 @@ def parse_pair(text: str, field: str, most: tuple[int | None, int | None] = (Non
     if len(parts) != 2:
         raise LayoutError(
             "bad_number",
-            f"{get_last_name(field)} is '{shorten_value(text)}'.",
-            "Two numbers with a comma, as in 3,2.",
+            _describe_value(text, field),
+            "Give two numbers with a comma, as in 3,2.",
             field,
         )
     return parse_integer(parts[0], field, 0, most[0]), parse_integer(parts[1], field, 0, most[1])
@@ -138,7 +143,7 @@ def parse_ranges(text: str, field: str, count: int) -> tuple[tuple[int, int], ..
         ends = [parse_digits(end.strip()) for end in part.split("-")]
         bounds = [end[0] for end in ends if end]
         if len(bounds) != len(ends) or len(ends) > 2 or not bounds[0] <= bounds[-1] < count:
-            raise LayoutError("bad_range", f"{get_last_name(field)} is '{shorten_value(text)}'.", hint, field)
+            raise LayoutError("bad_range", _describe_value(text, field), hint, field)
         ranges.append((bounds[0], bounds[-1]))
     return tuple(ranges)
 
@@ -155,7 +160,7 @@ def require_text(value: object, field: str, most: int = LONGEST_TEXT) -> str:
         raise LayoutError(
             "bad_text",
             f"{get_last_name(field)} is {'missing' if value is None else shorten_value(value)}.",
-            "Give text.",
+            "" if value is None else "Give text.",
             field,
         )
     if len(value) > most:
@@ -170,7 +175,7 @@ def parse_choice(value: object, field: str, allowed: Collection[str], code: str 
             if word.lower() == value.strip().lower():
                 return word
     words = ", ".join(filter(None, allowed))
-    raise LayoutError(code, f"{get_last_name(field)} is {quote_value(value)}.", f"Allowed: {words}.", field)
+    raise LayoutError(code, _describe_value(value, field), f"Allowed: {words}.", field)
 
 
 def get_last_name(field: str) -> str:

@@ -167,7 +167,7 @@ def test_its_route_answers_and_refuses(client: Client) -> None:
     assert client.get("/api/v1/tile-bytes?rows=4&element=F32&padded=1").json() == {"bytes": 320}
     assert client.get("/api/v1/tile-bytes").json() == {"bytes": 256}
     for query, error in {
-        "rows=65": ("bad_number", "rows is '65'.", "An integer from 1 to 64.", "rows"),
+        "rows=65": ("bad_number", "rows is '65'.", "Give an integer from 1 to 64.", "rows"),
         "element=f8": ("bad_choice", "element is 'f8'.", "Allowed: f16, f32.", "element"),
         "row=4": ("bad_filter", "There is no parameter 'row'.", "Did you mean 'rows'?", "row"),
     }.items():
@@ -205,7 +205,7 @@ def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:
     answer = client.get("/tile-bytes?rows=x")
     assert answer.status_code == 422
     note = answer.text.partition("data-error")[2].partition("</small>")[0]
-    assert "Rows is &#39;x&#39;. An integer from 1 to 64" in note and 'name="rows" value="x"' in answer.text
+    assert "Rows is &#39;x&#39;. Give an integer from 1 to 64" in note and 'name="rows" value="x"' in answer.text
     assert '<p id="answer">256 bytes</p>' in answer.text
 
 
@@ -230,7 +230,7 @@ def test_a_body_has_questions_inside(client: Client) -> None:
     assert post(placed={"kind": "CUTE", "layout": "8"}, after={}) == {"bytes": 512}
     assert post(rows=1) == {"bytes": 32}  # answered instead
     for body, field, message in (
-        ({"tile": {"rows": ""}}, "tile.rows", "rows is ''."),
+        ({"tile": {"rows": ""}}, "tile.rows", "rows is empty."),
         ({"tile": {"row": 1}}, "tile.row", "tile has no key 'row'."),
         ({"tile": 1}, "tile", "tile is 1."),
         ({"placed": {"kind": "sums"}}, "placed.kind", "kind is 'sums'."),

@@ -96,7 +96,7 @@ def test_a_pin_that_does_not_exist_is_told_beside_the_field(client: Client, path
 def test_a_wrong_mask_keeps_what_was_typed_and_says_why(client: Client) -> None:
     page = client.get("/zero-column-mask?skip_span=999&m=64&n=128")
     assert page.status_code == 422 and 'value="999"' in page.text
-    assert "An integer from 0 to 255.</small>" in page.text
+    assert "Give an integer from 0 to 255.</small>" in page.text
     assert client.get("/zero-column-mask?word=0x1&skip_span=3").status_code == 422
 
 

@@ -76,11 +76,11 @@ def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: 
     page = client.get("/smem?mn=zz").text
     beside = re.search(r'name="mn" value="zz"[^>]*><small [^>]*id="mn-error"[^>]*>([^<]*)<', page)
     assert beside is not None
-    assert unescape(beside[1]) == "Tile M or N is 'zz'. An integer from 0 (decimal, 0x… or 0b…)."
+    assert unescape(beside[1]) == "Tile M or N is 'zz'. Give an integer, 0 or more (decimal, 0x… or 0b…)."
 
     page = client.get(f"/descriptor/wgmma/0x4000004000010100?instruction={B1}&s_kind=canonical&s_mn=zz").text
     beside = re.search(
         r'name="s_mn" value="zz"[^>]*aria-describedby="s_mn-error"[^>]*><small [^>]*id="s_mn-error"[^>]*>([^<]*)<', page
     )
     assert beside is not None
-    assert "'zz'. An integer from 0" in unescape(beside[1])
+    assert "'zz'. Give an integer from 0" in unescape(beside[1])

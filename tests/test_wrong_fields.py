@@ -58,6 +58,8 @@ WRONG |= {
     "/layouts/tv": {"slice": "zz", "to": "pink", "element_bits": "abc", "axes": "q"},
     "/layouts/triton": {"to": "zz", "axes": "q", "at": "z"},
     "/tiles/copy": {"bits": "abc", "element_bits": "q", "pitch_bytes": "-1", "swizzle": "pink"},
+    "/tiles/copy?": {"bits": "100", "element_bits": "7", "atom": "zz", "tile": "q"},
+    "/idesc?": {"m": "", "n": "zz"},
     f"/metadata/{SPARSE}": {"words": "zz", "selector": "99"},
     "/banks": {"access": "pink", "row_bytes": "abc", "pad": "", "swizzle": "7", "accesses": "ldmatrix.x4:rows, blue"},
     "/deliver": {"instruction": "zz", "pitch_bytes": "abc", "moves": "pink"},
@@ -66,6 +68,7 @@ WRONG |= {
 }
 RIGHT = {("/diagram", "ptx"), ("/idesc", "kind")}
 KINDS = {
+    "/idesc?": {"kind": "f16", "a": "bf16", "negate_a": "no", "transpose_a": "K", "sparse": "no"},
     "/descriptor/wgmma": {"s_kind": "canonical"},
     "/descriptor/wgmma/0x4000004000010100": {"s_kind": "canonical"},
     "/chain": {"s_kind": "rows"},
@@ -163,7 +166,7 @@ def test_a_question_reports_all_its_wrong_fields() -> None:
         read_question(Sheet, {"width": "0", "height": "x", "colour": "pink"})
     assert [error.field for error in refused.value.every] == ["width", "height", "colour"]
     controls = form_of(Sheet, {"width": "0", "height": "x"}, error=refused.value)
-    assert controls["width"].error == "Width is '0'. An integer from 1 to 100."
+    assert controls["width"].error == "Width is '0'. Give an integer from 1 to 100."
     assert controls["height"].error and controls["colour"].error and not controls["text"].error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of
-from lanescope.app.kit.question_form import add_wrong_fields, require_values
+from lanescope.app.kit.question_form import add_wrong_fields, answer_without_wrong, find_refused, require_values
 from lanescope.app.memory.storage import USED
 from lanescope.errors import LayoutError
 from lanescope.shared import chain
@@ -38,9 +39,17 @@ def chain_page(request: Request) -> Response:
         context |= _build_context(fields, spec)
     except LayoutError as error:
         sent = {**fields, **{f"s_{name}": text for name, text in spec.items()}}
-        context["error"] = add_wrong_fields(error, fields_of(LoadChainBody, sent), sent)
+        declared = fields_of(LoadChainBody, sent)
+        context["error"] = wrong = add_wrong_fields(error, declared, sent) or error
+        refused = {find_refused(declared, one) for one in wrong.every}
+        others = {name: text for name, text in request.query_params.items() if name not in refused}
+        context |= answer_without_wrong(_answer_query, others, partial(find_refused, declared))[0] or {}
     context["form"] = forms.build_form(fields, spec, _list_loads(fields["load"], context), context["error"])
     return render_page(request, "chain/page.html", context)
+
+
+def _answer_query(query: dict[str, str]) -> dict[str, Any]:
+    return _build_context(*forms.parse_query(query))
 
 
 def _list_loads(chosen: str, context: dict[str, Any]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from lanescope.app.kit.question import (
     make_question,
     number_field,
     parsed_field,
+    raw_field,
     text_field,
     word_field,
 )
@@ -79,6 +80,8 @@ def _declare_part(part: KindField) -> Any:
         known = (kind.get_field(part.name).codes for kind in EVERY_KIND if kind.has_field(part.name))
         words = sorted({word for codes in known for word in codes})
         return text_field("", label, f"{says} {', '.join(words)}.", type=str | int)
+    if part.codes:  # yes, MN: only the kind says which
+        return raw_field(label, says, 0, type=Number | bool)
     needed = part.name in ("m", "n")
     return number_field(None if needed else 0, label, says, type=Number | bool, required=needed)
 

@@ -120,24 +120,26 @@ class Tool(Generic[QuestionT, AnswerT]):
         require_values(fields_of(self.question, filled), filled)
         sent = {name: query[name] for name in filled if name in query}
         question, answer = self.ask_query(filled)
-        return self._context(question, answer, filled) | {"link": lambda **other: self.link(sent | other)}
+        context = self._context(question, answer, filled)
+        return context | {"answered": filled, "link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
         """Return the template's variables if fields are wrong: the form as sent, and the answer to the default
         question.
         """
-        question, answer = self.ask_query(self.fill_query({}))
-        filled = self.fill_query(query)
+        usual, filled = self.fill_query({}), self.fill_query(query)
+        question, answer = self.ask_query(usual)
         every = find_every_error(self.ask_query, fields_of(self.question, filled), filled) or error
-        return self._context(question, answer, filled, every) | {"link": lambda **other: self.link(other)}
+        context = self._context(question, answer, filled, every)
+        return context | {"answered": usual, "link": lambda **other: self.link(other)}
 
     def _context(
         self, question: QuestionT, answer: AnswerT, values: dict[str, str], error: LayoutError | None = None
     ) -> dict[str, Any]:
         """Return the template's variables.
 
-        The feature's own context may have `shown`, values that the form shows in empty fields, and `choices` (see
-        form_of).
+        `given` are the fields as sent, `answered` those of the answer. The feature's own context may have `shown`,
+        values that the form shows in empty fields, and `choices` (see form_of).
         """
         extra = self.context(question, answer)
         values = values | {name: value for name, value in extra.pop("shown", {}).items() if not values[name]}

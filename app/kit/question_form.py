@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,7 +23,6 @@ class Control:
     error: str
     option: Option
     refused: tuple[LayoutError, ...] = ()  # its errors, of which `error` words the first
-    focused: bool = False  # whether it is the first wrong one, which the page opens at
 
     @property
     def help(self) -> str:
@@ -42,8 +42,8 @@ def name_field(error: LayoutError, label: str) -> str:
     "First row is 'x'."
     """
     name = get_last_name(error.field)
-    named = error.message.startswith((f"{name} is ", f"{name} has "))
-    return f"{label}{error.message.removeprefix(name)}" if name and named else ""
+    named = re.match(rf"{re.escape(name)}(?:\[\d\])?(?= (?:is|has) )", error.message)
+    return f"{label}{error.message[named.end() :]}" if name and named else ""
 
 
 def find_refused(fields: Mapping[str, Field], error: LayoutError) -> str:
@@ -85,7 +85,6 @@ def build_controls(
     refused: dict[str, list[LayoutError]] = {}
     for one in error.every if error else ():
         refused.setdefault(find_refused(fields, one), []).append(one)
-    first = next((name for name in fields if name in refused), "")
     return {
         name: Control(
             name,
@@ -95,7 +94,6 @@ def build_controls(
             _word_error(refused[name][0], field) if name in refused else "",
             field.option,
             tuple(refused.get(name, ())),
-            name in refused and name == first,
         )
         for name, field in fields.items()
     }
@@ -112,6 +110,8 @@ def _word_error(error: LayoutError, field: Field) -> str:
     path, option = field
     inner = error.field.removeprefix(f"{path}.") if error.field.startswith(f"{path}.") else ""
     label = f"{option.label}, {inner}" if inner else option.label
+    if error.message == f"{get_last_name(error.field)} is missing.":
+        error = _make_empty_error(error.field, option)
     return f"{name_field(error, label) or error.message} {error.hint}".strip()
 
 
@@ -176,8 +176,13 @@ def _find_empty(name: str, field: Field, query: Mapping[str, str]) -> LayoutErro
     path, option = field
     if not option.needs_value or name not in query or query[name].strip():
         return None
+    return _make_empty_error(path, option)
+
+
+def _make_empty_error(path: str, option: Option) -> LayoutError:
     example = option.examples[0] if option.examples else option.default
-    return LayoutError("bad_request", f"{get_last_name(path)} is empty.", f"For example {example}.", path)
+    hint = f"For example {example}." if example else ""
+    return LayoutError("bad_request", f"{get_last_name(path)} is empty.", hint, path)
 
 
 def _find_wrong(name: str, field: Field, query: Mapping[str, Any]) -> LayoutError | None:

@@ -38,7 +38,10 @@ class ScaleQuestion:
         256, "First column", "The column of tensor memory where A's factors begin; B's follow them."
     )
     shared: int = number_field(
-        0, "First byte of shared memory", "The byte of shared memory where A's factors begin; B's follow them."
+        0,
+        "First byte of shared memory",
+        "The byte of shared memory where A's factors begin; B's follow them.",
+        covers=("start_address",),
     )
     side: str = word_field(("a", "b"), "Factor of", "The operand of the selected factor.", called={"a": "A", "b": "B"})
     row: int = number_field(37, "Row of A or column of B", "Row of A, or column of B.")

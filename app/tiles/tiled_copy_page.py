@@ -15,6 +15,7 @@ from lanescope.app.kit.question import declare_question, fields_of, options_of, 
 from lanescope.app.kit.question_form import require_values
 from lanescope.app.tiles import questions, tiled_copy_facts
 from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, build_tma_bench, make_tma_look
+from lanescope.cute.copy_atom import PLAIN
 from lanescope.cute.text import parse_cute_layout, parse_tiler
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer
@@ -22,7 +23,7 @@ from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
 from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 from lanescope.tiles.bulk import TmaCopy, is_tma
-from lanescope.tiles.copy import TiledCopy, make_copy_atom
+from lanescope.tiles.copy import ELEMENTS, TiledCopy, make_copy_atom
 from lanescope.tiles.memory import SectorCount, SharedCopySide
 from lanescope.tiles.mma import parse_tile_sizes
 from lanescope.tiles.text_arguments import parse_text_arguments
@@ -44,11 +45,15 @@ def _declare_text(default: str, label: str, size: int, placeholder: str = "", **
 
 
 def _declare_number(default: str, label: str, size: int, placeholder: str = "", **more: Any) -> Any:
-    """Declare a number that the form sends as text. most: its largest value."""
-    most = more.pop("most", None)
+    """Declare a number that the form sends as text. allowed: its only values."""
+    allowed = more.pop("allowed", ())
 
     def parse(value: Any, field: str) -> int:
-        return parse_integer(value, field, 1 if most else 0, most)
+        number = parse_integer(value, field)
+        if allowed and number not in allowed:
+            hint = f"Allowed: {', '.join(map(str, allowed))}."
+            raise LayoutError("bad_number", f"{field} is {number}.", hint, field)
+        return number
 
     return parsed_field(parse, label, "", default, size=size, placeholder=placeholder, **more)
 
@@ -92,8 +97,8 @@ class CopyForm:
     """The form of the page; its defaults are the example."""
 
     atom: str = _declare_text("cp.async", "Copy atom", 18, check=_check_atom)
-    bits: str = _declare_number("128", "Bits per access", 4, most=128)
-    element_bits: str = _declare_number("16", "Bits per element", 4, "16", most=128)
+    bits: str = _declare_number("128", "Bits per access", 4, allowed=PLAIN["universal"])
+    element_bits: str = _declare_number("16", "Bits per element", 4, "16", allowed=ELEMENTS)
     tile: str = _declare_text("64x64", "Tile, rows x columns", 8, covers=("storage.mn", "storage.k"), check=_check_tile)
     layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34, check=_check_layout)
     tiler_mn: str = _declare_text("", "Tiler (M, N)", 12, check=_check_tiler)

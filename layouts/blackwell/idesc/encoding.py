@@ -12,7 +12,7 @@ from lanescope.blackwell.idesc.rules import (
 )
 from lanescope.blackwell.idesc.word import CALLED, K128, IdescWord, fit_kind
 from lanescope.blackwell.kind import KindField, MmaKind
-from lanescope.errors import LayoutError
+from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import check_keys, join_words, parse_choice, parse_integer, quote_value
 
 _TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn": 1}
@@ -21,16 +21,21 @@ _TRUE = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "k": 0, "mn":
 def encode(row: MmaKind, fields: Mapping[str, object], form: str = "", target: str = "") -> IdescWord:
     """Return the descriptor with the given fields: name → type, number or flag.
 
-    m and n are required. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names a field that
-    does not fit or that is illegal: in `form`, or in every form if none is given.
+    m and n are required. Defaults: the first type of the kind, K-major, dense, ids 0. LayoutError names every field
+    that does not fit, or one that is illegal: in `form`, or in every form if none is given.
     """
     row = fit_kind(row, target)
     check_keys(fields, (part.name for part in row.parts), "", "unknown_field")
     if row.has_field("k_high") and str(fields.get("k", "")) == K128:
         fields = {**fields, "k": "", "k_high": 1}
-    word = 0
+    word, wrong = 0, []
     for part in row.parts:
-        word = part.field.put(word, _encode_field(row, part, fields.get(part.name)))
+        try:
+            word = part.field.put(word, _encode_field(row, part, fields.get(part.name)))
+        except LayoutError as error:
+            wrong.append(error)
+    if refused := join_errors(wrong):
+        raise refused
     encoded = IdescWord(word, row, target)
     problems = find_problems(encoded)
     if problems:
