@@ -60,7 +60,8 @@ def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
 
 def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
     said = {}
-    for text, href, _ in tiled_copy_page.list_presets(tiled_copy_page.FIELDS):
+    for text, preset in tiled_copy_page.PRESETS.items():
+        href = tiled_copy_page.link_copy(preset)
         page = client.get(href)
         assert page.status_code == 200, text
         assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
@@ -231,7 +232,8 @@ def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, fi
 
 def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
     """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
-    for text, href, _ in main_loop_page.list_presets(main_loop_page.FIELDS):
+    for text, preset in main_loop_page.PRESETS.items():
+        href = main_loop_page.link_loop(preset)
         answer = client.get(href)
         found = r'href="(/tiles/copy[^"]*)">([\w.]+)\s*</a></td>\s*<td[^>]*>. (\d+)'
         rows = re.findall(found, answer.text)

@@ -151,12 +151,9 @@ def link_bench(body: Json) -> str:
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
 
 
-def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """Return (text, address, chosen)."""
-    return [
-        (text, f"{PATH}?{urlencode({k: v for k, v in preset.items() if v}, safe='(),:')}", dict(preset) == dict(fields))
-        for text, preset in PRESETS.items()
-    ]
+def link_chain(fields: Mapping[str, str]) -> str:
+    """Link to the page with these fields."""
+    return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}"
 
 
 def list_moves(first: TiledMMA, second: TiledMMA, chain: ChainedFacts) -> list[tuple[str, str, str, str]]:

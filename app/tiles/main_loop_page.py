@@ -279,8 +279,3 @@ def link_copy(fields: Mapping[str, str], side: str, stage: str) -> str:
     except LayoutError:  # the loop reports why an access is illegal
         return ""
     return tiled_copy_page.link_copy(out)
-
-
-def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """Return (text, address, chosen)."""
-    return [(text, link_loop(preset), dict(preset) == dict(fields)) for text, preset in PRESETS.items()]

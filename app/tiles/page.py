@@ -79,7 +79,13 @@ def chain_page(request: Request) -> Response:
     fields = chains.parse_form(request.query_params)
     build = partial(chains.build_context, fields, request.query_params)
     return _render_form(
-        request, "tiles/chain.html", chains.ChainForm, fields, build, chains.FIELDS, presets=chains.list_presets(fields)
+        request,
+        "tiles/chain.html",
+        chains.ChainForm,
+        fields,
+        build,
+        chains.FIELDS,
+        presets=presets.link_examples(chains.PRESETS, fields, chains.link_chain),
     )
 
 
@@ -105,7 +111,7 @@ def copy_page(request: Request) -> Response:
         build,
         tiled_copy_page.list_controls(fields),
         shared=None,
-        presets=tiled_copy_page.list_presets(fields),
+        presets=presets.link_examples(tiled_copy_page.PRESETS, fields, tiled_copy_page.link_copy),
         is_tma=is_tma(fields["atom"]),
     )
     return RedirectResponse(found[0], 303) if found else page
@@ -123,7 +129,7 @@ def loop_page(request: Request) -> Response:
         fields,
         build,
         main_loop_page.FIELDS,
-        presets=main_loop_page.list_presets(fields),
+        presets=presets.link_examples(main_loop_page.PRESETS, fields, main_loop_page.link_loop),
     )
 
 

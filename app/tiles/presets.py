@@ -9,7 +9,7 @@ and 83 of CUTLASS's examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
 from lanescope.app.kit.fact import fact
@@ -204,12 +204,12 @@ PRESETS = (
 
 @fact
 class PresetLink:
-    """A preset as a link."""
+    """A preset as a link. about: a sentence on it, "" for none."""
 
     text: str
-    about: str
     href: str
     chosen: bool
+    about: str = ""
 
 
 def list_presets(fields: Mapping[str, str]) -> list[PresetLink]:
@@ -222,6 +222,15 @@ def list_presets(fields: Mapping[str, str]) -> list[PresetLink]:
             chosen=all(fields[k] == v for k, v in preset.fields.items()),
         )
         for preset in PRESETS
+    ]
+
+
+def link_examples(
+    examples: Mapping[str, Mapping[str, str]], fields: Mapping[str, str], link: Callable[[Mapping[str, str]], str]
+) -> list[PresetLink]:
+    """Return the fields of examples, by their names, as links; the current one is marked."""
+    return [
+        PresetLink(text=text, href=link(each), chosen=dict(each) == dict(fields)) for text, each in examples.items()
     ]
 
 

@@ -290,11 +290,6 @@ def link_copy(fields: Mapping[str, str]) -> str:
     return f"{PATH}?{urlencode(changed, safe='(),:')}"
 
 
-def list_presets(fields: Mapping[str, str]) -> list[tuple[str, str, bool]]:
-    """Return (text, address, chosen)."""
-    return [(text, link_copy(preset), dict(preset) == dict(fields)) for text, preset in PRESETS.items()]
-
-
 def build_context(fields: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the template's variables; LayoutError if a field does not fit."""
     body = build_body(fields)

@@ -32,7 +32,7 @@ from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench import barrier_initialization
 from lanescope.workbench.barrier_initialization import find_unsynchronized_use
 from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
-from lanescope.workbench.barrier_repairs import ProtocolRepair, list_redirections, list_repairs
+from lanescope.workbench.barrier_repairs import ProtocolRepair, list_other_mbarriers, list_repairs
 from lanescope.workbench.results import Span
 
 TITLES = {
@@ -160,17 +160,17 @@ class _Judge:
         return (self._find_other_arrival() if always else None) or self._find_stuck_wait(outcomes, always)
 
     def _list_mending_repairs(self) -> list[ProtocolRepair]:
-        """List the repairs that mend every schedule, one for each place; of several those whose phases take all
-        arrivals, and of these those that let work begin.
+        """List the repairs that mend every schedule, one for each place; of several those that complete every phase,
+        and of these those that let work begin.
         """
         mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
         if len(_keep_first(mended)) > 1:
-            mended = list(filter(self._takes_all, mended)) or mended
+            mended = list(filter(self._completes_every_phase, mended)) or mended
         if len(_keep_first(mended)) > 1:
             mended = list(filter(self._lets_work_begin, mended))
         return _keep_first(mended)
 
-    def _takes_all(self, repair: ProtocolRepair) -> bool:
+    def _completes_every_phase(self, repair: ProtocolRepair) -> bool:
         """Return whether no schedule ends in the middle of a phase."""
         barriers = (barrier for outcome in self._simulate(repair) for barrier in outcome.barriers.values())
         return all(barrier.pending == barrier.count for barrier in barriers)
@@ -299,8 +299,8 @@ class _Judge:
 
     def _find_other_arrival(self) -> Pitfall | None:
         """Return the one arrival that lets every schedule end well if it is on another mbarrier."""
-        repairs = [one for one in list_redirections(self.events, self.agents) if self._is_mended(one)]
-        repairs = list(filter(self._takes_all, repairs)) or repairs
+        repairs = [one for one in list_other_mbarriers(self.events, self.agents) if self._is_mended(one)]
+        repairs = list(filter(self._completes_every_phase, repairs)) or repairs
         if len(repairs) != 1:
             return None
         message = (

@@ -88,7 +88,7 @@ def _list_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> I
                 yield ProtocolRepair("mbarrier_parity", site, min(changed), {}, parities)
 
 
-def list_redirections(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
     """Yield each arrival on the next or the previous mbarrier of its array, or on the same one of another array."""
     arrays: dict[tuple[Span, Span], set[int]] = defaultdict(set)
     calls: dict[Span, set[tuple[int, int]]] = defaultdict(set)

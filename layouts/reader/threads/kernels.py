@@ -31,7 +31,7 @@ from lanescope.reader.threads.program import (
     parse_program,
     uses_dimensions,
 )
-from lanescope.reader.threads.runner import KernelRunner, MisfitFound, StepsOverError
+from lanescope.reader.threads.runner import KernelRunner, StepsOverError, TensorErrorFound
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
 
@@ -201,7 +201,7 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
     """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
     try:
         runner.run(function.body, scope, runner.everyone)
-    except (OrderMistakeFound, MisfitFound):
+    except (OrderMistakeFound, TensorErrorFound):
         return True
     except (StepsOverError, TraceLostError, RecursionError):
         return False

@@ -63,12 +63,12 @@ def copy_tensors(
     """Copy a tensor to another, access by access; return whether this was followed. spans: of the two arguments."""
     source, target = tensors
     if element is not None and (why := _find_other_count(tensors)):
-        run.report_misfit("cute_copy_misfit", why, site)
+        run.stop_at_tensor_error("cute_copy_misfit", why, site)
     parts = _split_accesses(element, tensors)
     if parts is None or source.base is None or target.base is None:
         return False
-    if element is not None and (why := _find_misfit(element, tensors, parts)):
-        run.report_misfit("cute_copy_misfit", why, site)
+    if element is not None and (why := _find_tensor_error(element, tensors, parts)):
+        run.stop_at_tensor_error("cute_copy_misfit", why, site)
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)
@@ -109,7 +109,7 @@ def _find_other_count(tensors: tuple[CuteTensor, CuteTensor]) -> str:
     )
 
 
-def _find_misfit(
+def _find_tensor_error(
     element: ElementCopy, tensors: tuple[CuteTensor, CuteTensor], parts: Sequence[list[Sequence[int]]]
 ) -> str:
     """Return why CuTe does not compile a copy: an access whose elements in memory are not contiguous; "" if it does."""
