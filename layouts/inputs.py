@@ -160,7 +160,7 @@ def require_text(value: object, field: str, most: int = LONGEST_TEXT) -> str:
         raise LayoutError(
             "bad_text",
             f"{get_last_name(field)} is {'missing' if value is None else shorten_value(value)}.",
-            "" if value is None else "Give text.",
+            "Give text.",
             field,
         )
     if len(value) > most:

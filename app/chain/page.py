@@ -43,7 +43,8 @@ def chain_page(request: Request) -> Response:
         context["error"] = wrong = add_wrong_fields(error, declared, sent) or error
         refused = {find_refused(declared, one) for one in wrong.every}
         others = {name: text for name, text in request.query_params.items() if name not in refused}
-        context |= answer_without_wrong(_answer_query, others, partial(find_refused, declared))[0] or {}
+        result, _ = answer_without_wrong(_answer_query, others, partial(find_refused, declared))
+        context |= (result or {}) | {"loads": []}  # those of the form are not known
     context["form"] = forms.build_form(fields, spec, _list_loads(fields["load"], context), context["error"])
     return render_page(request, "chain/page.html", context)
 

@@ -54,25 +54,19 @@ class CategoryData:
 
 
 @fact
-class AxisData:
-    """The formula of an axis from thread and value, and a template of it."""
-
-    axis: str
-    text: str
-    template: str
-
-
-@fact
 class OperandData(MatrixData):
-    """One matrix for the script: owners by cell, data of each thread or value, and templates of the sentences."""
+    """One matrix for the script: owners by cell, data of each thread or value, and templates of the sentences.
+
+    Of metadata and scale factors also: texts of their cells; of, down, across: the panel whose elements they belong to,
+    and for each of its rows and columns the row and column here.
+    """
 
     thread: Numbers
     value: Numbers
     register: Numbers
     categories: dict[str, CategoryData]
-    axes: tuple[AxisData, ...]
     plane: tuple[str, str]
-    sparse: tuple[int, int] | None
+    sparse: tuple[int, int] | None = make_optional_field()
     held: str
     head: str
     tip: str
@@ -80,32 +74,11 @@ class OperandData(MatrixData):
     value_bits: tuple[str, ...]
     per_register: int
     lines: tuple[lanes.NumericLine, ...]
-    fields: dict[str, Numbers] | None = make_optional_field()
-
-
-@fact
-class SupplyData(MatrixData):
-    """Metadata or scale factors for the script, as an operand; of, down, across: the panel whose elements they belong
-    to, and for each of its rows and columns the row and column here.
-    """
-
-    thread: Numbers
-    value: Numbers
-    register: tuple[int, ...]
-    categories: dict[str, CategoryData]
-    plane: tuple[str, str]
-    held: str
-    head: str
-    tip: str
-    answer: str
-    value_bits: tuple[str, ...]
-    per_register: int
-    lines: tuple[lanes.NumericLine, ...]
-    fields: dict[str, Numbers | list[str]]
-    texts: dict[str, str]
-    of: str
-    down: Numbers
-    across: Numbers
+    fields: Mapping[str, Numbers | list[str]] | None = make_optional_field()
+    texts: dict[str, str] | None = make_optional_field()
+    of: str | None = make_optional_field()
+    down: Numbers | None = make_optional_field()
+    across: Numbers | None = make_optional_field()
 
 
 @fact
@@ -142,7 +115,7 @@ class PageData:
     warp: int
     words: AnswerWords
     panels: tuple[PanelData, ...]
-    operands: dict[str, OperandData | SupplyData]
+    operands: dict[str, OperandData]
 
 
 def build_page_data(
@@ -202,12 +175,12 @@ def _build_supply_panel(supply: SupplyMatrix) -> PanelData:
     return copy_fact(PanelData, supply, dims=dims, warp_edges=edges, subject=supply.title, beside=True)
 
 
-def build_supply_data(supply: SupplyMatrix) -> SupplyData:
+def build_supply_data(supply: SupplyMatrix) -> OperandData:
     """Build metadata or scale factors for the script."""
     bits = tuple(supply.format_bits(unit) for unit in range(supply.units))
     spans = [f"bits {unit * supply.unit_bits} to {(unit + 1) * supply.unit_bits - 1}" for unit in range(supply.units)]
     return copy_fact(
-        SupplyData,
+        OperandData,
         supply,
         element_type=f"b{supply.unit_bits}",
         copies=1,
@@ -245,7 +218,6 @@ def _build_categories(categories: Mapping[str, CellCategory]) -> dict[str, Categ
 def build_operand_data(grid: OperandGrid, panel: str, fields: Mapping[str, Numbers]) -> OperandData:
     """Build one matrix for the script. fields: numbers of its elements for the sentences, each [rows, cols]."""
     op = grid.operand
-    forward = op.formula()["forward"]
     return OperandData(
         name=op.name,
         title=lanes.format_panel_title(panel),
@@ -260,9 +232,6 @@ def build_operand_data(grid: OperandGrid, panel: str, fields: Mapping[str, Numbe
         spoken_bits=tuple(grid.format_spoken_bits(value) for value in range(op.values)),
         digits=tuple(d.name for d in op.pattern.digits),
         categories=_build_categories(grid.categories),
-        axes=tuple(
-            AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.make_axis_templates().items()
-        ),
         plane=op.plane,
         extra={axis: grid.product for axis in op.axes if axis not in op.plane},
         sparse=op.kept_of_group,

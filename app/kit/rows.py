@@ -75,7 +75,8 @@ def describe_shape_and_types(instruction: Instruction) -> tuple[str, str]:
     if {"a", "d"} <= set(types):
         return shape, f"{types['a']} → {types['d']}"
     if packed := instruction.family.unpacks:
-        return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
+        words = instruction.ptx.split(".")
+        return shape, f"{packed} → {words[words.index(packed) - 1]}"
     if instruction.family.issue:
         return shape, find_issued_kind(instruction)
     name, kind = next(iter(types.items()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -180,18 +179,6 @@ class OperandGrid:
         _, container = self.operand.register_of(value)
         first = container + self.operand.padding_below
         return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
-
-    def make_axis_templates(self) -> dict[str, str]:
-        """Return each coordinate's formula as a template with a cell's facts in braces: thread, value and digits."""
-        words = self.operand.words
-        open_ = {words.thread: "thread", words.value: "value"} | {word: name for name, word, _ in words.digits}
-        forward = self.operand.formula()["forward"]
-        return {
-            axis: re.sub(
-                r"%?[A-Za-z_]\w*", lambda word: f"{{{open_[word[0]]}}}" if word[0] in open_ else word[0], forward[axis]
-            )
-            for axis in self.operand.axes
-        }
 
 
 def _drop_repeats(numbers: tuple[int, ...]) -> str:

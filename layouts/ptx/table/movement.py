@@ -16,6 +16,7 @@ STRAIGHT = "(g:8 t:4) (x:x e:2) -> (x) (g) (t e)"
 TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
 NOT_RUN = "From PTX and CUTLASS. Needs sm_100a or sm_120a; not yet run on hardware."
 _COUNTS = (".x1", ".x2", ".x4")
+IN_CONTAINERS = ("b6x16_p32", "b4x16_p64")  # formats in memory of .b8x16
 PACKED_BITS = {"b6x16_p32": 6, "b4x16_p64": 4}  # packed format in memory → bits of an element
 
 LOAD = OpcodeWords(
@@ -83,7 +84,7 @@ FAMILIES = [
             counts=(".x1", ".x2"),
             unpacks=packed,
         )
-        for packed in ("", *PACKED_BITS)
+        for packed in ("", *IN_CONTAINERS)
     ),
     *(
         _make_family(
@@ -96,7 +97,7 @@ FAMILIES = [
             note=_PACKED_NOTE,
             unpacks=packed,
         )
-        for packed in PACKED_BITS
+        for packed in IN_CONTAINERS
     ),
     _make_family(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", data=STRAIGHT, address=ROWS_8, element="b16"),
     _make_family(
