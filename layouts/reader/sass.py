@@ -80,8 +80,7 @@ def recognise_sass(text: str) -> tuple[TextMeaning, ...]:
     lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
     if not lines:
         return ()
-    for spelled in dict.fromkeys(match[1] + match[2] for match in lines if "tnsp" in (_find_modifiers(match) or "")):
-        _require_mn_major(spelled)
+    _check_transposition(lines)
     counts = Counter(_split_line(match) for match in lines)
     targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
     each: list[tuple[str, int, list[str], dict[str, int]]] = []
@@ -215,16 +214,17 @@ def _find_modifiers(line: re.Match[str]) -> str | None:
     return descriptor[1] if descriptor else None
 
 
-def _require_mn_major(spelled: str) -> None:
-    """Refuse a mnemonic whose operands no instruction reads MN-major."""
-    found = [catalog.find(ptx) for name in _expand_mnemonic(spelled)[0] for ptx in _find_sources(name)]
-    if found and not any(map(reads_mn_major, found)):
-        raise LayoutError(
-            "bad_major",
-            f"{spelled} cannot have .tnspA or .tnspB: wgmma transposes 16-bit operands only.",
-            f"{found[0].types['a']} has to be K-major in shared memory.",
-            "text",
-        )
+def _check_transposition(lines: list[re.Match[str]]) -> None:
+    """Refuse warpgroup instructions that transpose operands that have to be K-major."""
+    for spelled in dict.fromkeys(match[1] + match[2] for match in lines if "tnsp" in (_find_modifiers(match) or "")):
+        found = [catalog.find(ptx) for name in _expand_mnemonic(spelled)[0] for ptx in _find_sources(name)]
+        if found and not any(map(reads_mn_major, found)):
+            raise LayoutError(
+                "bad_major",
+                f"{spelled} cannot have .tnspA or .tnspB: wgmma transposes 16-bit operands only.",
+                f"{found[0].types['a']} has to be K-major in shared memory.",
+                "text",
+            )
 
 
 def _find_majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
