@@ -110,7 +110,7 @@ def _list_unread(runs: list[KernelRun]) -> Iterator[tuple[str, str]]:
 def _has_mistake(runs: list[KernelRun]) -> bool:
     """Return whether a run has come to a mistake, or none has followed a read."""
     orders = [run.runner.order for run in runs if run.runner.order is not None]
-    if any(run.runner.tensor_errors for run in runs):
+    if any(run.runner.kernel_errors for run in runs):
         return True
     return any(order.mistake is not None for order in orders) or not any(order.checked for order in orders)
 
@@ -125,9 +125,9 @@ def _is_left(run: KernelRun) -> bool:
 
 def _list_mistakes(runs: list[KernelRun]) -> Iterator[tuple[object, Pitfall]]:
     for run in runs:
-        for why, (code, span) in run.runner.tensor_errors.items():
+        for why, (code, span) in run.runner.kernel_errors.items():
             yield (code, span), Pitfall(code, why, span)
-        if run.runner.tensor_errors:  # from which other mistakes follow
+        if run.runner.kernel_errors:  # from which other mistakes follow
             continue
         mistake = run.runner.order.mistake if run.runner.order is not None else None
         if mistake is not None:

@@ -173,9 +173,9 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
         report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
-        tensor_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.tensor_errors.items()]
-        report.findings += tensor_errors
-        if tensor_errors:  # what else is wrong follows from these
+        kernel_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
+        report.findings += kernel_errors
+        if kernel_errors:  # what else is wrong follows from these
             continue
         clashes = list(find_clashes(run.runner))
         if run.complete:

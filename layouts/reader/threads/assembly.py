@@ -288,7 +288,7 @@ def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
     target = code.get_shared_address(operands[0])
     refused = explain_copy_size(opcode, count) if count is not None and operands[2].startswith("%") else ""
     if refused:  # a number in the line itself is found without running it
-        run.report_misfit("ptxas_refuses", refused, code.get_site(operands[2]))
+        run.stop_at_error("ptxas_refuses", refused, code.get_site(operands[2]))
     if count not in (4, 8, 16):
         run.shared.broken = run.shared.broken or "cp.async of a size that is not known"
         return

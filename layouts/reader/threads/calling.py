@@ -54,7 +54,7 @@ def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node:
     chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
     if chosen is not None:
         chosen = choose_specialization(run, found, chosen, node, templates, scope)
-    if _can_run(run, chosen):
+    if _can_run(chosen, run):
         home = _find_home(run, name.path, found, scope)
         return call_function(run, chosen, node, templates, scope, home.find_home(chosen.span[0]))
     result = cute_calls.call_function(run, name.last, node, templates, scope) if names_cute(run.text) else NOT_CUTE
@@ -144,10 +144,10 @@ def _choose_method(run: KernelRunner, found: FunctionSet | None, node: tree.Call
     chosen = choose_overload(run, found, node.arguments, scope) if found is not None else None
     if found is not None and chosen is not None:
         chosen = choose_specialization(run, found, chosen, node, (), scope)
-    return chosen if _can_run(run, chosen) else None
+    return chosen if _can_run(chosen, run) else None
 
 
-def _can_run(run: KernelRunner, function: tree.Function | None) -> TypeGuard[tree.Function]:
+def _can_run(function: tree.Function | None, run: KernelRunner) -> TypeGuard[tree.Function]:
     """Return whether a function is known, has a body, and calls do not nest too deep."""
     return function is not None and function.body is not None and len(run.frames) < MOST_DEEP
 

@@ -31,7 +31,7 @@ from lanescope.reader.threads.program import (
     parse_program,
     uses_dimensions,
 )
-from lanescope.reader.threads.runner import KernelRunner, StepsOverError, TensorErrorFound
+from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
 
@@ -134,7 +134,7 @@ class _Program:
         if len({home for f, home in homes.items() if is_kernel(self.text, f)}) < 2:
             return True
         start, past = homes[kernel]
-        return start <= launch.at < past
+        return bool(start <= launch.at < past)
 
     def _make_host(self) -> KernelRunner:
         return KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
@@ -201,7 +201,7 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
     """Run a kernel; return whether it came to its end, or to a mistake that ends it."""
     try:
         runner.run(function.body, scope, runner.everyone)
-    except (OrderMistakeFound, TensorErrorFound):
+    except (OrderMistakeFound, KernelErrorFound):
         return True
     except (StepsOverError, TraceLostError, RecursionError):
         return False

@@ -36,8 +36,8 @@ MOST_STEPS = 20_000
 Span = tuple[int, int]
 
 
-class TensorErrorFound(Exception):  # noqa: N818
-    """CuTe does not compile what a kernel does with a tensor, or it is outside the tensor: the rest has no meaning."""
+class KernelErrorFound(Exception):  # noqa: N818
+    """A compiler refuses what a kernel does, or it is outside a tensor: the rest has no meaning."""
 
 
 class StepsOverError(Exception):
@@ -100,7 +100,7 @@ class KernelRunner:
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
         self.misaligned: dict[Span, int] = {}  # stores whose addresses are not multiples of their bytes → these
-        self.tensor_errors: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place
+        self.kernel_errors: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place
         self.open_loops: list[int] = []  # the depths of the loops around what is run whose ends are not known
         self.open_turns = executing.count_open_turns(text)  # of the outermost loop whose end is not known
 
@@ -109,10 +109,10 @@ class KernelRunner:
         """Whether what is run is executed with the values that it has here, whatever is not known."""
         return not self.assumed and not any(self.turns[depth] for depth in self.open_loops)
 
-    def stop_at_tensor_error(self, code: str, why: str, site: Span) -> None:
+    def stop_at_error(self, code: str, why: str, site: Span) -> None:
         """Record what is wrong with a tensor, and end the run."""
-        self.tensor_errors[why] = code, site
-        raise TensorErrorFound
+        self.kernel_errors[why] = code, site
+        raise KernelErrorFound
 
     # values
 

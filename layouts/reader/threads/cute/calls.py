@@ -159,7 +159,7 @@ def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], n
         if isinstance(index, int) and not 0 <= index < mode.size and any(list_leaves(mode.stride)):
             name = run.text[slice(*node.function.span)]
             why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
-            run.stop_at_tensor_error("cute_index_over", why, argument.span)
+            run.stop_at_error("cute_index_over", why, argument.span)
 
 
 # tensors --------------------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def _make_operand(call: CuteCall) -> Any:
             f"{element.operation.name} moves {least} elements of a thread, and the TiledMMA gives a thread {values} of"
             f" this operand: CuTe does not compile the TiledCopy."
         )
-        call.run.stop_at_tensor_error("cute_copy_misfit", why, call.node.span)
+        call.run.stop_at_error("cute_copy_misfit", why, call.node.span)
     return copy
 
 

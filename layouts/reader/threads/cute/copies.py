@@ -63,12 +63,12 @@ def copy_tensors(
     """Copy a tensor to another, access by access; return whether this was followed. spans: of the two arguments."""
     source, target = tensors
     if element is not None and (why := _find_other_count(tensors)):
-        run.stop_at_tensor_error("cute_copy_misfit", why, site)
+        run.stop_at_error("cute_copy_misfit", why, site)
     parts = _split_accesses(element, tensors)
     if parts is None or source.base is None or target.base is None:
         return False
     if element is not None and (why := _find_tensor_error(element, tensors, parts)):
-        run.stop_at_tensor_error("cute_copy_misfit", why, site)
+        run.stop_at_error("cute_copy_misfit", why, site)
     for first, second in zip(*parts, strict=True):
         if element is not None and element.atom.loads:
             _load_matrix(run, element, (source, first), (target, second), spans)

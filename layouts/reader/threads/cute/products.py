@@ -36,7 +36,7 @@ def _multiply(call: CuteCall) -> None:
     grids = [_make_grid(tensor) for tensor in (a, b, c)]
     if any(grid is None for grid in grids) or not _fit(grids):
         if all(grid is not None for grid in grids):
-            run.stop_at_tensor_error("cute_gemm_misfit", _describe_sizes(grids), call.node.span)
+            run.stop_at_error("cute_gemm_misfit", _describe_sizes(grids), call.node.span)
         forget_tensors(run, [c], call.name)
         return
     (of_a, _, _), (of_b, _, _), (of_c, _, _) = grids  # type: ignore[misc]
