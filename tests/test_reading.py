@@ -263,6 +263,6 @@ def test_numbers_in_every_spelling(given: Any, value: int) -> None:
     ],
 )
 def test_what_is_no_number_is_refused(given: Any) -> None:
-    with pytest.raises(LayoutError, match=r"^k is (missing|a list|an object|')") as caught:
+    with pytest.raises(LayoutError, match=r"^k is (missing|empty|a list|an object|')") as caught:
         parse_integer(given, "slice.k")
     assert caught.value.field == "slice.k" and len(str(caught.value)) < 200

@@ -79,7 +79,8 @@ def test_the_chart_says_what_the_table_says(client: Client) -> None:
         assert [served.count(bank) for bank in range(32)] == phase["words"]
     assert page.count('<tr>\n  <th scope="row">') == len(chart["wavefronts"]) == facts["wavefronts"]
     assert chart["fills"] == [f"--four-{n}" for n in range(4)] and "data-plotly=" in page
-    assert "data-plotly" not in client.get("/banks?row_bytes=0").text, "nothing to draw: nothing is fetched"
+    refused = client.get("/banks?row_bytes=0&pattern=pink").text
+    assert re.findall(r'data-chart="([^"]+)"', refused) == re.findall(r'data-chart="([^"]+)"', page), "a default access"
 
 
 @for_each(
