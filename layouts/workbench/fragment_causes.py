@@ -176,7 +176,7 @@ def find_repeated_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> str | N
     certain = run.complete and not run.runner.shared.broken
     for _, before in judge.list_earlier(arrived.name):
         pairs = zip(before, arrived.warps, strict=False)
-        if any(old.is_same_rows(new) and old.rows != new.rows for old, new in pairs):
+        if any(old.rows != new.rows and old.is_same_rows(new) for old, new in pairs):
             return "fragment_mismatch" if certain else None
     if not arrived.loads or not any(warp.repeated_rows or warp.has_rows_twice for warp in arrived.warps):
         return ""

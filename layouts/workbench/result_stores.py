@@ -114,9 +114,8 @@ class _Points:
 def _center(values: Floats, groups: Ints) -> Floats:
     """Subtract the mean of each group."""
     _, number, count = np.unique(groups, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(count), values.shape[1]))
-    np.add.at(sums, number, values)
-    return values - (sums / count[:, None])[number]
+    means = [np.bincount(number, column) / count for column in values.T]
+    return values - np.stack(means, axis=1)[number]
 
 
 def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
@@ -164,8 +163,11 @@ def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Sp
 
 def _number_groups(*keys: NDArray[np.generic]) -> Ints:
     """Return the number of the group that each point is in: those with equal keys."""
-    columns = [key.reshape(len(key), -1).astype(np.float64) for key in keys]
-    return np.asarray(np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)[1]).reshape(-1)
+    groups = np.zeros(len(keys[0]), np.int64)
+    for column in (column for key in keys for column in key.reshape(len(key), -1).T):
+        values, number = np.unique(column, return_inverse=True)
+        groups = np.unique(groups * len(values) + number, return_inverse=True)[1]
+    return groups
 
 
 # places ---------------------------------------------------------------------------------------------------------------
@@ -251,13 +253,12 @@ class _OriginPlaces(_TilePlaces):
         if record not in self.origins:
             self.origins[record] = self._locate(record)
         row, column, lanes = found
-        warps = [self.origins[record].get(int(warp)) for warp in np.unique(thread // lanes)]
-        if any(warp is None for warp in warps):
+        numbers, number = np.unique(thread // lanes, return_inverse=True)
+        warps = [warp for n in numbers if (warp := self.origins[record].get(int(n))) is not None]
+        if len(warps) != len(numbers):
             return None
-        of_warp = {int(n): warp for n, warp in zip(np.unique(thread // lanes), warps, strict=True) if warp is not None}
-        rows = np.stack([of_warp[int(n)][0][i] for n, i in zip(thread // lanes, row, strict=True)])
-        columns = np.stack([of_warp[int(n)][1][j] for n, j in zip(thread // lanes, column, strict=True)])
-        return rows, columns, np.zeros(len(thread), np.int64)
+        rows, columns = (np.stack(places) for places in zip(*warps, strict=True))
+        return rows[number, row], columns[number, column], np.zeros(len(thread), np.int64)
 
     def _locate(self, record: int) -> dict[int, tuple[Floats, Floats]]:
         """Return the places of the rows of A and the columns of B in each warp, {} if one is not known."""

@@ -51,14 +51,14 @@ class FragmentOrigin:
     def total(self) -> int:
         return int(self.filled.size)
 
-    @property
+    @cached_property
     def separable(self) -> bool:
         """Whether every offset is the sum of a row term and a K term."""
         if not self.array or self.empty:
             return False
         return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
 
-    @property
+    @cached_property
     def padded(self) -> bool:
         """Whether complete rows are never written and the others are rows and columns of one array. The kernel may
         ignore the results in these rows.
@@ -69,37 +69,37 @@ class FragmentOrigin:
         written = (g[rows] for g in self.places)
         return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in written)
 
-    @property
+    @cached_property
     def k_order(self) -> tuple[int, ...] | None:
         """The K that each column counts, from 0 and without a common factor; None if ambiguous."""
         steps = [g[0] - g[0, 0] for g in self.places if (g[0] != g[0, 0]).any()]
         return find_common_value(_fix_sign(tuple((step // gcd(*map(int, step))).tolist())) for step in steps)
 
-    @property
+    @cached_property
     def repeated_rows(self) -> bool:
         """Whether rows 8 to 15 are rows 0 to 7 again."""
         rows = np.stack([g[:, 0] for g in self.places])
-        if rows.shape[1] != 16 or len(np.unique(rows[:, :8], axis=1).T) < 8:
+        if rows.shape[1] != 16 or _count_columns(rows[:, :8]) < 8:
             return False
         return bool((rows[:, :8] == rows[:, 8:]).all())
 
-    @property
+    @cached_property
     def has_even_rows(self) -> bool:
         """Whether each 8 rows that one matrix holds are equally far apart."""
         steps = (np.diff(g[:, 0].reshape(-1, 8), axis=1) for g in self.places if g.shape[0] % 8 == 0)
         return all(bool((step == step[:, :1]).all()) for step in steps)
 
-    @property
+    @cached_property
     def has_rows_twice(self) -> bool:
         """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
-        return bool(1 < len(np.unique(rows, axis=1).T) < rows.shape[1])
+        return 1 < _count_columns(rows) < rows.shape[1]
 
-    @property
+    @cached_property
     def repeated_k(self) -> bool:
         """Whether a position along K occurs twice."""
         columns = np.stack([g[0] for g in self.places])
-        return bool(len(np.unique(columns, axis=1).T) < columns.shape[1])
+        return _count_columns(columns) < columns.shape[1]
 
     @cached_property
     def base(self) -> tuple[int, ...]:
@@ -166,6 +166,11 @@ _REGISTER = re.compile(r"\"r\"\s*\(\s*([A-Za-z_][\w.\[\]+ ]*?)\[(\d)\]\s*\)")
 def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
     first = next((n for n in order if n), 1)
     return tuple(-n for n in order) if first < 0 else order
+
+
+def _count_columns(values: Ints) -> int:
+    """Return how many different columns there are."""
+    return len(set(map(tuple, values.T.tolist())))
 
 
 def _find_usual(steps: Ints) -> int:
