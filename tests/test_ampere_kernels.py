@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.workbench.check import check_text
 from tests.ampere_kernels import BYTES, KERNELS, MACROS, REGISTERS, TEMPLATES
+from tests.cases import for_each
+from tests.checked import check_text
+from tests.sample import take_each
 from tests.transfer_kernels import plant
 
 
@@ -105,7 +107,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])
+@for_each(("text", "right", "wrong", "code", "place"), take_each(MISTAKES, lambda row: row[3]))
 def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=text)
     found = [(one.code, planted[one.span[0] :][: len(place)]) for one in check_text(planted).findings]

@@ -10,6 +10,7 @@ from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentS
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
+from tests.sample import take_each
 from tests.test_copied_bytes import RIGHT as RING
 
 INIT = """  if (threadIdx.x == 0) {
@@ -52,27 +53,27 @@ def test_a_right_ring_has_no_mistake() -> None:
     assert (report.findings, report.steps) == ((), check_text(RING).steps)
 
 
-@for_each(
-    ("old", "new", "code", "place"),
-    [
-        ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
-        (RELEASE, "arrive(&s.empty[q]);", "mbarrier_count", "init_barrier"),  # all 256 threads arrive
-        (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
-        (READ, "wait(&s.full[q], phase ^ 1);", "mbarrier_parity", "wait(&s.full[q], phase ^ 1)"),
-        (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "// read"),
-        (RELEASE, "", "mbarrier_stuck", FILL),
-        (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
-        (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
-        ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
-        (READ, "", "mbarrier_unawaited", "multiply<1>("),
-        (
-            "for (int i = 0; i < STAGES; ++i) {",
-            "for (int i = 0; i < STAGES - 1; ++i) {",
-            "mbarrier_uninitialized",
-            "full",
-        ),
-    ],
-)
+MISTAKES = [
+    ("init_barrier(&s.empty[i], 2)", "init_barrier(&s.empty[i], 256)", "mbarrier_count", "256"),
+    (RELEASE, "arrive(&s.empty[q]);", "mbarrier_count", "init_barrier"),  # all 256 threads arrive
+    (FILL, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
+    (READ, "wait(&s.full[q], phase ^ 1);", "mbarrier_parity", "wait(&s.full[q], phase ^ 1)"),
+    (f"{FLIP} // read", "if (++q == STAGES) { q = 0; } // read", "mbarrier_parity", "// read"),
+    (RELEASE, "", "mbarrier_stuck", FILL),
+    (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
+    (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
+    ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
+    (READ, "", "mbarrier_unawaited", "multiply<1>("),
+    (
+        "for (int i = 0; i < STAGES; ++i) {",
+        "for (int i = 0; i < STAGES - 1; ++i) {",
+        "mbarrier_uninitialized",
+        "full",
+    ),
+]
+
+
+@for_each(("old", "new", "code", "place"), take_each(MISTAKES, lambda row: row[2]))
 def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, place: str) -> None:
     found = find_lines(change(old, new))
     assert [of_one for of_one, _ in found] == [code]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from lanescope.workbench.source_objects import find_source_objects
 from tests import test_reader_code as builders
 from tests import workbench_cases
 from tests.cases import for_each
+from tests.checked import check_text as check
 from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
 from tests.guilty_kernels import plant
 from tests.sample import FULL, choose_count
@@ -35,8 +35,6 @@ OPEN = {
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 
-check = lru_cache(maxsize=256)(checked)
-
 
 @for_each("case", builders.CASES, ids=str)
 def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
@@ -47,14 +45,14 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
 
 
 def sample_kernels() -> list[Any]:
-    """One kernel in twelve of every verdict and cause, the shortest among them. tests/test_workbench.py has half."""
+    """One kernel in twenty of every verdict and cause, the shortest among them. tests/test_workbench.py has a quarter."""
     alike: dict[Any, list[Any]] = {}
     for case in workbench_cases.CASES:
         alike.setdefault((case.head["verdict"], case.head.get("cause"), "open" in case.head), []).append(case)
     return [
         case
         for some in alike.values()
-        for case in (some if FULL else sorted(some, key=lambda case: len(case.text))[::12])
+        for case in (some if FULL else sorted(some, key=lambda case: len(case.text))[::20])
     ]
 
 
@@ -136,7 +134,6 @@ def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.Mo
         found = [(f"of{n}.b", "1", f"guess {n}") for n in range(count)]
         monkeypatch.setattr(guesses, "_list_assumed_values", lambda *_: iter(found))
 
-    checked.cache_clear() if hasattr(checked, "cache_clear") else None
     for count, mended, says in (
         (2, {"of0.b", "of1.b"}, "rests on guess 0 and guess 1"),
         (guesses.MOST_VARIED + 1, None, "have to be tried"),

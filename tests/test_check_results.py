@@ -5,6 +5,7 @@ from __future__ import annotations
 from lanescope.workbench.result_stores import find_result_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
+from tests.sample import take_each
 from tests.transfer_kernels import EPILOGUE, TMA, plant
 
 # C[M][N] = A[M][K] * B[K][N] by 4 warps of 32 × 32, stages in dynamic shared memory
@@ -105,27 +106,27 @@ def test_right_kernels_are_verified(text: str) -> None:
     assert [kernel.gap for kernel in report.kernels] == [""]
 
 
-@for_each(
-    ("old", "new", "code", "line"),
-    [
-        # what lanes and registers hold
-        ("lane % 4 * 2;", "lane % 4 * 4;", "result_misplaced", "const int c"),
-        ("i * 16 + lane / 4;", "i * 16 + lane / 8;", "result_misplaced", "const int r"),
-        ("(size_t)(r + 8) * N", "(size_t)r * N", "result_misplaced", "*(half2*)&C[(size_t)r * N + c] ="),
-        # where the warp's rows and columns are
-        ("r = row0 + wm +", "r = row0 + warp / 2 * 16 +", "result_misplaced", "const int r"),
-        ("wn + j * 8 + lane", "wn + j * 16 + lane", "result_misplaced", "const int c"),
-        # registers of ldmatrix, sums, and shared memory
-        ("fb[j / 2][j % 2 * 2],", "fb[j / 2][j % 2],", "registers_exchanged", "for (int j = 0; j < 4; ++j) mma"),
-        (
-            "    __syncthreads();\n",
-            "    __syncthreads();\n    memset(acc, 0, sizeof(acc));\n",
-            "accumulator_reset",
-            "mem",
-        ),
-        ("bytes = 2 * STAGE", "bytes = STAGE", "shared_memory_short", "constexpr int bytes"),
-    ],
-)
+MISTAKES = [
+    # what lanes and registers hold
+    ("lane % 4 * 2;", "lane % 4 * 4;", "result_misplaced", "const int c"),
+    ("i * 16 + lane / 4;", "i * 16 + lane / 8;", "result_misplaced", "const int r"),
+    ("(size_t)(r + 8) * N", "(size_t)r * N", "result_misplaced", "*(half2*)&C[(size_t)r * N + c] ="),
+    # where the warp's rows and columns are
+    ("r = row0 + wm +", "r = row0 + warp / 2 * 16 +", "result_misplaced", "const int r"),
+    ("wn + j * 8 + lane", "wn + j * 16 + lane", "result_misplaced", "const int c"),
+    # registers of ldmatrix, sums, and shared memory
+    ("fb[j / 2][j % 2 * 2],", "fb[j / 2][j % 2],", "registers_exchanged", "for (int j = 0; j < 4; ++j) mma"),
+    (
+        "    __syncthreads();\n",
+        "    __syncthreads();\n    memset(acc, 0, sizeof(acc));\n",
+        "accumulator_reset",
+        "mem",
+    ),
+    ("bytes = 2 * STAGE", "bytes = STAGE", "shared_memory_short", "constexpr int bytes"),
+]
+
+
+@for_each(("old", "new", "code", "line"), take_each(MISTAKES, lambda row: (row[2], row[3])))
 def test_a_mistake_of_mma_stands_at_its_line(old: str, new: str, code: str, line: str) -> None:
     ((found, at),) = list_findings(plant((old, new), text=MMA))
     assert found == code

@@ -76,7 +76,7 @@ def test_a_copy_to_a_number_is_of_no_array() -> None:
     assert "copy_past_array" not in list_codes(text)
 
 
-@for_each("name", take_sample(list(MISTAKES), 5))
+@for_each("name", take_sample(list(MISTAKES), 4))
 def test_a_mistake_stands_at_its_line(name: str) -> None:
     after, old, new, code = MISTAKES[name]
     text, line = plant_after(after, old, new)

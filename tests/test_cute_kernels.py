@@ -6,7 +6,9 @@ import pytest
 
 from lanescope.reader.threads.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.check import check_text
+from tests.cases import for_each
+from tests.checked import check_text
+from tests.sample import take_each
 from tests.transfer_kernels import plant
 
 # A is M×K, B is N×K; a ring of stages, and fragments that are loaded a step ahead
@@ -272,7 +274,7 @@ def test_stages_that_an_argument_ends_are_not_counted() -> None:
     assert check_text(text).findings == ()
 
 
-@pytest.mark.parametrize(("text", "right", "wrong", "code", "place"), MISTAKES, ids=[row[2] for row in MISTAKES])
+@for_each(("text", "right", "wrong", "code", "place"), take_each(MISTAKES, lambda row: row[3]))
 def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: str, code: str, place: str) -> None:
     planted = plant((right, wrong), text=text)
     found = [(one.code, planted[one.span[0] :][: len(place)]) for one in check_text(planted).findings]

@@ -72,7 +72,7 @@ def test_every_opcode_is_shorter() -> None:
 
 
 DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
-EVERY, LONG = 121, 12  # `make load` sends all of them
+EVERY, LONG = 241, 24  # `make load` sends all of them
 
 
 def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:

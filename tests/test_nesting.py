@@ -91,7 +91,7 @@ def generate_texts(most: int) -> Iterator[tuple[str, str]]:
 @for_each("name", SHAPES)
 def test_a_nested_text_is_read_or_refused_in_time(name: str) -> None:
     depths = [depth for depth in DEPTHS if len(SHAPES[name](depth)) <= reader.LONGEST]
-    for depth in depths if FULL else depths[-1:] if is_chosen(name, 6) else depths[1:2]:
+    for depth in depths if FULL else depths[-1:] if is_chosen(name, 12) else depths[1:2]:
         text = SHAPES[name](depth)
         for door in (reader.recognise_text, build_bench):
             begun = time.process_time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lanescope.workbench import finding_codes, order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
+from tests.sample import take_each
 from tests.transfer_kernels import STORES, TMA, plant
 
 
@@ -35,7 +36,7 @@ MISTAKES = [  # text, what stands there, what is planted, code, line
 ]
 
 
-@for_each(("text", "old", "new", "code", "line"), MISTAKES, ids=[f"{m[3]}-{n}" for n, m in enumerate(MISTAKES)])
+@for_each(("text", "old", "new", "code", "line"), take_each(MISTAKES, lambda row: row[3]))
 def test_a_planted_mistake_stands_at_its_line(text: str, old: str, new: str, code: str, line: str) -> None:
     found = list_findings(plant((old, new), text=text))
     assert {one for one, _ in found} == {code}

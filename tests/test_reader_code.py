@@ -199,7 +199,7 @@ WORDS = (
 ).split(" ")
 
 
-@settings(max_examples=choose_count(150, 25), deadline=None)
+@settings(max_examples=choose_count(150, 12), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join) | st.text(max_size=80).map(lambda t: "desc |= " + t))
 def test_no_text_breaks_it(text: str) -> None:
     for built in find_builders(text):

@@ -70,7 +70,7 @@ HALF_OF_B = ("make_map(encode, b, N, K, BN)", "make_map(encode, b, N, K, BN / 2)
                 12,
             ),
         ],
-        7,
+        5,
     ),
 )
 def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> None:

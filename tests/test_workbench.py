@@ -18,9 +18,9 @@ from tests.sample import choose_count, is_chosen
 from tests.workbench_cases import CASES, MAPS, SIGNS, WorkbenchCase, format_verdicts
 
 
-@for_each("case", [case for case in CASES if is_chosen(case.title, 2)], ids=str)
+@for_each("case", [case for case in CASES if is_chosen(case.title, 4)], ids=str)
 def test_every_step_of_a_text(case: WorkbenchCase) -> None:
-    """Half of the texts, all of them in a full run."""
+    """A quarter of the texts, all of them in a full run."""
     made = build_bench(case.text)
     assert (format_verdicts(made, "a"), format_verdicts(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
     assert made.verdict == case.head["verdict"]
