@@ -45,7 +45,7 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
 
 
 def sample_kernels() -> list[Any]:
-    """One kernel in twenty of every verdict and cause, the shortest among them. tests/test_workbench.py has a quarter."""
+    """One kernel in twenty of every verdict and cause, the shortest among them. tests/test_workbench.py has more."""
     alike: dict[Any, list[Any]] = {}
     for case in workbench_cases.CASES:
         alike.setdefault((case.head["verdict"], case.head.get("cause"), "open" in case.head), []).append(case)
