@@ -185,19 +185,19 @@ __global__ void __launch_bounds__(256) multiply(const __grid_constant__ CUtensor
 """
 
 
-@for_each(
-    ("old", "new", "code", "place"),
-    [
-        ("k / 64", "k / 64", "", ""),
-        ("__syncthreads();", 'asm volatile("barrier.sync 0;");', "", ""),
-        ("__syncthreads();\n", "\n", "mbarrier_unsynchronized", "if (threadIdx.x < 128)"),
-        ("init(&full[n], 129)", "init(&full[n], 128)", "mbarrier_count", "&full[n], 128"),
-        ("init(&full[n], 129)", "init(&full[n], 256)", "mbarrier_count", "&full[n], 256"),
-        ("128 + 1", "1 + 1", "mbarrier_count", "&empty[n], 1 + 1"),
-        ("(void)empty[t % 3]", "(void)full[t % 3]", "mbarrier_other", "(void)full"),
-        ("(void)empty[t % 3].arrive();", "", "mbarrier_stuck", "empty[t % 3].wait"),
-    ],
-)
+MISTAKES_OF_LIBRARY = [
+    ("k / 64", "k / 64", "", ""),
+    ("__syncthreads();", 'asm volatile("barrier.sync 0;");', "", ""),
+    ("__syncthreads();\n", "\n", "mbarrier_unsynchronized", "if (threadIdx.x < 128)"),
+    ("init(&full[n], 129)", "init(&full[n], 128)", "mbarrier_count", "&full[n], 128"),
+    ("init(&full[n], 129)", "init(&full[n], 256)", "mbarrier_count", "&full[n], 256"),
+    ("128 + 1", "1 + 1", "mbarrier_count", "&empty[n], 1 + 1"),
+    ("(void)empty[t % 3]", "(void)full[t % 3]", "mbarrier_other", "(void)full"),
+    ("(void)empty[t % 3].arrive();", "", "mbarrier_stuck", "empty[t % 3].wait"),
+]
+
+
+@for_each(("old", "new", "code", "place"), take_each(MISTAKES_OF_LIBRARY, lambda row: row[2]))
 def test_barriers_of_libcu_are_mbarriers(old: str, new: str, code: str, place: str) -> None:
     """A wait for a token ends with the phase of its arrival."""
     found = find_lines(LIBRARY.replace(old, new))

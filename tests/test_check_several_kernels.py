@@ -75,5 +75,5 @@ def test_a_kernel_that_nothing_launches_has_no_verdict_if_several_maps_may_fill_
 
 def test_repeated_launches_of_a_kernel_are_run_once() -> None:
     launch = "  gemm<<<grid, 128, bytes>>>(deep_a, deep_b, C, M, N, K);\n"
-    often = TWO.replace("  repeat([&] { gemm<<<", f"{launch * 20}  repeat([&] {{ gemm<<<")
+    often = TWO.replace("  repeat([&] { gemm<<<", f"{launch * 4}  repeat([&] {{ gemm<<<")
     assert often != TWO and check_text(often).steps == check_text(TWO).steps
