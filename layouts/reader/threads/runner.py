@@ -159,7 +159,14 @@ class KernelRunner:
         """Report a store of elements of global memory over others that nothing has read."""
         lanes = np.flatnonzero(self.mask)
         first = places[lanes]
-        if self.order is None or self.assumed or not lanes.size or first.min() < 0 or first.max() >= SHARED_BYTES:
+        if (
+            self.order is None
+            or self.assumed
+            or not lanes.size
+            or not data.size
+            or first.min() < 0
+            or first.max() >= SHARED_BYTES
+        ):
             return
         old = self.shared.record[first]
         unread = self.order.find_unread(first) & (old > 1) & (data.record[lanes, 0] > 1)
