@@ -85,6 +85,9 @@ def test_only_boxes_that_are_loaded_are_verified(text: str, verified: int) -> No
 
 BARS = ("__shared__ barrier full;", "__shared__ barrier full; __shared__ uint64_t bars[2];")
 STAGES = "for (int s = 0; s < 2; ++s) tma_load(&sA[s * 32 * BK], map_a, &bars[s], s * BK, blockIdx.y * BM);"
+HALVES_OF_A = STAGES.replace("&bars[s]", "&bars[0]").replace(
+    "s * BK, blockIdx.y * BM", "block * BK, blockIdx.y * BM + s * 32"
+)
 HALVES = (
     "for (int h = 0; h < 2; ++h)"
     " load_box(&s.B[(stage * BN + h * 64) * BK], &map_b, &s.full[stage], block * BK, h * 64);"
@@ -97,7 +100,8 @@ HALVES = (
         (read_kernel("one_stage", HALF, BARS, (A, STAGES)), 4),  # B alone
         (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "bars_of(s)"))), 4),
         (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "ring.full[s]"))), 4),
-        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "&bars[0]"))), 8),
+        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "&bars[0]"))), 4),  # of another K
+        (read_kernel("one_stage", HALF, BARS, (A, HALVES_OF_A)), 8),
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES)), 24),
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES.replace("full[stage]", "full[stage + h]"))), 12),
     ],

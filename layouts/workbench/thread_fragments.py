@@ -93,13 +93,13 @@ class FragmentOrigin:
     def has_rows_twice(self) -> bool:
         """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
-        return 1 < _count_columns(rows) < rows.shape[1]
+        return bool(1 < _count_columns(rows) < rows.shape[1])
 
     @cached_property
     def repeated_k(self) -> bool:
         """Whether a position along K occurs twice."""
         columns = np.stack([g[0] for g in self.places])
-        return _count_columns(columns) < columns.shape[1]
+        return bool(_count_columns(columns) < columns.shape[1])
 
     @cached_property
     def base(self) -> tuple[int, ...]:

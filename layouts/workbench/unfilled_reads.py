@@ -177,6 +177,8 @@ class _RunJudge:
         self, read: PlacedRead, states: Mapping[int, bool | None], measured: _GroupReads
     ) -> UnfilledRead | None:
         """Return the read as unfilled if its rows are of copies with different elements of K, such as two stages."""
+        if any("threadIdx" in str(value) for _, value in read.event.loops):
+            return None  # which of its iterations a warpgroup runs is not known
         for group, part in measured.items():
             chunks = read.find_chunks(group, 0)
             if chunks is not None and 0 in part.filled_stages and _mixes_k(read, chunks, part.fills):

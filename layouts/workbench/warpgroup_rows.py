@@ -13,11 +13,12 @@ from functools import partial
 from itertools import product
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.workbench.accumulator_resets import trace_product
 from lanescope.workbench.alignment import WARPGROUP
 from lanescope.workbench.blamed_terms import find_pointer_value
 from lanescope.workbench.copied_bytes import FilledBytes, collect_copied_bytes
 from lanescope.workbench.function_texts import list_launches
-from lanescope.workbench.kernel_runs import PRODUCTS, KernelRun, KernelText
+from lanescope.workbench.kernel_runs import PRODUCTS, KernelEvent, KernelRun, KernelText
 from lanescope.workbench.placed_reads import PlacedRead, list_placed_reads
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.running_groups import WarpgroupRuns
@@ -65,10 +66,15 @@ class _RowWindow:
     own: frozenset[int]
     other: tuple[str, frozenset[int]]
 
-    def repeats(self, before: _RowWindow) -> bool:
-        """Return whether some rows of another product are multiplied by this one again, and not exactly its own."""
-        same = self.group == before.group
-        return self.other == before.other and bool(self.own & before.own) and not (same and self.own == before.own)
+    def repeats(self, text: KernelText, before: _RowWindow) -> bool:
+        """Return whether some rows of another product are multiplied by this one again, for other elements of D: those
+        of another warpgroup, or of other accumulators. Sums over windows of rows, such as convolutions, share theirs.
+        """
+        if self.other != before.other or not self.own & before.own:
+            return False
+        if self.group != before.group:
+            return True
+        return self.own != before.own and _have_other_accumulators(text, before.read.event, self.read.event)
 
 
 def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
@@ -84,7 +90,7 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
     copied = collect_copied_bytes(text, run)
     for name in ("a", "b") if not copied.open else ():
         of_operand = [read for read in reads if read.operand == name]
-        found = _find_repeated(run, _list_windows(reads, name, running))
+        found = _find_repeated(text, run, _list_windows(reads, name, running))
         unread = _count_unread(of_operand, running, copied.fills) if found is not None else 0
         if found is not None and unread:
             yield _describe_repeated(text, found, unread)
@@ -109,14 +115,28 @@ def _list_windows(reads: Sequence[PlacedRead], name: str, running: Sequence[int]
     return windows
 
 
-def _find_repeated(run: KernelRun, windows: Sequence[_RowWindow]) -> tuple[_RowWindow, _RowWindow] | None:
+def _have_other_accumulators(text: KernelText, earlier: KernelEvent, later: KernelEvent) -> bool:
+    """Return whether an index of the accumulators is a variable of a loop that differs between two products."""
+    if (earlier.at, earlier.calls) != (later.at, later.calls) or not isinstance(later.run, AsmRun):
+        return False
+    calls = [span for _, span in later.run.calls]
+    site = trace_product(text.code.text, text.blank, text.functions, later.run.span, calls)
+    before = {name: str(value) for name, value in earlier.loops}
+    moved = {name for name, value in later.loops if before.get(name) != str(value)}
+    indices = {index.strip() for frame in site.frames for index in re.split(r"[\[\]]", frame.index)} if site else set()
+    return bool(indices & moved)
+
+
+def _find_repeated(
+    text: KernelText, run: KernelRun, windows: Sequence[_RowWindow]
+) -> tuple[_RowWindow, _RowWindow] | None:
     """Find two products with the same contents of shared memory of which the second one repeats rows."""
     joined: list[_RowWindow] = []
     ends = sorted(event.order for event in run.events if event.kind not in ("fence", "commit", *PRODUCTS))
     for window in windows:
         order = window.read.event.order
         joined = [one for one in joined if bisect(ends, one.read.event.order) == bisect(ends, order)]
-        before = next((one for one in joined if window.repeats(one)), None)
+        before = next((one for one in joined if window.repeats(text, one)), None)
         if before is not None:
             return before, window
         joined.append(window)
