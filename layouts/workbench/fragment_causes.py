@@ -76,7 +76,11 @@ def list_unsure_steps(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
             continue
         parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
         along = {name for name, count in moved.items() if count and name not in parts}
-        elsewhere = {name for name, count in moved.items() if count is None}
+        elsewhere = {
+            name
+            for name, count in moved.items()
+            if count is None and any(old.has_terms_of(now[name]) for old in earlier[name])
+        }
         unsure |= parts | (elsewhere if along else set())
     return unsure
 

@@ -118,7 +118,7 @@ class FragmentOrigin:
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
         """Return whether another fragment is some whole fragments further along K."""
-        if self.names != other.names or self.array != other.array or self.base == other.base:
+        if not self.has_terms_of(other) or self.base == other.base:
             return False
         width = self.places[0].shape[1]
         step = [width * n for n in self.k_step]
@@ -133,9 +133,13 @@ class FragmentOrigin:
             a * y == b * x for a, x in zip(step, difference, strict=True) for b, y in zip(step, difference, strict=True)
         )
 
+    def has_terms_of(self, other: FragmentOrigin) -> bool:
+        """Return whether offsets of both are in one array and of the same open names, so that they can be compared."""
+        return self.names == other.names and self.array == other.array
+
     def count_k(self, later: FragmentOrigin) -> int | None:
         """Return by how many elements along K another fragment starts later; None if it is elsewhere."""
-        if self.names != later.names or self.array != later.array or self.k_step != later.k_step:
+        if not self.has_terms_of(later) or self.k_step != later.k_step:
             return None
         difference = tuple(b - a for a, b in zip(self.base, later.base, strict=True))
         counts = {b / a for a, b in zip(self.k_step, difference, strict=True) if a}
