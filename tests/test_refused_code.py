@@ -70,7 +70,8 @@ def test_an_operand_completes_an_opcode(n: int, refused: bool) -> None:
         ("wmma::matrix_b, M, 8, 32, __half, wmma::col_major", "no matrix_b of 8×8×32 with half"),
         ("wmma::accumulator, 16, 16, 16, __nv_bfloat16", "half, float and int"),
         ("wmma::matrix_a, 16, 16, 16, float, wmma::row_major", "signed char and unsigned char"),
-        ("wmma::matrix_a, 16, 16, 16, half", "needs a layout"),
+        ("wmma::matrix_a, 16, 16, 16, half", "needs the layout row_major or col_major"),
+        ("wmma::matrix_b, 8, 8, 32, wmma::experimental::precision::s4, wmma::row_major", "needs the layout col_major"),
         ("wmma::accumulator, 16, 16, 16, float, wmma::row_major", "takes no layout"),
         ("wmma::matrix_a, 16, 16, 8, wmma::precision::tf32, wmma::row_major", ""),
         ("wmma::accumulator, 16, 16, 16, float, void", ""),
@@ -87,3 +88,5 @@ def test_a_fragment_is_one_that_mma_h_defines(arguments: str, words: str) -> Non
     assert len(found) == bool(words)
     assert all(words in message and text[slice(*span)] == f"fragment<{arguments}>" for message, span in found)
     assert not list(find_illegal_fragments(f"struct fragment;\n{text}")), "a class of the text's own"
+    assert not list(find_illegal_fragments(text.replace("fragment<", "rocwmma::fragment<"))), "of another library"
+    assert not list(find_illegal_fragments(text.replace(f"fragment<{arguments}>", f'"fragment<{arguments}>"')))
