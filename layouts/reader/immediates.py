@@ -43,7 +43,7 @@ def find_majors(text: str) -> dict[str, str]:
         operands = list_operands(f"{text[match.end() :]};") if instruction is not None else ()
         registers = len(operands) > 1 and operands[1].startswith("{")
         if instruction is not None and (transposes := find_transposes(instruction, operands, registers)):
-            read = {name: MAJORS.get(text) for name, text in transposes.items()}
+            read = {name: MAJORS.get(number.split()[0]) for name, number in transposes.items() if number}
             majors.add((read.get("a"), read["b"]))
     if len(majors) != 1:
         return {}
