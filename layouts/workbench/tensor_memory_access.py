@@ -88,8 +88,8 @@ def _find_different_addresses(step: TensorStep, first: _Addresses, second: _Addr
         other = second[warp]
         if one is not None and other is not None and one != other:
             return "tmem_lanes", (
-                f"Threads of warp {warp} give tcgen05.{step.kind} different addresses. It takes one for the whole"
-                " warp: the lane in it is that of the first thread, 32·(warp % 4)."
+                f"Threads of warp {warp} give tcgen05.{step.kind} different addresses. All threads of a warp have to"
+                " give the same one: its lane, in bits 16 and up, is that of the first thread, 32·(warp % 4)."
             )
     return None
 
