@@ -42,8 +42,8 @@ def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
     wrong, right = (a, b) if _is_scaled(run, index) else (b, a)
     sites = {record.array: record.site for record in reversed(records)}
     message = (
-        f"A and B are both loaded by {shared}, and D is stored by {index}, too: all blocks along {index} compute"
-        f" the same product. Load {wrong} by {index}."
+        f"The addresses of both A and B depend on {shared}, and only that of D on {index}: all blocks along {index}"
+        f" compute the same product. Let that of {wrong} depend on {index}."
     )
     yield FragmentFinding("block_index_same", message, _find_place(run.text, sites[wrong], sites[right], shared))
 
