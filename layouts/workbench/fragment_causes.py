@@ -14,7 +14,7 @@ from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, is_packed_load, reload_operand
-from lanescope.workbench.thread_steps import Product
+from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,39 @@ class JudgedProduct:
                     if before[0].names == warps[0].names and any(difference):
                         return warps[0].names, difference
         return None
+
+
+Orders = Mapping[str, tuple[int, ...] | None]  # operand → the order along K that its warps get, None if it is unknown
+
+
+def judge_fragment(
+    judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOperand, orders: Orders, stuck: str
+) -> str | None:
+    """Return the code of the mistake in an operand of a product, "" if it is right, None if that is not certain.
+
+    other: the other operand; stuck: the operand whose step along K is wrong, "" if there is none.
+    """
+    order, other_order = orders[arrived.name], orders[other.name]
+    fits = order is not None and (order == other_order or _is_plain(order))
+    if arrived.warps is None or (order and not fits and other.warps is not None and not _is_plain(other_order)):
+        return None  # which of the two is stored in another order along K is not known
+    code = _find_repeated_rows(judge, arrived) if fits else _find_cause(judge, arrived, order is not None)
+    if not code and stuck == arrived.name:
+        return "k_step_differs"
+    return _find_transpose(judge, arrived, other) if code == "" else code
+
+
+def _is_plain(order: tuple[int, ...] | None) -> bool:
+    """Return whether an order along K is that of the elements."""
+    return order is not None and order == tuple(range(len(order)))
+
+
+def _find_transpose(judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOperand) -> str:
+    """Return the code of a mistake if an operand continues along K only when it is transposed; "" otherwise."""
+    if is_turned(judge.run.runner, judge.use, judge.pairs, arrived, other):
+        return "trans_extra" if ".trans" in arrived.loads[0].opcode else "trans_missing"
+    turned = judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, arrived, other)
+    return "wmma_layout" if turned else ""
 
 
 def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand) -> str:
@@ -68,21 +101,24 @@ def list_unsure_steps(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
     unsure: set[str] = set()
     for before in _list_turns_before(judge.use):
         earlier = {name: [warps[0] for turns, warps in judge.list_earlier(name) if turns == before] for name in now}
-        if not all(earlier.values()):
+        moved = {name: _find_step(earlier[name], warp) for name, warp in now.items()}
+        if not all(earlier.values()) or any(warp.has_rows_within(moved[name] or 0) for name, warp in now.items()):
             continue
-        counts = {name: [old.count_k(warp) for old in earlier[name]] for name, warp in now.items()}
-        moved = {name: next((n for n in of if n is not None), None) for name, of in counts.items()}
-        if any(warp.has_rows_within(moved[name] or 0) for name, warp in now.items()):
-            continue
-        parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
-        along = {name for name, count in moved.items() if count and name not in parts}
-        elsewhere = {
-            name
-            for name, count in moved.items()
-            if count is None and any(old.has_terms_of(now[name]) for old in earlier[name])
-        }
-        unsure |= parts | (elsewhere if along else set())
+        other = {name for name, warp in now.items() if not any(old.has_terms_of(warp) for old in earlier[name])}
+        unsure |= _choose_unsure(moved, widths) - other
     return unsure
+
+
+def _choose_unsure(moved: Mapping[str, int | None], widths: Mapping[str, int]) -> set[str]:
+    """Return the operands that move by a part of their K width, or elsewhere while the other one moves along K."""
+    parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
+    is_along = any(count and name not in parts for name, count in moved.items())
+    return parts | {name for name, count in moved.items() if count is None and is_along}
+
+
+def _find_step(earlier: Iterable[FragmentOrigin], now: FragmentOrigin) -> int | None:
+    """Return how far along K a fragment is from one of the earlier ones in its row; None if none is."""
+    return next((count for old in earlier if (count := old.count_k(now)) is not None), None)
 
 
 def has_other_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> bool:
@@ -129,7 +165,7 @@ def _is_right(judge: JudgedProduct, name: str, warps: tuple[FragmentOrigin, ...]
     return True
 
 
-def find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -> str | None:
+def _find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) -> str | None:
     """Return the code of the mistake in a fragment that is not in plain order; None if that is not certain."""
     assert arrived.warps is not None
     runner = judge.run.runner
@@ -169,7 +205,7 @@ def _find_load_cause(judge: JudgedProduct, arrived: ArrivedOperand) -> str:
     return codes.get((transposed, exchanged), "")
 
 
-def find_repeated_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> str | None:
+def _find_repeated_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> str | None:
     """Return the code of a repeated-rows mistake, "" for a right fragment.
 
     It is a mistake if rows come twice while parts of the tile are never read, or if the rows differ from those at other

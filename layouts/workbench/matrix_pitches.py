@@ -314,7 +314,9 @@ class _Judge:
     def _find_mistake(self, matrix: _Matrix, length: set[str], apart: str) -> FragmentFinding | None:
         """Return the mistake in a pitch if no launch and no leading dimension can make it right."""
         moves = matrix.operand == "d" or (matrix.operand, matrix.product) in self.ends
-        if len(length) > 1 or not moves or not self.sizes.are_open or not self._is_certain(matrix, next(iter(length))):
+        if len(length) > 1 or not moves or not self.sizes.knows_launches:
+            return None
+        if not self._is_certain(matrix, next(iter(length))):
             return None
         message = f"{matrix.array} has the pitch of another matrix: its {apart}."
         return FragmentFinding("pitch_of_other_size", message, _find_place(self.sizes.runner, matrix))

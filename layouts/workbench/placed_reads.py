@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.errors import LayoutError
@@ -73,6 +74,32 @@ class PlacedRead:
             return None
         start = line.const + stage * sum(factor for name, factor in line.terms if is_counter(name))
         return _find_read_chunks(self.use, self.operand, self.view, start)
+
+    def mixes_k(self, chunks: Chunks, fills: Iterable[FilledBytes]) -> bool:
+        """Return whether no K coordinate is that of copies which fill all of the chunks; False if one is open.
+
+        Later iterations of a loop fill the same stages with other elements of K.
+        """
+        used = [fill for fill in fills if fill.holds(chunks).any()]
+        ran = [fill for fill in used if fill.sure]
+        if {fill.copy.event.at for fill in used} != {fill.copy.event.at for fill in ran}:
+            return False
+        held: dict[int, NDArray[np.bool_]] = {}
+        for fill in ran:
+            first = self._find_first_k(fill)
+            if first is None:
+                return False
+            held[first] = held.get(first, np.zeros(chunks.shape, np.bool_)) | fill.holds(chunks)
+        return len(held) > 1 and not any(of_first.all() for of_first in held.values())
+
+    def _find_first_k(self, fill: FilledBytes) -> int | None:
+        """Return the K coordinate of a copy; None if it is open, or its box is narrower than the read along K."""
+        box = fill.map.box if fill.map is not None else ()
+        if not len(fill.copy.at) == len(box) == 2:
+            return None
+        along = 0 if self.view.major == "K" else 1
+        first = fill.copy.at[along]
+        return first.known if first is not None and (box[along] or 0) >= self.view.k else None
 
 
 def _find_read_chunks(use: DescriptorUse, operand: str, view: View, start: int) -> Chunks | None:

@@ -82,7 +82,7 @@ class ProductSizes:
         return self.rename_all(self.values.keys() - words)
 
     @property
-    def are_open(self) -> bool:
+    def knows_launches(self) -> bool:
         """Return whether all launches in the text are known, so that none makes sizes equal unnoticed."""
         return bool(self.launches) or not re.search(rf"\b{self.kernel.name}\b[^;{{}}]*<<<", self.runner.text)
 

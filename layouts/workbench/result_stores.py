@@ -87,6 +87,10 @@ class _Points:
         """Return whether two elements of a tile have one address."""
         return len(np.unique(_number_groups(self.tile, self.address))) != len(self.tile)
 
+    def is_rearranged(self) -> bool:
+        """Return whether elements have one of the other orders in which D is stored."""
+        return self.is_dump() or self.is_blocked() or self.is_deinterleaved()
+
     def is_blocked(self) -> bool:
         """Return whether blocks of 8 × 8 elements lie apart, in the order of their rows and of their columns."""
         blocks = _number_groups(self.tile, self.row // 8, self.column // 8)
@@ -122,22 +126,28 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
     if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
         return
-    swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
     in_tile, located = _TilePlaces(run), _OriginPlaces(run)
     for array in dict.fromkeys(store.array for store in run.outputs):
         stores = [store for store in run.outputs if store.array == array]
         sites = list(dict.fromkeys(store.site for store in stores))
         points, origins = (_collect_points(run, stores, sites, places) for places in (in_tile, located))
-        if points is None or points.is_right():
-            wrong = origins if not swizzled else None
-        elif points.is_dump() or points.is_blocked() or points.is_deinterleaved():
-            wrong = None
-        elif origins is not None:  # rows of A or columns of B may be permuted as those of D are
-            wrong = points if not origins.is_right() else None
-        else:
-            wrong = points if not _has_loaded_operands(run) or points.is_shared() else None
-        if wrong is not None and len(wrong.tile) >= LEAST and not wrong.is_right():
-            yield _describe(run, array, wrong, sites)
+        judged = _choose_points(run, points, origins)
+        if judged is not None and len(judged.tile) >= LEAST and not judged.is_right():
+            yield _describe(run, array, judged, sites)
+
+
+def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points | None) -> _Points | None:
+    """Return the elements by which an array is judged: as the instruction places them in D, or by the rows of A and the
+    columns of B that they are products of (origins); None if their order may be meant.
+    """
+    if points is None or points.is_right():
+        swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
+        return None if swizzled else origins
+    if points.is_rearranged():
+        return None
+    if origins is not None:  # rows of A or columns of B may be permuted as those of D are
+        return None if origins.is_right() else points
+    return points if points.is_shared() or not _has_loaded_operands(run) else None
 
 
 def _has_loaded_operands(run: KernelRunner) -> bool:

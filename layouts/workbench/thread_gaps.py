@@ -108,19 +108,24 @@ def describe_run(
 def take_gap(
     kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], every_run: Iterable[CheckedKernel]
 ) -> CheckedKernel:
-    """Set the gap of a kernel: that of its runs, NOT_REACHED if it was not run, else none."""
+    """Return a kernel with its gap: that of its runs, NOT_REACHED if it was not run, else none."""
     runs = [run for run in every_run if run.name == kernel.name]
     if kernel.gap in (BY_WMMA, BY_CUTE):
-        if kernel.gap == BY_CUTE and any(not run.gap for run in runs):  # others may be instances of scalar atoms
-            runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
-        left = [run.gap for run in runs if run.gap]
-        of_pitch = next((gap for gap in left if gap.startswith(PITCH_OPEN)), kernel.gap)
-        return replace(kernel, gap=of_pitch if left else "") if runs else kernel
+        return replace(kernel, gap=_find_library_gap(kernel.gap, [run.gap for run in runs]))
     if kernel.gap or not kernel.name:
         return kernel
     if kernel.name in gaps:
         return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
     return kernel if runs else replace(kernel, gap=NOT_REACHED)
+
+
+def _find_library_gap(gap: str, gaps: Sequence[str]) -> str:
+    """Return the gap of a kernel by wmma or CuTe: none if all its runs were judged, else an open pitch or its own."""
+    if gap == BY_CUTE and "" in gaps:  # others may be instances of scalar atoms
+        gaps = [one for one in gaps if one != NOT_REACHED and not one.startswith("depends on")]
+    if gaps and not any(gaps):
+        return ""
+    return next((one for one in gaps if one.startswith(PITCH_OPEN)), gap)
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:

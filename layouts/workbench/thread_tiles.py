@@ -22,11 +22,10 @@ from lanescope.workbench.address_values import find_lane_term
 from lanescope.workbench.block_indices import find_equal_blocks
 from lanescope.workbench.fragment_causes import (
     JudgedProduct,
-    find_cause,
     find_k_order,
-    find_repeated_rows,
     find_wrong_k_step,
     has_other_rows,
+    judge_fragment,
     list_unsure_steps,
 )
 from lanescope.workbench.fragment_messages import describe_fragment
@@ -55,7 +54,7 @@ from lanescope.workbench.thread_gaps import (
     list_kernels_by_text,
     take_gap,
 )
-from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
+from lanescope.workbench.thread_steps import Product
 from lanescope.workbench.warp_coverage import RepeatedWarps, find_repeated_warps
 
 Span = tuple[int, int]
@@ -145,17 +144,22 @@ def check_thread_tiles(
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
     """Return the findings that hold for every choice of #if that was followed."""
-    gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
-    runs = [run for report in reports for run in report.kernels]
-    kernel_gaps = [take_gap(kernel, gaps, runs) for kernel in kernels]
-    listed = {kernel.name for kernel in kernel_gaps}
-    kernel_gaps += [one for one in gaps.values() if one.gap.startswith(PITCH_OPEN) and one.name not in listed]  # wgmma
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     found = [{(f.code, f.span) for f in report.findings} for report in judged]
     common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
     proved = frozenset.intersection(*(report.proved for report in reports))
     suspects = reports[0].suspects if len(reports) == 1 else []
-    return FragmentReport(common, min(report.verified for report in reports), kernel_gaps, proved, suspects)
+    verified = min(report.verified for report in reports)
+    return FragmentReport(common, verified, _list_gaps(reports, kernels), proved, suspects)
+
+
+def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:
+    """Return the kernels of a text with the gaps of their runs, and those of wgmma whose pitches are open."""
+    gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
+    runs = [run for report in reports for run in report.kernels]
+    listed = [take_gap(kernel, gaps, runs) for kernel in kernels]
+    names = {kernel.name for kernel in listed}
+    return listed + [one for one in gaps.values() if one.gap.startswith(PITCH_OPEN) and one.name not in names]
 
 
 def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
@@ -271,34 +275,13 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     unsure = list_unsure_steps(judge, a, b)
     for operand, other in ((a, b), (b, a)):
-        order, other_order = orders[operand.name], orders[other.name]
-        fits = order is not None and (order == other_order or _is_plain(order))
-        if operand.warps is None or (order and not fits and other.warps is not None and not _is_plain(other_order)):
-            continue  # which of the two is stored in another order along K is not known
-        code = find_repeated_rows(judge, operand) if fits else find_cause(judge, operand, order is not None)
-        if not code and stuck == operand.name:
-            code = "k_step_differs"
-        if code == "":
-            code = _find_transpose(judge, operand, other)
+        code = judge_fragment(judge, operand, other, orders, stuck)
         if code == "" and (operand.name in unsure or has_other_rows(judge, operand)):
             verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
             verdicts.doubted |= {(*_find_site(judge.use, load), operand.name) for load in operand.loads or (None,)}
         elif code is not None:
             verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
             _add_finding(verdicts, judge.run.runner, judge.use, operand, code)
-
-
-def _is_plain(order: tuple[int, ...] | None) -> bool:
-    """Return whether an order along K is that of the elements."""
-    return order is not None and order == tuple(range(len(order)))
-
-
-def _find_transpose(judge: JudgedProduct, operand: ArrivedOperand, other: ArrivedOperand) -> str:
-    """Return the code of a mistake if an operand continues along K only when it is transposed; "" otherwise."""
-    if is_turned(judge.run.runner, judge.use, judge.pairs, operand, other):
-        return "trans_extra" if ".trans" in operand.loads[0].opcode else "trans_missing"
-    turned = judge.use.fragments and is_turned_fragment(judge.use, judge.pairs, operand, other)
-    return "wmma_layout" if turned else ""
 
 
 def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:

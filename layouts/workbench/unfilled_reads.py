@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lanescope.reader.code.findings import AsmRun
 from lanescope.reader.code.run_records import MOST_STORES, MemoryStore
@@ -21,7 +20,6 @@ from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.copied_bytes import (
     OUTSIDE,
-    Chunks,
     CopiedBytes,
     FilledBytes,
     collect_copied_bytes,
@@ -181,7 +179,7 @@ class _RunJudge:
             return None  # which of its iterations a warpgroup runs is not known
         for group, part in measured.items():
             chunks = read.find_chunks(group, 0)
-            if chunks is not None and 0 in part.filled_stages and _mixes_k(read, chunks, part.fills):
+            if chunks is not None and 0 in part.filled_stages and read.mixes_k(chunks, part.fills):
                 return self._make_unfilled(read, states[group] is True, part, MIXED)
         return None
 
@@ -350,26 +348,6 @@ class _RunJudge:
         if key not in self.states:
             self.states[key] = self.groups.list_states(self.run.name, event)
         return self.states[key]
-
-
-def _mixes_k(read: PlacedRead, chunks: Chunks, fills: Sequence[FilledBytes]) -> bool:
-    """Return whether the copies that fill what is read have no K coordinate in common; False if one is open.
-
-    Later iterations of a loop fill the same stages with other elements of K.
-    """
-    along = 0 if read.view.major == "K" else 1
-    used = [fill for fill in fills if fill.holds(chunks).any()]
-    ran = [fill for fill in used if fill.sure]
-    if {fill.copy.event.at for fill in used} != {fill.copy.event.at for fill in ran}:
-        return False
-    having: dict[int, NDArray[np.bool_]] = {}
-    for fill in ran:
-        box = fill.map.box if fill.map is not None else ()
-        first = fill.copy.at[along] if len(fill.copy.at) == len(box) == 2 else None
-        if first is None or first.known is None or (box[along] or 0) < read.view.k:
-            return False
-        having[first.known] = having.get(first.known, np.zeros(chunks.shape, np.bool_)) | fill.holds(chunks)
-    return len(having) > 1 and not any(held.all() for held in having.values())
 
 
 def _is_member(name: str) -> bool:

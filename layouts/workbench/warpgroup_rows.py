@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -81,19 +81,22 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
     groups = WarpgroupRuns(text)
     products = [event for event in run.events if event.kind in PRODUCTS]
     block = groups.find_block(run.name)
-    if block is None or not products or len(products) > MOST_PRODUCTS or not is_known(run):
+    if block is None or not 0 < len(products) <= MOST_PRODUCTS or not is_known(run):
         return
     running = [group for group, state in groups.list_states(run.name, products[0]).items() if state]
-    reads = list(list_placed_reads(text, products, block))
     if not running or any("threadIdx" in str(value) for event in products for _, value in event.loops):
         return
     copied = collect_copied_bytes(text, run)
-    for name in ("a", "b") if not copied.open else ():
-        of_operand = [read for read in reads if read.operand == name]
+    reads = list(list_placed_reads(text, products, block))
+    for name in "ab" if not copied.open else "":
         found = _find_repeated(text, run, _list_windows(reads, name, running))
-        unread = _count_unread(of_operand, running, copied.fills) if found is not None else 0
+        unread = _count_unread(_list_reads(reads, name), running, copied.fills) if found is not None else 0
         if found is not None and unread:
             yield _describe_repeated(text, found, unread)
+
+
+def _list_reads(reads: Iterable[PlacedRead], name: str) -> list[PlacedRead]:
+    return [read for read in reads if read.operand == name]
 
 
 def _list_windows(reads: Sequence[PlacedRead], name: str, running: Sequence[int]) -> list[_RowWindow]:

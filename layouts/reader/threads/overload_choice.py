@@ -57,9 +57,7 @@ def choose_specialization(
 
     templates: the given template arguments.
     """
-    outside = run.globals.names.get(function.name)  # template <> void S::f<true>() of a class's template
-    others = outside.functions if isinstance(outside, FunctionSet) and outside is not found else ()
-    specials = [f for f in (*found.functions, *others) if f.specialized is not None]
+    specials = _list_specializations(run, found, function.name)
     if not specials or not function.templates:
         return function
     given = [_find_given_type(run, argument, scope) for argument in node.arguments]
@@ -74,6 +72,13 @@ def choose_specialization(
         refused = any(map(_is_refused, _list_types(run, special, scope), given))
         unsure |= not refused and False not in alike
     return None if unsure else function
+
+
+def _list_specializations(run: KernelRunner, found: FunctionSet, name: str) -> list[tree.Function]:
+    """List the explicit specializations among functions, and those of a member, template <> void S::f<true>()."""
+    outside = run.globals.names.get(name)
+    others = outside.functions if isinstance(outside, FunctionSet) and outside is not found else ()
+    return [function for function in (*found.functions, *others) if function.specialized is not None]
 
 
 def _deduce(name: str, function: tree.Function, given: Sequence[SizedType | None]) -> SizedType | None:
