@@ -118,13 +118,13 @@ def _count_declared_registers(joined: str) -> dict[str, int]:
 
 
 def join_code(text: str) -> tuple[str, Callable[[int], int]]:
-    """Join adjacent string literals as join_strings does, without the comments of the text and of its PTX."""
+    """Join adjacent string literals as join_literals does, without the comments of the text and of its PTX."""
     code = _STRING_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else blank(match[0]), text)
-    joined, places = join_strings(code)
+    joined, places = join_literals(code)
     return blank_matches(COMMENT, joined), places
 
 
-def join_strings(text: str) -> tuple[str, Callable[[int], int]]:
+def join_literals(text: str) -> tuple[str, Callable[[int], int]]:
     """Join adjacent string literals, with the ends of their lines as such; return the text, and a map from its places
     to those of the original.
     """

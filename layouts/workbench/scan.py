@@ -22,7 +22,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.reader import cutlass, printed_words, sass, smem_layouts
 from lanescope.reader.cute_layout import describe_stage_overlap
 from lanescope.reader.immediates import MAJORS, find_transposes
-from lanescope.reader.statements import MOST_OPERANDS, join_strings, list_operands
+from lanescope.reader.statements import MOST_OPERANDS, join_literals, list_operands
 from lanescope.workbench.results import Span
 
 MOST = 32  # instructions, words or layouts of one text
@@ -90,7 +90,7 @@ def find_mentions(text: str) -> tuple[InstructionMention, ...]:
 
 def _find_ptx_mentions(text: str) -> Iterator[InstructionMention]:
     """Yield the instructions that are spelled as PTX."""
-    joined, places = join_strings(text)
+    joined, places = join_literals(text)
     known: dict[str, Instruction | None] = {}
     for match in catalog.OPCODE.finditer(joined):
         if not match[2]:

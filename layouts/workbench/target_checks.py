@@ -24,7 +24,7 @@ from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import AsmRun, Pitfall
 from lanescope.reader.code.predefined import ARCHITECTURE, NOT_DEFINED
 from lanescope.reader.code.ptx_module import is_ptx_module
-from lanescope.reader.statements import join_strings
+from lanescope.reader.statements import join_literals
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.results import Span
 from lanescope.workbench.scan import find_mentions
@@ -111,7 +111,7 @@ def _explain_opcodes(assembled: str, target: str) -> tuple[str, ...]:
 
 def _find_missing(text: str, target: str) -> Iterator[_Missing]:
     """Yield the instructions that a target lacks: those that are spelled as PTX, then atoms of CUTLASS."""
-    joined, places = join_strings(blank_matches(COMMENT, text))
+    joined, places = join_literals(blank_matches(COMMENT, text))
     spelled: list[Span] = []
     for match in islice((found for found in catalog.OPCODE.finditer(joined) if found[2]), _MOST_PLACES):
         span = places(match.start()), places(match.end() - 1) + 1

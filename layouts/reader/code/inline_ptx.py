@@ -106,7 +106,7 @@ def parse_ptx(code: str) -> tuple[Statement, ...] | None:
 
 def list_statements(code: str) -> Iterator[Statement | None]:
     """Yield the statements of an asm statement's PTX, None for a label or text that is not a statement."""
-    return (placed.statement for placed in list_placed(strip_comments(code)) if not placed.shared)
+    return (placed.statement for placed in list_placed_statements(strip_comments(code)) if not placed.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class PlacedStatement:
     align: int = 1  # of the variable, in bytes
 
 
-def list_placed(text: str) -> Iterator[PlacedStatement]:
+def list_placed_statements(text: str) -> Iterator[PlacedStatement]:
     """Yield the statements of a PTX text in order; one that is not PTX has no statement."""
     at, count = 0, 0
     while at < len(text) and count < MOST_STATEMENTS:

@@ -190,7 +190,7 @@ class KernelRegisters(RegisterFile):
 
 def evaluate_module(text: str, values: Mapping[str, int]) -> ModuleRecords:
     """Evaluate the functions of a PTX module. values: supplied values of parameters and registers, by name."""
-    statements = list(ptx.list_placed(text))
+    statements = list(ptx.list_placed_statements(text))
     shared = {placed.shared: placed.align for placed in statements if placed.shared}
     descriptors: list[FoundDescriptor] = []
     asm_runs: list[AsmRun] = []
