@@ -237,3 +237,10 @@ def test_fields_that_a_text_does_not_assign_are_null() -> None:
         "GmmaDescriptor d; d.bitfield.stride_byte_offset_ = 8; d.bitfield.layout_type_ = 1;"
     )
     assert declared.facts["word"] == "0x4000000800000000"
+
+
+@for_each("text", ["(*a)[3] * b", "*p + 3", "smem[threadIdx.x]", "(lane >> 2) * 8"])
+def test_an_expression_of_cxx_opens_no_page(text: str) -> None:
+    found = text_meanings.read_text(text)
+    assert (found.kind, found.title) == ("unknown", "An expression of C++")
+    assert not text_meanings.find_certain_link(text)

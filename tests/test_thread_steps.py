@@ -1,0 +1,51 @@
+"""Steps along K of fragments, and their rows in each slice: what may be wrong is not verified."""
+
+from __future__ import annotations
+
+from lanescope.workbench.thread_tiles import check_thread_tiles
+from tests.cases import for_each
+from tests.thread_tile_kernels import PADDED
+from tests.transfer_kernels import plant
+
+# rows of A and columns of B that mma takes from global memory
+STEPS = r"""#include <mma.h>
+using namespace nvcuda;
+__global__ void __launch_bounds__(32) gemm(const half* A, const half* B, float* C, int N, int K) {
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+  wmma::fill_fragment(c, 0.f);
+  for (int k = 0; k < K; k += 16) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b;
+    wmma::load_matrix_sync(a, A + blockIdx.y * 16 * K + k, K);
+    wmma::load_matrix_sync(b, B + k * N + blockIdx.x * 16, N);
+    wmma::mma_sync(c, a, b, c);
+  }
+  wmma::store_matrix_sync(C + blockIdx.y * 16 * N + blockIdx.x * 16, c, N, wmma::mem_row_major);
+}
+"""
+
+
+@for_each(
+    ("old", "new", "verified"),
+    [
+        ("k += 16", "k += 16", 2),
+        ("blockIdx.x * 16, N);", "blockIdx.x * 16, K);", 1),  # B moves by N rows, whose pitch is K
+        ("k += 16", "k += 8", 0),  # slices overlap
+    ],
+)
+def test_fragments_whose_step_along_k_is_not_certain_are_not_verified(old: str, new: str, verified: int) -> None:
+    report = check_thread_tiles(STEPS.replace(old, new), {})
+    assert (report.findings, report.verified) == ([], verified)
+
+
+def test_rows_are_the_same_in_each_slice_of_k() -> None:
+    """Rows 4 to 7 of A have their two slices of K exchanged, and each slice is multiplied by a call of its own."""
+    wrong = plant(("As[r * PITCH + c]", "As[r * PITCH + (c ^ (r & 4) * 4)]"), text=PADDED)
+    loop, end = "for (int kk = 0; kk < BK; kk += 16) {", "    }\n    __syncthreads();\n  }"
+    calls = (
+        (loop, "auto step = [&](int kk) {"),
+        (end, "    };\n    step(0);\n    step(16);\n    __syncthreads();\n  }"),
+    )
+    assert {finding.code for finding in check_thread_tiles(wrong, {}).findings} == {"fragment_mismatch"}
+    assert check_thread_tiles(plant(*calls, text=PADDED), {}).verified == 4
+    assert check_thread_tiles(plant(*calls, text=wrong), {}).verified == 2  # those of B
