@@ -21,19 +21,19 @@ _OF_CODE = re.compile(
     r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],|(?:^|\s)\.(?:reg|pred|shared|global|param|local|const|entry|visible|func)\b"
 )
 
-_TOKEN = re.compile(r"->|<<|>>|&&|\|\||::|\w+|\S")
-_COMPUTING = frozenset("* % ^ ~ ! [ -> << >> && ||".split())  # operators that prose and lists of words do not have
-_IN_EXPRESSIONS = _COMPUTING | frozenset("+ - / & | ( ) ] . , ? : < > =".split())
+_TOKEN = re.compile(r"->|<<|>>|&&|\|\||::|(?<!\w)%?[A-Za-z_]\w*|\w+|\S")  # %laneid is a register of PTX
+_COMPUTING = frozenset("* % ^ ~ [ << >> && ||".split())  # operators that prose and lists of words do not have
+_IN_EXPRESSIONS = _COMPUTING | frozenset("+ - -> / & | ! ( ) ] . , ? : < > =".split())
 
 
 def is_expression(text: str) -> bool:
     """Return whether a text is an expression of C++: operators between words, and no two words side by side.
 
-    >>> is_expression("(*a)[3] * b"), is_expression("lane / 4"), is_expression("swizzle 128B * 2")
-    (True, False, False)
+    >>> [is_expression(text) for text in ("(*a)[3] * b", "lane / 4", "swizzle 128B * 2", "%laneid", "gmem -> smem")]
+    [True, False, False, False, False]
     """
     tokens = _TOKEN.findall(text[: full_text.LONGEST])
-    are_words = [token[0].isalnum() or token[0] == "_" for token in tokens]
+    are_words = [token[-1].isalnum() or token[-1] == "_" for token in tokens]
     if any(map(all, itertools.pairwise(are_words))):
         return False
     marks = {token for token, is_word in zip(tokens, are_words, strict=True) if not is_word}
