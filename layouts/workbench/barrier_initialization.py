@@ -28,7 +28,7 @@ def find_unsynchronized_use(events: Sequence[BarrierEvent], kernel: str, text: s
         return None
     begun, used = found
     message = (
-        f"Other warps of {kernel} use this mbarrier without a barrier after mbarrier.init: they may come first. Put"
+        f"Other warps of {kernel} may use this mbarrier before mbarrier.init: no barrier is between. Put"
         " __syncthreads() here, before its first use."
     )
     return Pitfall("mbarrier_unsynchronized", message, _find_place(text, begun.call, used.call))

@@ -1,8 +1,8 @@
 """Arguments of a kernel that count the turns of a loop, such as `kt < num_k_tiles`.
 
-A run with known sizes gives every argument the size of a matrix. As a count of turns that is far too many. An argument
-is one if a loop ends with it whose turns use mbarriers, and whose variable moves by a few at most: a run that finds one
-begins again, with a number of tiles for it.
+A run with known sizes gives every argument the size of a matrix, which is far too many turns. An argument is taken for
+a count if a loop whose turns use mbarriers compares it with a variable that moves by at most MOST_STEP. The run then
+begins again, with a number of tiles for this argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.program import Scope
     from lanescope.reader.threads.runner import KernelRunner
 
-TILE = 64  # elements of a matrix that one turn is taken for
+TILE = 64  # elements along K that one turn stands for
 _COMPARED = frozenset("< <= > >= != + - &&".split())
 MOST_STEP = 8  # of the variable: the blocks of a grid take turns
 
@@ -38,14 +38,14 @@ class TurnCounts:
         self.sizes: dict[int, tuple[str, ThreadNumber]] = {}
 
     def make_argument(self, name: str, size: int, kind: tuple[int, bool]) -> ThreadNumber:
-        """Return the value of an argument, an object of its own that is found again where it is used unchanged."""
+        """Return the value of an argument, as an object of its own: its id tells where it is used unchanged."""
         value = make_number(size // TILE if name in self.names else size, kind)
         if name not in self.names:
             self.sizes[id(value)] = name, value
         return value
 
     def keep_argument(self, value: ThreadNumber, converted: ThreadNumber | None) -> ThreadNumber | None:
-        """Return a converted number; that of an argument is found again, too."""
+        """Return a converted number; if it was the value of an argument, it still counts as that."""
         found = self.sizes.get(id(value))
         if found is None or converted is None:
             return converted
@@ -67,7 +67,7 @@ class LoopWatch:
         self.nodes: list[tree.Expression] = []
         if self.trace is not None and run.turn_counts.sizes:
             self.events = len(self.trace.events)
-            self.nodes = list(_list_undivided(loop.condition))
+            self.nodes = list(_list_compared(loop.condition))
             self.before = self._evaluate()
 
     def _evaluate(self) -> list[Any]:
@@ -87,13 +87,13 @@ class LoopWatch:
             raise CountFoundError
 
 
-def _list_undivided(node: tree.Expression | None) -> Iterator[tree.Expression]:
-    """Yield the variables of a condition that it compares unchanged, or but for a sum."""
+def _list_compared(node: tree.Expression | None) -> Iterator[tree.Expression]:
+    """Yield the variables that a condition compares, alone or in a sum."""
     if isinstance(node, tree.Name | tree.Member):
         yield node
     elif isinstance(node, tree.Binary) and node.op in _COMPARED:
-        yield from _list_undivided(node.left)
-        yield from _list_undivided(node.right)
+        yield from _list_compared(node.left)
+        yield from _list_compared(node.right)
 
 
 def _find_step(before: Any, after: Any, lane: int) -> int:
