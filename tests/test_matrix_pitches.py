@@ -106,8 +106,16 @@ COMMON = re.sub(r"\bld[abc]\b", "width", LEADING).replace("int width, int width,
 PART = plant(("int N, int K)", "int N, int K, int depth)"), ("k0 < K;", "k0 < depth;"), text=REGISTERS)
 STEPS = plant(("int N, int K)", "int N, int K, int k_tiles)"), ("k0 < K;", "k0 < k_tiles * TK;"), text=REGISTERS)
 
+OWN_NAMES = rename_sizes(re.sub(r"\bld([abc])\b", r"\1_width", LEADING))  # no word says leading
+INNER = rename_sizes(plant(("int N, int K)", "int N, int K, int inner)"), ("k0 < K;", "k0 < inner;"), text=REGISTERS))
+PANEL = plant(("const half* pb = B", "const half* pb = A"), ("k0 < K;", "k0 < panel;"), text=REGISTERS)
+PANEL = re.sub(r"\b[MNK]\b", "n", PANEL).replace("int n, int n, int n", "int n, int panel")  # of one square matrix
 
-@for_each("text", [LEADING, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS])
+
+@for_each(
+    "text",
+    [LEADING, OWN_NAMES, INNER, PANEL, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS],
+)
 def test_right_pitches_are_verified(text: str) -> None:
     report = judge(text)
     assert (report.verified, report.findings, list_open(text)) == (2, [], [])

@@ -247,9 +247,32 @@ class _Judge:
         It is not if two matrices have it while no matrix has another one.
         """
         size, letters = matrix.size, self.sizes.rename_all(self.sizes.letters.values())
-        if letters and self.find_ends(matrix) <= letters:
-            return self.sizes.rename(size) not in letters and not self._is_shared(size)
-        return is_leading(size) and not self._is_shared(size)
+        if self._is_shared(size):
+            return False
+        if letters and self.find_ends(matrix) <= letters and self.sizes.rename(size) not in letters:
+            return True
+        return self._is_no_dimension(matrix) or (is_leading(size) and not letters)
+
+    def _is_no_dimension(self, matrix: _Matrix) -> bool:
+        """Return whether a pitch is no size of the product: M, N and K are known, or every matrix has its own pitch."""
+        known = self.find_ends(matrix), *self.sizes.limits.values()
+        pitches = [self.sizes.rename(one.size) for one in (matrix, *self.list_others(matrix))]
+        apart = len(set(pitches)) == len(pitches) > 2 and not set().union(*known) & set(pitches)
+        return apart or (all(known) and self.sizes.rename(matrix.size) not in set().union(*known))
+
+    def is_common(self, matrix: _Matrix) -> bool:
+        """Return whether A and B agree in a pitch: of one array, or along K one that no other dimension has."""
+        size, others = self.sizes.rename(matrix.size), self.list_others(matrix)
+        taken = self.sizes.rename_all(one.size for one in others if one.operand == "d").union(
+            *self.sizes.limits.values()
+        )
+        free = size not in taken and not self._is_shared(matrix.size)
+        alike = (
+            one.array == matrix.array or (one.along == matrix.along == "k" and free)
+            for one in others
+            if {one.operand, matrix.operand} == {"a", "b"} and self.sizes.rename(one.size) == size
+        )
+        return any(alike)
 
     def _is_shared(self, size: str) -> bool:
         used = [one.size for one in self.matrices]
@@ -301,7 +324,7 @@ class _Judge:
         known = {*self.sizes.letters.values(), *(one.size for one in self.matrices)}
         known = self.sizes.rename_all(known).union(length, self.find_ends(matrix), *self.sizes.limits.values())
         mixed = (self.sizes.rename_all(matrix.starts) - {size}) & known
-        wrong = bool(length) and size not in length and not self.is_leading(matrix)
+        wrong = bool(length) and size not in length and not (self.is_leading(matrix) or self.is_common(matrix))
         if not mixed and not (wrong and (stated or self.is_of_another(matrix))):
             return None
         mixed = set() if wrong else mixed

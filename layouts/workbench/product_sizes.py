@@ -10,6 +10,7 @@ from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.function_texts import blank_text
 
 _SIZE = re.compile(r"(?!blockIdx\b|gridDim\b)[A-Za-z_][\w.]*")
 _LEADING = re.compile(r"(?:^|[._])ld|stride|pitch|lead|pad", re.I)
@@ -84,7 +85,7 @@ class ProductSizes:
     @property
     def knows_launches(self) -> bool:
         """Return whether all launches in the text are known, so that none makes sizes equal unnoticed."""
-        return bool(self.launches) or not re.search(rf"\b{self.kernel.name}\b[^;{{}}]*<<<", self.runner.text)
+        return bool(self.launches) or len(re.findall(rf"\b{self.kernel.name}\b", blank_text(self.runner.text))) == 1
 
     def is_less(self, size: str, other: str) -> bool:
         """Return whether a size is less than another in a launch."""
