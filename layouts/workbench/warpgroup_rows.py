@@ -51,8 +51,8 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 
 
 def find_repeated_rows(text: KernelText) -> list[Pitfall]:
-    """Find rows of a tile that are multiplied twice with the same bytes of the other operand, while other rows of the
-    tile are multiplied with none.
+    """Find rows of a tile that are multiplied twice with the same bytes of the other operand, while as many other rows
+    of the tile are multiplied with none.
     """
     return text.check_copies(partial(_check_run, text))
 
@@ -89,10 +89,11 @@ def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
     copied = collect_copied_bytes(text, run)
     reads = list(list_placed_reads(text, products, block))
     for name in "ab" if not copied.open else "":
-        found = _find_repeated(text, run, _list_windows(reads, name, running))
-        unread = _count_unread(_list_reads(reads, name), running, copied.fills) if found is not None else 0
-        if found is not None and unread:
-            yield _describe_repeated(text, found, unread)
+        repeats = list(_list_repeats(text, run, _list_windows(reads, name, running)))
+        again = {chunk for before, window in repeats for chunk in before.own & window.own}
+        unread = _count_unread(_list_reads(reads, name), running, copied.fills) if repeats else 0
+        if unread and unread >= 16 * len(again):  # without the overlap, else it is a window that slides
+            yield _describe_repeated(text, repeats[0], unread)
 
 
 def _list_reads(reads: Iterable[PlacedRead], name: str) -> list[PlacedRead]:
@@ -130,20 +131,25 @@ def _have_other_accumulators(text: KernelText, earlier: KernelEvent, later: Kern
     return bool(indices & moved)
 
 
-def _find_repeated(
+def _list_repeats(
     text: KernelText, run: KernelRun, windows: Sequence[_RowWindow]
-) -> tuple[_RowWindow, _RowWindow] | None:
-    """Find two products with the same contents of shared memory of which the second one repeats rows."""
+) -> Iterator[tuple[_RowWindow, _RowWindow]]:
+    """Yield pairs of products of which the second one repeats rows, all of the first contents of shared memory with
+    such a pair.
+    """
     joined: list[_RowWindow] = []
+    found = False
     ends = sorted(event.order for event in run.events if event.kind not in ("fence", "commit", *PRODUCTS))
     for window in windows:
         order = window.read.event.order
-        joined = [one for one in joined if bisect(ends, one.read.event.order) == bisect(ends, order)]
-        before = next((one for one in joined if window.repeats(text, one)), None)
-        if before is not None:
-            return before, window
+        if joined and bisect(ends, joined[0].read.event.order) != bisect(ends, order):
+            if found:
+                return
+            joined = []
+        repeated = [(one, window) for one in joined if window.repeats(text, one)]
+        found = found or bool(repeated)
+        yield from repeated
         joined.append(window)
-    return None
 
 
 def _describe_repeated(text: KernelText, found: tuple[_RowWindow, _RowWindow], unread: int) -> Pitfall:
