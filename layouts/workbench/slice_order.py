@@ -189,7 +189,12 @@ def _get_difference(minuend: LinearExpression | None, subtrahend: LinearExpressi
 
 def is_staged(use: DescriptorUse) -> bool:
     """Return whether the name of a loop around a use says that it counts stages."""
-    return any(_STAGE.search(name.rstrip("'")) for name, _ in use.loops)
+    return any(is_stage(name) for name, _ in use.loops)
+
+
+def is_stage(name: str) -> bool:
+    """Return whether the name of a loop variable says that it counts stages."""
+    return _STAGE.search(name.rstrip("'")) is not None
 
 
 def _find_loop_roles(uses: list[DescriptorUse], lines: list[Lines], endless: set[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import Descriptor, View, reads
 from lanescope.workbench.descriptor_use import DescriptorUse
 from lanescope.workbench.results import OperandStep
-from lanescope.workbench.slice_order import is_staged
+from lanescope.workbench.slice_order import is_stage
 
 
 def mark_shared_stages(
@@ -22,17 +22,17 @@ def mark_shared_stages(
 ) -> list[OperandStep]:
     """Mark the steps of a stage as wrong if it shares some of an earlier stage's bytes, but not all.
 
-    A stage that begins where an earlier one did is the same stage. used: the use of each step; endless: variables of
-    loops whose end the text does not give; in other loops, if no name says stage, a part of one tile may follow
-    another.
+    A stage that begins where an earlier one did is the same stage; what one turn reads may be windows that overlap.
+    used: the use of each step; endless: variables of loops whose end the text does not give; in other loops, if no name
+    says stage, a part of one tile may follow another.
     """
     marked = list(steps)
     if any(step.verdict == "mismatch" for step in steps):  # the bytes that are read are unknown
         return marked
-    chunks_of = _list_chunks(steps, used, view, endless)
+    chunks_of, turns = _list_chunks(steps, used, view, endless)
     first = min(chunks_of, default=0)
     for stage in chunks_of:
-        if stage != first and (message := _do_overlap(operand, chunks_of, first, stage)):
+        if turns[stage] != turns[first] and (message := _do_overlap(operand, chunks_of, first, stage)):
             for n, step in enumerate(marked):
                 if step.stage == stage and step.verdict == "match":
                     marked[n] = replace(step, verdict="mismatch", causes=(Diagnosis("stages_overlap", message),))
@@ -41,15 +41,18 @@ def mark_shared_stages(
 
 def _list_chunks(
     steps: Sequence[OperandStep], used: Sequence[DescriptorUse], view: View, endless: Collection[str]
-) -> dict[int, set[int]]:
-    """Map each stage to the 16-byte chunks that its steps read."""
+) -> tuple[dict[int, set[int]], dict[int, tuple[int, ...]]]:
+    """Map each stage to the 16-byte chunks that its steps read, and to its turn of the loops over stages."""
     chunks_of: dict[int, set[int]] = {}
+    turns: dict[int, tuple[int, ...]] = {}
     for step, use in zip(steps, used, strict=True):
-        if is_staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):
+        turn = tuple(value for name, value in use.loops if is_stage(name) or name.rstrip("'") in endless)
+        if turn:
+            turns.setdefault(step.stage, turn)
             chunks_of.setdefault(step.stage, set()).update(
                 np.unique(reads(Descriptor(step.word, view.form), view) // 16).tolist()
             )
-    return chunks_of
+    return chunks_of, turns
 
 
 def _do_overlap(operand: str, chunks_of: Mapping[int, set[int]], first: int, stage: int) -> str:
