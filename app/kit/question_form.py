@@ -42,7 +42,7 @@ def name_field(error: LayoutError, label: str) -> str:
     "First row is 'x'."
     """
     name = get_last_name(error.field)
-    named = re.match(rf"{re.escape(name)}(?:\[\d\])?(?= (?:is|has) )", error.message)
+    named = re.match(rf"{re.escape(name)}(?:\[\d+\])?(?= (?:is|has) )", error.message)
     return f"{label}{error.message[named.end() :]}" if name and named else ""
 
 

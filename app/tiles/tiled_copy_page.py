@@ -18,7 +18,7 @@ from lanescope.app.tiles.tiled_copy_maps import COPY_LOOK, build_copy_bench, bui
 from lanescope.cute.copy_atom import PLAIN
 from lanescope.cute.text import parse_cute_layout, parse_tiler
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer
+from lanescope.inputs import get_last_name, parse_choice, parse_integer, quote_value
 from lanescope.shared.swizzle import MODES
 from lanescope.tiles import bulk_code, code
 from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
@@ -52,7 +52,7 @@ def _declare_number(default: str, label: str, size: int, placeholder: str = "", 
         number = parse_integer(value, field)
         if allowed and number not in allowed:
             hint = f"Allowed: {', '.join(map(str, allowed))}."
-            raise LayoutError("bad_number", f"{field} is {number}.", hint, field)
+            raise LayoutError("bad_number", f"{get_last_name(field)} is {quote_value(value)}.", hint, field)
         return number
 
     return parsed_field(parse, label, "", default, size=size, placeholder=placeholder, **more)
