@@ -100,9 +100,7 @@ def _find_wrong_lanes(step: TensorStep, addresses: _Addresses) -> tuple[str, str
     if all(at < _LANE for at in known.values()):
         return None  # the lane left out in all warps, as kernels do that rely on the hardware's own choice
     for warp, at in known.items():
-        lane, first = at // _LANE, warp % _QUARTER * WARP
-        if lane <= warp * WARP:
-            lane %= LANES  # the rest is ignored: warp 4 may take 128
+        lane, first = at // _LANE % LANES, warp % _QUARTER * WARP  # the rest is ignored: warp 4 may take 128
         rows = WARP if ".32x32b" in step.words else WARP // 2
         if not first <= lane <= first + WARP - rows:
             return "tmem_lanes", (
