@@ -63,6 +63,7 @@ MISTAKES = [
     (RELEASE, RELEASE.replace("empty", "full"), "mbarrier_other", "arrive(&s.full[q])"),
     (FILL, "", "mbarrier_refilled", "expect_bytes(&s.full[q]"),
     ("  __syncthreads();\n", "", "mbarrier_unsynchronized", "int group"),  # where it was
+    (INIT, f"  __syncthreads();\n{INIT.replace('  __syncthreads();', '')}", "mbarrier_unsynchronized", "int group"),
     (READ, "", "mbarrier_unawaited", "multiply<1>("),
     (
         "for (int i = 0; i < STAGES; ++i) {",

@@ -42,3 +42,7 @@ ATTRIBUTE = "attr[0].val.clusterDim.x = 2; attr[0].val.clusterDim.y = 1; attr[0]
 )
 def test_a_mask_names_ctas_of_the_cluster(dimensions: str, mask: str, launch: str, wrong: bool) -> None:
     assert ("multicast_mask" in list_codes(make_text(dimensions, mask, launch))) == wrong
+
+
+def test_the_attribute_may_be_that_of_another_kernel() -> None:
+    assert "multicast_mask" not in list_codes(make_text("", "8", ATTRIBUTE) + "__global__ void other() {}\n")
