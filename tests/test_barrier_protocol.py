@@ -100,6 +100,14 @@ def test_an_argument_that_counts_the_turns_is_a_number_of_tiles(parameter: str, 
     assert [code for code, _ in find_lines(text.replace("empty[i], 2)", "empty[i], 3)"))] == ["mbarrier_count"]
 
 
+def test_only_the_host_knows_whether_two_arguments_count_the_same_turns() -> None:
+    head = "float* C, int M, int N, int K) {\n  extern"
+    text = change(head, head.replace("K)", "K, int first, int last, int tiles)"))
+    produced = text.replace("t < K / BK", "t < first + last", 1)
+    assert find_lines(produced.replace("t < K / BK", "t < tiles")) == []
+    assert find_lines(text.replace("t < K / BK", "t < tiles", 1)) == []
+
+
 def test_a_kernel_that_takes_too_many_steps_is_a_doubt() -> None:
     text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(
         "t < K / BK", "t < turns * 1"

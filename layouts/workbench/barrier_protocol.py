@@ -107,6 +107,8 @@ def _judge_run(run: KernelRun) -> Pitfall | None:
     name = run.function.name
     if not is_exact(trace.events):
         return _find_uninitialized(trace.events, name)
+    if not run.runner.turn_counts.are_alike:
+        return find_unsynchronized_use(trace.events, name, run.runner.text)
     return _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
 
 
