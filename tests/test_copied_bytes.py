@@ -7,7 +7,7 @@ from lanescope.workbench.shared_variables import are_separate
 from tests.cases import for_each
 from tests.checked import check_text as check
 from tests.sample import take_each, take_sample
-from tests.transfer_kernels import HELPERS, TMA, plant
+from tests.transfer_kernels import HEADS, HELPERS, TAPS, TMA, WINDOW, plant
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
 HEAD = """struct Storage {
@@ -113,37 +113,13 @@ BY_POINTER = (  # one warpgroup, by a launch through a pointer to one of two ker
     + "__global__ void other() {}\n"
 )
 
-READ_A, READ_B = "sA + slot * BM * BK + k * 16", "sB + slot * BN * BK + k * 16"
-WINDOW = plant(  # two taps, 8 rows apart, of a tile with a halo of 16 rows
-    (READ_A, READ_A.replace("BM", "(BM + 16)") + " + tap * 8 * BK"),
-    ("for (int k = 0;", "for (int tap = 0; tap < 2; ++tap) for (int k = 0;"),
-    ("sA + slot * BM * BK, &ta", "sA + slot * (BM + 16) * BK, &ta"),
-    ("sA + STAGES * BM", "sA + STAGES * (BM + 16)"),
-    ("(BM * BK +", "((BM + 16) * BK +"),
-    ("A, M, K, BM,", "A, M + 16, K, BM + 16,"),
-    ("(BM + BN) * BK", "(BM + 16 + 2 * BN) * BK"),
-    text=TMA,
-)
-LOAD_B = "tma_load(sB + slot * BN * BK, &tb, &full[slot], t * BK, col);"
-TAPS = plant(  # each with its own weights
-    (READ_B, READ_B.replace("slot", "(slot * 2 + tap)")),
-    (
-        LOAD_B,
-        f"for (int p = 0; p < 2; ++p) {LOAD_B.replace('slot *', '(slot * 2 + p) *').replace('col', 'p * N + col')}",
-    ),
-    ("sB + STAGES", "sB + 2 * STAGES"),
-    ("* BK + BN * BK)", "* BK + 2 * BN * BK)"),
-    ("B, N, K, BN,", "B, 2 * N, K, BN,"),
-    text=WINDOW,
-)
-
 
 def change(text: str, old: str, new: str) -> str:
     assert text.count(old) == 1, old
     return text.replace(old, new)
 
 
-@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS])
+@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS, HEADS])
 def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
     found = check(text)
     assert [finding.code for finding in found.findings] == []

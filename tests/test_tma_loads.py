@@ -100,7 +100,7 @@ HALVES = (
         (read_kernel("one_stage", HALF, BARS, (A, STAGES)), 4),  # B alone
         (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "bars_of(s)"))), 4),
         (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "ring.full[s]"))), 4),
-        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "&bars[0]"))), 4),  # of another K
+        (read_kernel("one_stage", HALF, BARS, (A, STAGES.replace("&bars[s]", "&bars[0]"))), 8),
         (read_kernel("one_stage", HALF, BARS, (A, HALVES_OF_A)), 8),
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES)), 24),
         (read_kernel("ring_of_stages", HALF_OF_B, (B, HALVES.replace("full[stage]", "full[stage + h]"))), 12),

@@ -137,3 +137,36 @@ def plant(*pairs: tuple[str, str], text: str = TMA) -> str:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     return text
+
+
+READ_A, READ_B = "sA + slot * BM * BK + k * 16", "sB + slot * BN * BK + k * 16"
+WINDOW = plant(  # two taps, 8 rows apart, of a tile with a halo of 16 rows
+    (READ_A, READ_A.replace("BM", "(BM + 16)") + " + tap * 8 * BK"),
+    ("for (int k = 0;", "for (int tap = 0; tap < 2; ++tap) for (int k = 0;"),
+    ("sA + slot * BM * BK, &ta", "sA + slot * (BM + 16) * BK, &ta"),
+    ("sA + STAGES * BM", "sA + STAGES * (BM + 16)"),
+    ("(BM * BK +", "((BM + 16) * BK +"),
+    ("A, M, K, BM,", "A, M + 16, K, BM + 16,"),
+    ("(BM + BN) * BK", "(BM + 16 + 2 * BN) * BK"),
+)
+LOAD_B = "tma_load(sB + slot * BN * BK, &tb, &full[slot], t * BK, col);"
+TAPS = plant(  # each with its own weights
+    (READ_B, READ_B.replace("slot", "(slot * 2 + tap)")),
+    (
+        LOAD_B,
+        f"for (int p = 0; p < 2; ++p) {LOAD_B.replace('slot *', '(slot * 2 + p) *').replace('col', 'p * N + col')}",
+    ),
+    ("sB + STAGES", "sB + 2 * STAGES"),
+    ("* BK + BN * BK)", "* BK + 2 * BN * BK)"),
+    ("B, N, K, BN,", "B, 2 * N, K, BN,"),
+    text=WINDOW,
+)
+A_TILE, HEAD_TILE = "tma_load(sA + slot * BM * BK,", "tma_load(sA + slot * BM * BK + h * 16 * BK,"
+HEADS = plant(  # a tile of 4 heads with 16 queries each, by the keys in turn
+    (
+        f"{A_TILE} &ta, &full[slot], t * BK, row",
+        f"for (int h = 0; h < 4; ++h) {HEAD_TILE} &ta, &full[slot], h * 64, row",
+    ),
+    ("t * BK, col", "0, t * BN"),
+    ("A, M, K, BM,", "A, M, K, 16,"),
+)

@@ -76,21 +76,24 @@ class PlacedRead:
         return _find_read_chunks(self.use, self.operand, self.view, start)
 
     def mixes_k(self, chunks: Chunks, fills: Iterable[FilledBytes]) -> bool:
-        """Return whether no K coordinate is that of copies which fill all of the chunks; False if one is open.
+        """Return whether the copies that fill the chunks have no K coordinate and no barrier in common; False if one is
+        open.
 
-        Later iterations of a loop fill the same stages with other elements of K.
+        Later iterations of a loop fill the same stages with other elements of K. The rows of one stage may have several
+        K coordinates, such as those of the heads of one group of queries.
         """
         used = [fill for fill in fills if fill.holds(chunks).any()]
         ran = [fill for fill in used if fill.sure]
         if {fill.copy.event.at for fill in used} != {fill.copy.event.at for fill in ran}:
             return False
-        held: dict[int, NDArray[np.bool_]] = {}
+        held: dict[int | str, NDArray[np.bool_]] = {}
         for fill in ran:
             first = self._find_first_k(fill)
             if first is None:
                 return False
-            held[first] = held.get(first, np.zeros(chunks.shape, np.bool_)) | fill.holds(chunks)
-        return len(held) > 1 and not any(of_first.all() for of_first in held.values())
+            for key in (first, fill.copy.barrier):
+                held[key] = held.get(key, np.zeros(chunks.shape, np.bool_)) | fill.holds(chunks)
+        return bool(held) and not any(of_key.all() for of_key in held.values())
 
     def _find_first_k(self, fill: FilledBytes) -> int | None:
         """Return the K coordinate of a copy; None if it is open, or its box is narrower than the read along K."""
