@@ -100,6 +100,13 @@ def test_an_argument_that_counts_the_turns_is_a_number_of_tiles(parameter: str, 
     assert [code for code, _ in find_lines(text.replace("empty[i], 2)", "empty[i], 3)"))] == ["mbarrier_count"]
 
 
+def test_a_later_initialization_does_not_open_the_mbarriers_before_it() -> None:
+    own = "  __syncthreads();\n  __shared__ uint64_t own[16];\n"
+    for begin in ("threadIdx.x == 32", "threadIdx.x % 32 == 0"):
+        begun = f"{own}  if ({begin}) init_barrier(&own[threadIdx.x / 32], 1);\n"
+        assert find_lines(change("  __syncthreads();\n", begun)) == []
+
+
 def test_only_the_host_knows_whether_two_arguments_count_the_same_turns() -> None:
     head = "float* C, int M, int N, int K) {\n  extern"
     text = change(head, head.replace("K)", "K, int first, int last, int tiles)"))

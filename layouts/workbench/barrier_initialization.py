@@ -36,21 +36,19 @@ def find_unsynchronized_use(events: Sequence[BarrierEvent], kernel: str, text: s
 
 def _find_first_use(events: Sequence[BarrierEvent]) -> tuple[BarrierEvent, BarrierEvent] | None:
     """Return (initialization, use) of the first mbarrier that is used before a barrier of threads."""
-    begun: dict[int, tuple[int, BarrierEvent]] = {}  # mbarrier → the warp that initializes it, and the event
-    judged: set[int] = set()  # warps that have passed a barrier since, or used an mbarrier
+    begun: dict[int, tuple[int, BarrierEvent, set[int]]] = {}  # mbarrier → the warp that initializes it, the event,
+    # and the warps that have passed a barrier since, or used an mbarrier
     for event in events:
-        warps = {int(thread) // WARP for thread in np.flatnonzero(event.mask)}
+        lanes = np.flatnonzero(event.mask)
         if event.kind == "init":
-            begun |= {int(event.places[n]): (int(n) // WARP, event) for n in np.flatnonzero(event.mask)}
-            judged.clear()
-        elif event.kind in ("block", "pass"):
-            judged |= warps
-        elif event.kind in USES:
-            for n in np.flatnonzero(event.mask):
-                warp, (owner, initialization) = int(n) // WARP, begun.get(int(event.places[n]), (-1, event))
-                if warp not in judged and owner not in (-1, warp):
-                    return initialization, event
-            judged |= warps
+            begun |= {int(event.places[n]): (int(n) // WARP, event, set()) for n in lanes}
+        for n in lanes if event.kind in USES else ():
+            owner, initialization, passed = begun.get(int(event.places[n]), (-1, event, set()))
+            if int(n) // WARP not in passed and owner not in (-1, int(n) // WARP):
+                return initialization, event
+        if event.kind in ("block", "pass", *USES):
+            for _, _, passed in begun.values():
+                passed.update((lanes // WARP).tolist())
     return None
 
 
