@@ -29,6 +29,8 @@ _SET = re.compile(rf"\s*(?:\[[^\]]*\]\s*)*=\s*(?:[A-Za-z_]\w*\s*(?:\[[^\]]*\]\s*
 _CLEARED = re.compile(r"\b(?:memset|fill_fragment|clear|fill)\s*\(\s*&?\s*$")
 _FENCED = re.compile(r"\b\w*fence\w*\s*\(\s*&?\s*$")
 _UNEVALUATED = re.compile(r"\b(?:sizeof|decltype)\s*\(\s*$")
+_DECLARED = re.compile(r"[\w>]\s+$"), re.compile(r"\s*(?:\[[^\]]*\]\s*)*(?:=\s*)?(?:\{[^{}]*\}\s*)?[;,]")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(\([^)\n]*\))?((?:[^\\\n]|\\.|\\\n)*)", re.M)
 _CONDITION = re.compile(r"\b(?:if|else|switch|case|while|goto)\b|\?")
 
 
@@ -126,6 +128,8 @@ class ResetSearch:
             return None
         if not self._is_same_in_turns(site, depth, loop) or not self._is_read_after(sites, site, depth, loop):
             return None
+        if self._has_other_name(sites, frame, inside):
+            return None
         zeros: list[Span] = []
         bodies = [(frame, loop.body), *((inner, inner.function.body) for inner in site.frames[depth + 1 :])]
         for of_frame, body in bodies:
@@ -159,6 +163,26 @@ class ResetSearch:
             for frame, after in places
             for match in re.compile(rf"\b{frame.name}\b").finditer(self.blank, after, frame.function.body[1])
         )
+
+    def _has_other_name(self, sites: Sequence[ProductSite], frame: ProductFrame, past: int) -> bool:
+        """Return whether another name may read accumulators: of a macro, or of what mentions them before a loop."""
+        word = re.compile(rf"\b{frame.name}\b")
+        if any(word.search(body or "") and not word.search(own or "") for own, body in _MACRO.findall(self.blank)):
+            return True
+        return any(
+            not self._is_product(sites, match.start())
+            and not self._is_harmless(match.span())
+            and not self._is_zero(match.span())
+            and not self._is_declared(match.span())
+            for match in word.finditer(self.blank, frame.function.body[0], past)
+        )
+
+    def _is_declared(self, word: Span) -> bool:
+        before, after = _DECLARED
+        end = self.blank[max(word[0] - 60, 0) : word[0]]
+        typed = before.search(end) and not end.rstrip().endswith("return")
+        listed = end.rstrip().endswith(",") and not self.blank[word[1] :].lstrip(" ]0123456789[").startswith((",", ")"))
+        return bool(after.match(self.blank, word[1]) and (typed or listed))
 
     def _is_product(self, sites: Sequence[ProductSite], at: int) -> bool:
         return any(frame.at[0] <= at < frame.at[1] for site in sites for frame in site.frames)
