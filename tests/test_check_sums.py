@@ -80,14 +80,24 @@ def test_sums_that_start_once(old: str, new: str) -> None:
         assert not list_findings(always)
 
 
-def test_a_sum_that_is_promoted_in_every_turn_may_start_again() -> None:
+@for_each(
+    ("alias", "read"),
+    [
+        ("", "for (int i = 0; i < 64; ++i) total[i] += sum[i];"),
+        ("float (&part)[64] = sum;", "for (int i = 0; i < 64; ++i) total[i] += part[i];"),
+        ("float* part = sum;", "for (int i = 0; i < 64; ++i) total[i] += part[i];"),
+        ("\n#define ADD() for (int i = 0; i < 64; ++i) total[i] += sum[i]\n", "ADD();"),
+    ],
+)
+def test_a_sum_that_is_promoted_in_every_turn_may_start_again(alias: str, read: str) -> None:
     """Two levels of accumulators, as for 8-bit products: each turn adds its sum to registers of its own."""
     text = plant(
         ("(t | k) != 0", "k != 0"),
         (
             "    warpgroup_wait<0>();\n",
-            "    warpgroup_wait<0>();\n    for (int i = 0; i < 64; ++i) total[i] += sum[i];\n",
+            f"    warpgroup_wait<0>();\n    {read}\n",
         ),
+        ("  for (int t = 0;", f"{alias}\n  for (int t = 0;"),
         ("void sum_up(float (&sum)[64],", "void sum_up(float (&sum)[64], float (&total)[64],"),
         ("  float d[64];\n  sum_up(d,", "  float d[64], total[64] = {};\n  sum_up(d, total,"),
         text=HELPER,
