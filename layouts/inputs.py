@@ -45,7 +45,7 @@ def quote_value(value: object, most: int = 40) -> str:
 
 def _describe_value(value: object, field: str) -> str:
     """Return a sentence with the invalid value of a field."""
-    return f"{get_last_name(field)} is {'empty' if value == '' else quote_value(value)}."
+    return f"{get_last_name(field)} is {quote_value(value) if not isinstance(value, str) or value else 'empty'}."
 
 
 def capitalize_sentence(text: str) -> str:
