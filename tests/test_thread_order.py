@@ -246,3 +246,25 @@ def test_a_part_of_the_tile_that_no_warp_reads() -> None:
 def test_two_copies_into_the_same_bytes() -> None:
     text = STAGED.replace("smem_addr(&Bs[stage]", "smem_addr(&As[stage]")
     assert [code for code, _ in list_found(text)] == ["stores_overlap"]
+
+
+def test_a_size_may_be_that_of_the_buffer() -> None:
+    """Each warp copies `length` elements to 16 rows of its own: longer rows than these would be those of the next."""
+    row = "for (int i = lane; i < length / 8; i += 32) copy16(smem_addr(own + i * 8), A + warp * length + i * 8, true);"
+    text = f"""{HELPERS}{STAGED[STAGED.index("#define COMMIT") : STAGED.index("constexpr")]}
+__global__ void __launch_bounds__(128) transform(const half* A, float* D, int length) {{
+  __shared__ half rows[4 * 256];
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  half* own = rows + warp * 256;
+  {row}
+  COMMIT();
+  wait<0>();
+  __syncwarp();
+  uint32_t a[4], b[2];
+  ldm_x4(a, smem_addr(own + lane % 16 * 16 + lane / 16 * 8));
+  ldm_x2(b, smem_addr(own + lane % 8 * 16 + lane / 8 % 2 * 8));
+  float d[4] = {{}};
+  mma16816(d, a, b);
+}}
+"""
+    assert list_found(text) == []

@@ -43,6 +43,7 @@ _CODES = {
     "refill_early": "refill_early",
     "stored_twice": "stores_overlap",
 }
+_SMALL_SIZE = 64, KNOWN_SIZE[1]
 _COUNTER = re.compile(r"%\s*\w*(?:stage|buf|slot|depth)", re.I)
 Span = tuple[int, int]
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|\bSM(?:75|80|89|120)_\d+x\d")
@@ -76,10 +77,20 @@ def check_thread_order(
     found = [dict(_list_mistakes(runs)) for runs in branches]
     first = next((of_branch for of_branch in found if of_branch), {})
     common = [*first.values()] if all(map(_has_mistake, branches)) else []
+    if any(one.code == _CODES["stored_twice"] for one in common):
+        common = _keep_for_small_sizes(common, run_kernels(text, macros, recorded, ORDER, _SMALL_SIZE))
     left = frozenset(run.function.name for runs in branches for run in runs if _is_left(run))
     unread = [frozenset(_list_unread(runs)) for runs in branches]
     never_read = frozenset.intersection(*unread) if unread else frozenset[tuple[str, str]]()
     return OrderReport(tuple(common), left, never_read, _list_needed(run for runs in branches for run in runs))
+
+
+def _keep_for_small_sizes(found: Sequence[Pitfall], branches: Iterable[list[KernelRun]]) -> list[Pitfall]:
+    """Drop stores that overlap only if a size is larger than the kernel may be written for, such as the length of the
+    row that a warp holds.
+    """
+    again = {(one.code, one.span) for runs in branches for _, one in _list_mistakes(runs)}
+    return [one for one in found if one.code != _CODES["stored_twice"] or (one.code, one.span) in again]
 
 
 def _list_needed(runs: Iterable[KernelRun]) -> dict[str, int]:
