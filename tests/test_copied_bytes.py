@@ -315,7 +315,7 @@ def test_a_product_reads_no_rows_of_two_stages() -> None:
 
 
 def test_a_k_major_read_is_wrong_whichever_dimension_is_inside() -> None:
-    """No name says which one it is: a 16-byte chunk with elements of one K is no part of a row either."""
+    """The names do not tell which one it is, but with M inside a 16-byte chunk would hold elements of one K."""
     head = "int M, int N, int K) {\n  CUtensorMap"
     text = change(ROWS_IN_TURN, head, "int size) {\n  int M = size, N = size, K = size;\n  CUtensorMap")
     text = change(change(text, "A, M, K, BM)", "A, size, size, BM)"), "B, N, K, BN)", "B, size, size, BN)")

@@ -1,9 +1,9 @@
 """Find matrices of a product whose lines are another size of the product apart than they are long.
 
-Loads of `row * N + k` are rows and columns of a matrix, as those of `row * K + k` are. They are the right ones only if
-a line has at most N elements. The kernel tells how long lines are: its loop along K ends at a size, bounds and the grid
-limit rows and columns, and A, B and D of one product share their sizes. A pitch that is none of these is right if it is
-a leading dimension by its name; otherwise it is not determined, or wrong if it is the size of another dimension.
+`row * N + k` and `row * K + k` both address rows and columns, but only one is the layout of the matrix. The kernel
+tells how long a line is: its loop along K ends at a size, bounds and the grid limit rows and columns, and A, B and D of
+one product share their sizes. Another pitch is right if its name says that it is a leading dimension, wrong if it is
+the size of another dimension, and else not determined.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lanescope.workbench.address_values import list_values
 from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.product_sizes import ProductSizes, Tokens, is_count, is_leading, is_size, shorten_name
 from lanescope.workbench.result_stores import LocatedStore, locate_stores
+from lanescope.workbench.results import Span
 from lanescope.workbench.thread_descriptors import FragmentFinding
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, locate_descriptor
 from lanescope.workbench.thread_gaps import PITCH_OPEN
 
 TITLES = {"pitch_of_other_size": "The pitch of a matrix is the size of another dimension"}
-Span = tuple[int, int]
 Place = tuple[Span, tuple[Span, ...]]  # of a product or an address, and the calls around it
 Pair = tuple[MmaUse, ArrivedOperand, ArrivedOperand]
 _LEAST_LINES = 8  # that a start counts
@@ -254,7 +254,7 @@ class _Judge:
         return self._is_no_dimension(matrix) or (is_leading(size) and not letters)
 
     def _is_no_dimension(self, matrix: _Matrix) -> bool:
-        """Return whether a pitch is no size of the product: M, N and K are known, or every matrix has its own pitch."""
+        """Return whether a pitch is not M, N or K: these are known, or every matrix has a pitch of its own."""
         known = self.find_ends(matrix), *self.sizes.limits.values()
         pitches = [self.sizes.rename(one.size) for one in (matrix, *self.list_others(matrix))]
         apart = len(set(pitches)) == len(pitches) > 2 and not set().union(*known) & set(pitches)
@@ -331,7 +331,7 @@ class _Judge:
         what = f"begin at multiples of {', '.join(sorted(mixed))}" if mixed else f"have {' or '.join(sorted(length))}"
         apart = f"{matrix.lines} are {matrix.size} elements apart, and {what}{' elements' * (not mixed)}"
         finding = self._find_mistake(matrix, length, apart) if wrong else None
-        message = f"{PITCH_OPEN}{matrix.array} is not determined: its {apart}"
+        message = f"{PITCH_OPEN}{matrix.array} is {'wrong' if finding else 'not determined'}: its {apart}"
         return OpenPitch(frozenset((*place, matrix.operand) for place in matrix.places), message, finding)
 
     def _find_mistake(self, matrix: _Matrix, length: set[str], apart: str) -> FragmentFinding | None:

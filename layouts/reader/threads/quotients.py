@@ -42,7 +42,7 @@ def divide_terms(terms: Mapping[Monomial, Coefficient], by: int) -> dict[Monomia
 
 
 def _find_size(names: Monomial) -> int | None:
-    """Return the position of the last name that is no index of a block, None if all are."""
+    """Return the position of the last name other than the index of a block; None if there are only such indices."""
     return next((n for n in reversed(range(len(names))) if not names[n].startswith(("blockIdx.", "gridDim."))), None)
 
 
