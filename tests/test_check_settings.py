@@ -91,6 +91,18 @@ def test_a_header_tells_by_itself_only_what_no_file_that_includes_it_tells(tmp_p
     assert list(list_totals(report))[-1] == "all 2 descriptors have a verdict"
 
 
+def test_instructions_of_a_header_are_those_of_the_file_that_includes_it(tmp_path: Path) -> None:
+    """Alone, it multiplies without a descriptor; the file that includes it has the descriptors."""
+    start, past = KERNEL.index("asm volatile"), KERNEL.index(");", KERNEL.index('"l"(desc_b)')) + 2
+    multiply = f"__device__ void multiply(float* acc, uint64_t desc_a, uint64_t desc_b) {{ {KERNEL[start:past]} }}"
+    write_files(tmp_path, mma_cuh=multiply)
+    assert any("nothing was verified" in note for note in list_notes(check(".")))
+    kernel = f"{KERNEL[:start]}multiply(acc, desc_a, desc_b);{KERNEL[past:]}"
+    write_files(tmp_path, a_cu='#include "mma.cuh"\n' + HELPER + MAPS + kernel)
+    assert check(".").verified == 8
+    assert not list(list_notes(check(".")))
+
+
 UNUSED = """__device__ uint64_t make_other_desc(void* p) { return make_inner_desc(p) | 1ull << 62; }
 __device__ uint64_t make_inner_desc(void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4; }
 struct Other { __device__ uint64_t make_desc(void* p) { return make_inner_desc(p) | 64ull << 32; } };

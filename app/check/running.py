@@ -262,16 +262,18 @@ def _drop_repeated(reports: Sequence[SourceReport]) -> list[SourceReport]:
     """Return the reports; those of headers lack the results that the including sources have, too."""
     covering = {name for report in reports for name in report.source.included}
     touched = {line for report in reports for line in report.touched}
-    return [_drop_covered(report, touched) if report.source.file in covering else report for report in reports]
+    called = {place for report in reports for place, _ in report.kernels if place.file != report.source.file}
+    return [_drop_covered(report, touched, called) if report.source.file in covering else report for report in reports]
 
 
-def _drop_covered(report: SourceReport, touched: set[tuple[str, int]]) -> SourceReport:
+def _drop_covered(report: SourceReport, touched: set[tuple[str, int]], called: set[SourceSpan]) -> SourceReport:
     """Return the part of a header's report that the files which include it lack: its descriptors that none of them
-    touches.
+    touches, and that it multiplies without a descriptor, if none of them calls its kernel.
     """
+    multiplier = report.source.multiplier if any(place not in called for place, _ in report.kernels) else ""
     report = replace(
         report,
-        source=replace(report.source, kernels=0, kernel_gaps={}),
+        source=replace(report.source, multiplier=multiplier, kernels=0, kernel_gaps={}),
         open=tuple(
             question
             for question in report.open
