@@ -67,6 +67,28 @@ def test_a_header_in_an_include_folder_is_followed(tmp_path: Path, line: str) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("lib/src/a.cu", '#include "detail/util.cuh"'),  # lib/detail/util.cuh
+        ("lib/include/lib/impls/a.cu", "#include <lib/util.cuh>"),  # lib/include/lib/util.cuh
+        ("lib/src/sm90/a.cu", "#include <lib/util.cuh>"),  # lib/include/lib/util.cuh
+    ],
+)
+def test_a_header_in_the_folders_of_the_repository_around_a_file_is_followed(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    """As a build with -I of those folders follows it: the nearest folder first, and nothing outside the repository."""
+    write_files(tmp_path, lib__detail__util_cuh=HELPER, lib__include__lib__util_cuh=HELPER)
+    write_files(tmp_path, detail__util_cuh=WRONG, include__lib__util_cuh=WRONG)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(f"{line}\n{MAPS}{KERNEL}")
+    report = check(name)
+    assert (report.verified, report.findings) == (8, [])
+    (tmp_path / name).parent.joinpath(".git").mkdir()
+    assert check(name).verified == 0
+
+
 def test_compile_commands_name_folders_and_macros(tmp_path: Path) -> None:
     text = MAPS + KERNEL.replace("64 / 16", "STEPS")
     write_files(tmp_path, src__a_cu='#include "util.cuh"\n' + text, inc__util_cuh=HELPER)

@@ -82,6 +82,14 @@ def test_an_include_that_no_single_file_answers_stays(text: str, names: list[str
     assert join_includes(source, [source, *(SourceText(name, "in b") for name in names)]).text == text
 
 
+def test_of_two_files_an_include_means_the_one_in_the_nearest_folder_around() -> None:
+    names = ["a/detail/k.cuh", "a/detail/b.cuh", "c/detail/b.cuh", "detail/b.cuh"]
+    source, *others = [SourceText(name, f"of {name}") for name in names]
+    source = SourceText(source.name, '#include "detail/b.cuh"\nint a;')
+    assert join_includes(source, [source, *others]).text == "of a/detail/b.cuh\nint a;"
+    assert join_includes(source, [source, *others[1:]]).text == "of detail/b.cuh\nint a;"
+
+
 def test_files_that_include_each_other_are_read_once() -> None:
     sources = [SourceText("a.cu", '#include "b.cuh"\nA'), SourceText("b.cuh", '#include "a.cu"\n#include "b.cuh"\nB')]
     assert join_includes(sources[0], sources).text.split() == ["B", "A"]

@@ -1,4 +1,6 @@
-"""Headers that a source includes: found beside the file, in -I folders and in those of a compile_commands.json."""
+"""Headers that a source includes: beside the file, in -I folders, in those of a compile_commands.json, and in the
+folders of its repository that are around it.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +50,7 @@ class HeaderFinder:
     commands: Mapping[str, CompileCommand] = field(default_factory=dict)
     changed: Mapping[str, str] = field(default_factory=dict)
     _texts: dict[str, SourceText | None] = field(default_factory=dict)
+    _around: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def read_file(self, path: Path) -> SourceText:
         """Read a source file, or the text that replaces it; raise LayoutError if it cannot be read."""
@@ -76,6 +79,21 @@ class HeaderFinder:
             self._texts[path] = text if text is not None and not text.unread else None
         return self._texts[path]
 
+    def list_folders_around(self, name: str) -> tuple[str, ...]:
+        """List the folders around a file and their `include`, nearest first: up to its repository's or, in none, up to
+        the working directory. A build names them with -I.
+        """
+        beside = posixpath.dirname(name)
+        if beside not in self._around:
+            around = [(path := Path(beside).resolve()), *path.parents]
+            outermost = next((path for path in around if (path / ".git").exists()), Path.cwd())
+            depth = around.index(outermost) + 1 if outermost in around else 0
+            folders = [posixpath.normpath(posixpath.join(beside, *[".."] * up)) for up in range(depth)]
+            self._around[beside] = tuple(
+                path for folder in folders for path in (folder, posixpath.join(folder, "include"))
+            )
+        return self._around[beside]
+
 
 @dataclass(frozen=True, slots=True)
 class _FileHeaders:
@@ -87,7 +105,7 @@ class _FileHeaders:
         if is_known_header(line.name):
             return None
         beside = (posixpath.dirname(source.name),) if line.quoted else ()
-        for folder in (*beside, *self.folders):
+        for folder in (*beside, *self.folders, *self.finder.list_folders_around(source.name)):
             header = self.finder.read_header(posixpath.normpath(posixpath.join(folder, line.name)))
             if header is not None:
                 return header

@@ -63,14 +63,18 @@ def is_known_header(name: str) -> bool:
 
 
 def find_included(name: str, source: SourceText, sources: Sequence[SourceText]) -> SourceText | None:
-    """Find the file of `sources` that an include means: beside the source, or the only one whose path ends so."""
+    """Find the file of `sources` that an include means: beside the source, in the nearest folder around it, or the
+    only one whose path ends so.
+    """
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source.name), name))
     plain = posixpath.normpath(name).lstrip("./")
     readable = [candidate for candidate in sources if not candidate.unread]
     if exact := [candidate for candidate in readable if candidate.name == beside]:
         return exact[0]
     ending = [candidate for candidate in readable if candidate.name == plain or candidate.name.endswith(f"/{plain}")]
-    return ending[0] if len(ending) == 1 else None
+    around = [candidate for candidate in ending if source.name.startswith(candidate.name.removesuffix(plain))]
+    nearest = [candidate for candidate in around if len(candidate.name) == max(len(other.name) for other in around)]
+    return nearest[0] if nearest else ending[0] if len(ending) == 1 else None
 
 
 class _Join:
