@@ -40,8 +40,14 @@ SPARSE = RIGHT.replace("mma.sync.aligned.m16n8k16", "mma.sp::ordered_metadata.sy
 LONG = RIGHT.replace(
     "  __syncthreads();", "  for (int i = 0; i < 4000; ++i)\n    for (int j = 0; j < 4000; ++j) d0 += j;"
 )
-WMMA = "__global__ void gemm(half* a) { wmma::load_matrix_sync(f, a, 16); wmma::mma_sync(c, f, f, c); }\n"
-CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a) { cute::gemm(mma, x, y, z); }\n"
+HEAD = "__global__ void __launch_bounds__(32) gemm(half* a)"
+WMMA = HEAD + " { wmma::load_matrix_sync(f, a, 16); wmma::mma_sync(c, f, f, c); }\n"
+CUTE = f"using Atom = SM80_16x8x16_F32F16F16F32_TN;\n{HEAD} {{ cute::gemm(mma, x, y, z); }}\n"
+MACRO_LAUNCHER = """template <int BK> void launch() { gemm<BK><<<1, 32>>>(A, B, C); }
+#define CALL(N) launch<N>()
+#define DEFINE(NAME, N) void NAME() { CALL(N); }
+DEFINE(launch16, 16)
+"""
 
 
 @for_each(
@@ -54,6 +60,7 @@ CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a
         (RIGHT.replace("= threadIdx.x", "= threadIdx.y * 8 + threadIdx.x"), "without a number of threads"),
         (OPEN_SIZE, "depends on BK"),
         (OPEN_SIZE + "int main() { gemm<16><<<1, 32>>>(A, B, C); }\n", ""),
+        (OPEN_SIZE + MACRO_LAUNCHER, ""),
         (RIGHT.replace("s[i] = A[i]", "s[index(i)] = A[i]"), "stored by code that is not followed"),
         (
             RIGHT.replace("unsigned a[4]", "unsigned a[4] = {load()}").replace('"r"(a[0])', '"r"(load())'),
@@ -64,6 +71,7 @@ CUTE = "using Atom = SM80_16x8x16_F32F16F16F32_TN;\n__global__ void gemm(half* a
         (RIGHT.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
         (WMMA, "with fragments of wmma"),
         (CUTE, "with fragments that CuTe loads"),
+        (CUTE.replace("__launch_bounds__(32) ", ""), "without a number of threads"),
         (
             ".version 8.8\n.target sm_80\n.entry k() { mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 x; }\n",
             "in PTX",

@@ -382,3 +382,30 @@ def test_a_constant_is_that_of_the_namespace_of_the_kernel() -> None:
         spaces.append(f"namespace pad{n} {{{plant(*edits, text=own)}}}\n")
     report = check_thread_tiles(HELPERS + "".join(spaces), {})
     assert (report.findings, report.verified) == ([], 4)
+
+
+def test_a_qualified_name_is_that_of_the_namespace() -> None:
+    """Kernels, classes and functions of one name, launched from outside; the mistake is that of one of them."""
+    own = plant(
+        ("constexpr int BM = 64, BN = 64, BK = 32, PITCH = BK + 8;", "constexpr int BM = 64, BN = 64, BK = 32;"),
+        ("__global__ void __launch_bounds__(128)", "template <class Config> __global__ void"),
+        ("  int tid", "  constexpr int PITCH = Config::PITCH;\n  int tid"),
+        ("[BM * PITCH]", "[BM * Config::PITCH]"),
+        ("[BN * PITCH]", "[BN * Config::PITCH]"),
+        text=PADDED.removeprefix(HELPERS),
+    )
+    spaces = [
+        f"namespace pad{n} {{ template <int K> struct Config {{ static constexpr int PITCH = K + {n}; }};\n{own}}}\n"
+        for n in (8, 24, 40)
+    ]
+    launches = "void run(half* a, half* b, float* c) { dim3 block(128);\n"
+    for n in (8, 24, 40):
+        launches += (
+            f"  using Config{n} = pad{n}::Config<32>;\n  pad{n}::gemm<Config{n}><<<1, block>>>(a, b, c, 64, 64, 64);\n"
+        )
+    made = check_text(HELPERS + "".join(spaces) + launches + "}\n")
+    assert (made.findings, made.steps, len(made.kernels)) == ((), 6, 3)
+    wrong = spaces[1].replace("lane % 16) * PITCH", "lane % 16) * (PITCH - 8)")
+    text = HELPERS + spaces[0] + wrong + spaces[2] + launches + "}\n"
+    (finding,) = check_text(text).findings
+    assert text[: finding.span[0]].count("namespace ") == 2

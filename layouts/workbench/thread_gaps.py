@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lanescope.cxx.source_text import list_macros
+from lanescope.reader.code import tree
 from lanescope.reader.code.ptx_module import is_ptx_module
 from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
 from lanescope.reader.threads.runner import KernelRunner
@@ -105,27 +106,24 @@ def describe_run(
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
 
 
-def take_gap(
-    kernel: CheckedKernel, gaps: Mapping[str, CheckedKernel], every_run: Iterable[CheckedKernel]
-) -> CheckedKernel:
+def take_gap(kernel: CheckedKernel, every_run: Iterable[CheckedKernel]) -> CheckedKernel:
     """Return a kernel with its gap: that of its runs, NOT_REACHED if it was not run, else none."""
-    runs = [run for run in every_run if run.name == kernel.name]
+    runs = [run for run in every_run if run.span == kernel.span]
     if kernel.gap in (BY_WMMA, BY_CUTE):
-        return replace(kernel, gap=_find_library_gap(kernel.gap, [run.gap for run in runs]))
+        return _take_library_gap(kernel, runs)
     if kernel.gap or not kernel.name:
         return kernel
-    if kernel.name in gaps:
-        return replace(kernel, gap=gaps[kernel.name].gap, needs=gaps[kernel.name].needs)
-    return kernel if runs else replace(kernel, gap=NOT_REACHED)
+    return next((run for run in runs if run.gap), replace(kernel, gap="" if runs else NOT_REACHED))
 
 
-def _find_library_gap(gap: str, gaps: Sequence[str]) -> str:
-    """Return the gap of a kernel by wmma or CuTe: none if all its runs were judged, else an open pitch or its own."""
-    if gap == BY_CUTE and "" in gaps:  # others may be instances of scalar atoms
-        gaps = [one for one in gaps if one != NOT_REACHED and not one.startswith("depends on")]
-    if gaps and not any(gaps):
-        return ""
-    return next((one for one in gaps if one.startswith(PITCH_OPEN)), gap)
+def _take_library_gap(kernel: CheckedKernel, runs: Sequence[CheckedKernel]) -> CheckedKernel:
+    """Return a kernel by wmma or CuTe with its gap: none if all its runs were judged, an open pitch or number of
+    threads, else its own.
+    """
+    if kernel.gap == BY_CUTE and not all(run.gap for run in runs):  # others may be instances of scalar atoms
+        runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
+    own = replace(kernel, gap=kernel.gap if not runs or any(run.gap for run in runs) else "")
+    return next((run for run in runs if run.gap == NO_THREADS or run.gap.startswith(PITCH_OPEN)), own)
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:
@@ -164,7 +162,7 @@ def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
     for kernel in kernels:
         gap = _find_gap(list(_list_reached(text, blank, functions, kernel)), bool(_WARP_ATOM.search(blank)))
         if gap is not None:
-            yield CheckedKernel(kernel.name, _find_name(blank, kernel), gap)
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel.name, kernel.body[0]), gap)
     if not kernels and "asm" in text:
         yield from _list_without_kernel(text, blank)
 
@@ -195,10 +193,16 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
     return BY_CUTE if has_atoms and has(_GEMM) else None
 
 
-def _find_name(blank: str, function: FunctionText) -> Span:
+def find_name(text: str, function: tree.Function) -> Span:
+    """Return where the name of a function with a body is."""
+    past = function.body.span[0] if function.body is not None else function.span[1]
+    return _find_name(blank_text(text), function.name, past)
+
+
+def _find_name(blank: str, name: str, body: int) -> Span:
     """Return where a function's name is before its body."""
-    at = blank.rfind(function.name, 0, function.body[0])
-    return at, at + len(function.name)
+    at = blank.rfind(name, 0, body)
+    return at, at + len(name)
 
 
 def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kernel: FunctionText) -> Iterator[str]:

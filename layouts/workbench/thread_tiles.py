@@ -51,6 +51,7 @@ from lanescope.workbench.thread_gaps import (
     PITCH_OPEN,
     CheckedKernel,
     describe_run,
+    find_name,
     list_kernels_by_text,
     take_gap,
 )
@@ -127,19 +128,17 @@ def check_thread_tiles(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
 ) -> FragmentReport:
     """Check the tiles that a text's kernels fill by threads and multiply by mma."""
-    kernels = {kernel.name: kernel for kernel in list_kernels_by_text(text)}
+    kernels = list(list_kernels_by_text(text))
     if not _USES.search(text) or not is_kernel_head(text):
-        return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels.values()])
+        return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
     try:
         reports = [_merge_runs(text, runs, recorded) for runs in run_kernels(text, macros, recorded)]
     except LayoutError as error:
-        return FragmentReport(
-            kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels.values()]
-        )
+        return FragmentReport(kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels])
     if not reports:
         left = "with more choices of #if, or longer macros, than are followed"
-        return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels.values()])
-    return _intersect_reports(reports, kernels.values())
+        return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels])
+    return _intersect_reports(reports, kernels)
 
 
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
@@ -155,11 +154,10 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
 
 def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:
     """Return the kernels of a text with the gaps of their runs, and those of wgmma whose pitches are open."""
-    gaps = {kernel.name: kernel for report in reversed(reports) for kernel in report.kernels if kernel.gap}
     runs = [run for report in reports for run in report.kernels]
-    listed = [take_gap(kernel, gaps, runs) for kernel in kernels]
-    names = {kernel.name for kernel in listed}
-    return listed + [one for one in gaps.values() if one.gap.startswith(PITCH_OPEN) and one.name not in names]
+    listed = [take_gap(kernel, runs) for kernel in kernels]
+    others = {run.span: run for run in runs if run.gap.startswith(PITCH_OPEN)}
+    return listed + [run for span, run in others.items() if span not in {kernel.span for kernel in listed}]
 
 
 def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
@@ -176,7 +174,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
         good |= verdicts.good
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
-        report.kernels.append(CheckedKernel(run.function.name, run.function.span, gap, needs))
+        report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs))
         kernel_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors
         if kernel_errors:  # what else is wrong follows from these

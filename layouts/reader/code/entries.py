@@ -94,7 +94,7 @@ def is_never_instantiated(ev: Evaluator, entry: Entry, entries: Sequence[Entry],
         return False
     callers = []
     for other, _, _ in entries:
-        body = ev.text[slice(*other.span)]
+        body = _read_function(other, ev.text)
         mentions = len(re.findall(rf"\b{function.name}\b", body)) if other.name != function.name else 0
         if mentions:
             callers.append(
@@ -131,8 +131,9 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
 
     A function has a clue if its text does, if it names one of `structs`, or if it calls a function with a clue.
     """
-    words = {id(f): set(WORDS.findall(text[f.span[0] : f.span[1]])) for f, _, _ in functions}
-    with_clue = {f.name for f, _, _ in functions if CLUE.search(text[f.span[0] : f.span[1]]) or words[id(f)] & structs}
+    texts = {id(f): _read_function(f, text) for f, _, _ in functions}
+    words = {key: set(WORDS.findall(body)) for key, body in texts.items()}
+    with_clue = {f.name for f, _, _ in functions if CLUE.search(texts[id(f)]) or words[id(f)] & structs}
     while True:
         callers = {f.name for f, _, _ in functions if f.name not in with_clue and words[id(f)] & with_clue}
         if not callers:
@@ -142,11 +143,21 @@ def _find_names_with_clues(functions: Sequence[Entry], text: str, structs: set[s
     kernels = {f.name for f, _, _ in functions if _is_kernel(f, text)}
     for f, _, _ in functions:
         for name in (words[id(f)] & with_clue) - {f.name} - called_names:
-            body = text[f.span[0] : f.span[1]]
+            body = texts[id(f)]
             before = f"(?:{_LAUNCHES}|{_PASSED})" if name in kernels else _LAUNCHES
             if re.search(rf"\b{name}(?:{_CALLED}|{_TAKEN})|{before}\b{name}\s{{0,8}}[;,)]", body):
                 called_names.add(name)
     return with_clue, called_names
+
+
+def _read_function(function: tree.Function, text: str) -> str:
+    """Return the text of a function; if a macro writes its body, with the macros that its text names."""
+    part = text[slice(*function.span)]
+    macros = dict(list_macros(text)) if "{" not in part else {}
+    names = [name for name in WORDS.findall(part) if name in macros]
+    for name in names:
+        names += [inner for inner in WORDS.findall(macros[name]) if inner in macros and inner not in names]
+    return " ".join((part, *(macros[name] for name in names)))
 
 
 def _list_functions(

@@ -18,7 +18,7 @@ from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.overload_choice import choose_overload, choose_specialization
 from lanescope.reader.threads.places import find_place
-from lanescope.reader.threads.program import FunctionSet, Scope
+from lanescope.reader.threads.program import FunctionSet, Scope, find_namespace
 from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import cast_value, convert_value, load_place
@@ -50,7 +50,7 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
     """Call the overload with these arguments; one without a body may write its arguments."""
     templates = name.path[-1][1] or ()
-    at = node.span[0] if len(name.path) == 1 else -1
+    at = node.span[0] if len(name.path) == 1 else find_namespace(run.text, found.homes, name.path[-2][0])
     chosen = choose_overload(run, found, node.arguments, scope, len(templates), at)
     if chosen is not None:
         chosen = choose_specialization(run, found, chosen, node, templates, scope)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -21,6 +23,7 @@ from lanescope.reader.threads.program import (
     Scope,
     enter_definitions,
     find_launch_bounds,
+    find_qualifier,
     is_kernel,
     list_launches,
     list_local_constants,
@@ -29,6 +32,7 @@ from lanescope.reader.threads.program import (
     make_launches,
     parse_expression,
     parse_program,
+    read_namespace,
     uses_dimensions,
 )
 from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
@@ -44,6 +48,7 @@ KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS = 40_000
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,21 +125,34 @@ class _Program:
 
     def _list_launches(self, function: tree.Function, recorded: Sequence[KernelLaunchRecord]) -> list[KernelLaunch]:
         """Return the launches of a kernel; one of which nothing is known if the text has none."""
-        launches = list(make_launches(recorded, function.name))
+        launches = list(make_launches(one for one in recorded if self._is_record_of(one, function)))
         if not launches or all(map(_is_open, launches)):
-            launches = list_launches(self.text, self.body, function.name) or launches
-        launches = [one for one in launches if self._may_launch(one, function)] or [KernelLaunch((), "", None)]
+            written = list_launches(self.text, self.body, function.name, partial(self._may_launch, kernel=function))
+            launches = written or launches
+        launches = launches or [KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
         return launches[:MOST_ORDERED] if self.follow else launches
 
-    def _may_launch(self, launch: KernelLaunch, kernel: tree.Function) -> bool:
-        """Return whether a launch is of this kernel, and not of one of the same name in another namespace."""
+    def _is_record_of(self, record: KernelLaunchRecord, kernel: tree.Function) -> bool:
+        """Return whether a recorded launch is of this kernel, and its template arguments name no class of which several
+        namespaces have one.
+        """
+        if record.name != kernel.name or not self._may_launch(record.call[0], kernel):
+            return False
+        words = _WORD.findall(" ".join(record.templates))
+        return not any(word in namespace.names for namespace in self.scope.namespaces.values() for word in words)
+
+    def _may_launch(self, at: int, kernel: tree.Function) -> bool:
+        """Return whether a launch at a place of the text is of this kernel, and not of one of the same name in another
+        namespace.
+        """
         found = self.scope.names[kernel.name]
         homes = dict(zip(found.functions, found.homes, strict=True))
         if len({home for f, home in homes.items() if is_kernel(self.text, f)}) < 2:
             return True
         start, past = homes[kernel]
-        return bool(start <= launch.at < past)
+        qualifier = find_qualifier(self.text, at, kernel.name)
+        return qualifier == read_namespace(self.text, start) if qualifier else bool(start <= at < past)
 
     def _make_host(self) -> KernelRunner:
         return KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)

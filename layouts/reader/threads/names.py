@@ -13,7 +13,7 @@ from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_uniform
-from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet
+from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value
@@ -49,7 +49,8 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
         elif n and cute_types.is_cute_value(found):
             found = cute_types.find_member_type(run, found, name)
         else:
-            found = scope.find(name)
+            namespace = find_namespace(run.text, run.globals.namespaces, parts[n - 1][0]) if n else -1
+            found = (run.globals.find_home(namespace) if namespace >= 0 else scope).find(name)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):

@@ -32,7 +32,8 @@ def choose_overload(
 ) -> tree.Function | None:
     """Return the only function that accepts the arguments; None if it is not certain.
 
-    templates: number of given template arguments; at: the place of an unqualified call.
+    templates: number of given template arguments; at: the place of an unqualified call, or of the namespace that
+    qualifies it.
     """
     fits = [
         f

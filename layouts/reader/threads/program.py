@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -158,6 +158,9 @@ def _flatten_declarations(
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
+_MOST_QUALIFIER = 200  # characters before a name
+_NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\s+(?:\w+\s*::\s*)*(\w+)")
 _OTHER_DIMENSION = re.compile(r"\bthreadIdx\s*\.\s*[yz]\b")
 
 
@@ -206,13 +209,17 @@ def uses_dimensions(text: str, function: tree.Function) -> bool:
     return function.body is not None and _OTHER_DIMENSION.search(text, *function.body.span) is not None
 
 
-def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> list[KernelLaunch]:
-    """List the launches of a kernel, and the instances whose address is taken."""
+def list_launches(
+    text: str, body: Sequence[tree.Statement], kernel: str, may_launch: Callable[[int], bool]
+) -> list[KernelLaunch]:
+    """List the launches of a kernel, and the instances whose address is taken. may_launch: whether the name at a place
+    is of this kernel.
+    """
     found: list[KernelLaunch] = []
     functions = [f for f, _ in _flatten_declarations(body) if isinstance(f, tree.Function) and f.body is not None]
     for match in re.finditer(rf"\b{re.escape(kernel)}\b", text):
         enclosing = next((f for f in functions if f.span[0] <= match.start() < f.span[1]), None)
-        if enclosing is not None and enclosing.name == kernel:
+        if (enclosing is not None and enclosing.name == kernel) or not may_launch(match.start()):
             continue
         templates, past = _read_templates(text, match.end())
         opened = re.match(r"\s*<<<", text[past:])
@@ -225,6 +232,25 @@ def list_launches(text: str, body: Sequence[tree.Statement], kernel: str) -> lis
             block = _find_pointer_block(text, match.start(), enclosing.span[1])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start()))
     return found[:MOST_LAUNCHES]
+
+
+def find_qualifier(text: str, at: int, name: str) -> str:
+    """Return the innermost namespace that qualifies a name at or behind a place of the text, "" for none."""
+    at = text.find(name, at)
+    found = _QUALIFIER.search(text, max(at - _MOST_QUALIFIER, 0), max(at, 0))
+    return found[1] if found else ""
+
+
+def find_namespace(text: str, homes: Iterable[Span], name: str) -> int:
+    """Return where the only one of some namespaces with a name begins; -1 if none or several have it."""
+    found = {home[0] for home in homes if home != EVERYWHERE and read_namespace(text, home[0]) == name}
+    return found.pop() if len(found) == 1 else -1
+
+
+def read_namespace(text: str, at: int) -> str:
+    """Return the innermost name of a namespace that begins at a place of the text, "" if it has none."""
+    found = _NAMESPACE.match(text, max(at, 0))
+    return found[1] if found else ""
 
 
 def _read_block(text: str, at: int) -> str:
@@ -250,11 +276,11 @@ def list_template_uses(text: str, name: str) -> list[tuple[tree.Expression, ...]
     return uses[:MOST_LAUNCHES]
 
 
-def make_launches(recorded: Iterable[KernelLaunchRecord], kernel: str) -> Iterator[KernelLaunch]:
-    """Yield the launches of a kernel that an evaluation has reached with a known block; those that leave no template
-    argument open first.
+def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaunch]:
+    """Yield the different launches of one kernel among those that an evaluation has reached with a known block; those
+    that leave no template argument open first.
     """
-    known = [launch for launch in recorded if launch.name == kernel and launch.block is not None]
+    known = [launch for launch in recorded if launch.block is not None]
     known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
     different: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
     for launch in known:  # the arguments may differ
