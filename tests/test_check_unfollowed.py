@@ -66,7 +66,7 @@ DEFINE(launch16, 16)
             RIGHT.replace("unsigned a[4]", "unsigned a[4] = {load()}").replace('"r"(a[0])', '"r"(load())'),
             "unknown origin",
         ),
-        (SPARSE, "with sparse, scaled or narrow mma"),
+        (SPARSE, "with sparse, f64 or m8n8k4 mma"),
         (LONG, "too long to be followed"),
         (RIGHT.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
         (WMMA, "with fragments of wmma"),

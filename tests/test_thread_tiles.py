@@ -409,3 +409,40 @@ def test_a_qualified_name_is_that_of_the_namespace() -> None:
     text = HELPERS + spaces[0] + wrong + spaces[2] + launches + "}\n"
     (finding,) = check_text(text).findings
     assert text[: finding.span[0]].count("namespace ") == 2
+
+
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+SCALES = ', {%10}, {0, 0}, {%10}, {0, 0};"'
+
+
+@for_each(
+    ("opcode", "scales", "elements"),
+    [
+        ("mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.u4.s32", ';"', "1024"),
+        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", ';"', "4096"),
+        (SCALED, SCALES, "1024"),
+    ],
+)
+def test_elements_of_less_than_a_byte_are_followed(opcode: str, scales: str, elements: str) -> None:
+    """The packed bytes of a fragment are the elements of s8 with the same bytes along K; counts are of elements."""
+    text = plant(
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", opcode),
+        ('{%0,%1,%2,%3};"', "{%0,%1,%2,%3}" + scales),
+        ('"r"(b[1]));\n}', '"r"(b[1]), "r"(0x38383838));\n}'),
+        ("BK = 32, PITCH = BK + 8", "BK = 64, PITCH = BK + 16"),
+        ("BM * BK / 8;", "BM * BK / 16;"),
+        ("i / (BK / 8), c = i % (BK / 8) * 8", "i / (BK / 16), c = i % (BK / 16) * 16"),
+        ("kk += 16", "kk += 32"),
+        ("lane / 16 * 8", "lane / 16 * 16"),
+        ("lane / 8 % 2 * 8", "lane / 8 % 2 * 16"),
+        text=PADDED.replace("half", "uint8_t"),
+    )
+    made = check_text(text)
+    assert (made.steps, made.findings) == (2, ())
+    assert [kernel.gap for kernel in made.kernels] == [""]
+    (finding,) = check_text(text.replace("lane % 16) * PITCH", "lane % 16) * BK")).findings
+    assert finding.code == "fragment_mismatch" and f" of {elements} elements are not" in finding.message
+    (finding,) = check_text(
+        text.replace("kk += 32", "kk += 64").replace("kk + lane / 16 * 16", "kk + lane / 8 % 2 * 16")
+    ).findings
+    assert finding.code == "k_repeated"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.thread_fragments import ArrivedOperand
+from lanescope.workbench.thread_fragments import ArrivedOperand, count_packed
 
 _MESSAGES = {
     "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other"
@@ -32,17 +32,18 @@ def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
     assert arrived.warps is not None
     warp = next((w for w in arrived.warps if not w.separable or w.empty), arrived.warps[0])
     head = f"{arrived.name.upper()} of {arrived.instruction.ptx}: "
+    packed = count_packed(arrived.instruction.operand(arrived.name))
+    total = warp.total * packed
     if code == "k_repeated" and not arrived.loads:
         return head + "positions along K are loaded twice, and others never."
     if code in _MESSAGES:
         return head + _MESSAGES[code]
     if code == "tile_not_filled":
-        return head + f"{warp.empty} of {warp.total} elements are read from bytes that no thread stores."
+        return head + f"{warp.empty * packed} of {total} elements are read from bytes that no thread stores."
     if not warp.array:
         return head + "the elements come from several arrays: the addresses leave the tile."
-    count = int(warp.find_misplaced().sum())
+    count = int(warp.find_misplaced().sum()) * packed
     return (
-        head
-        + f"{count} of {warp.total} elements are not the row and column of {warp.array} that the fragment needs: the"
-        " addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
+        head + f"{count} of {total} elements are not the row and column of {warp.array} that the fragment needs:"
+        " the addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."
     )

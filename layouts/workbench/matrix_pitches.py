@@ -124,7 +124,7 @@ def _list_fragments(run: KernelRunner, pairs: Iterable[Pair]) -> Iterator[_Fragm
     for use, *operands in pairs:
         place, product = (use.span, use.calls), _identify_product(use)
         for one in operands:
-            size = one.instruction.operand(one.name).container_bits // 8
+            size = max(one.instruction.operand(one.name).container_bits // 8, 1)
             if one.warps and all(warp.separable for warp in one.warps):
                 yield _Fragment(one.name, product, place, use.turns, use.ends, size, one.warps)
     for read in run.descriptors[:_MOST_DESCRIPTORS]:

@@ -202,12 +202,11 @@ class ArrivedOperand:
 def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
     """Return (register, byte in it) of the element that most often comes from a wrong place."""
     operand = arrived.instruction.operand(arrived.name)
-    row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
-    i, k = (row, col) if operand.dims[0] != "k" else (col, row)
+    i, k = list_coordinates(operand)
     wrong = sum(warp.find_misplaced()[i, k].astype(np.int64) for warp in arrived.warps or ())
     elements = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=0)
     register = int(elements.sum(axis=1).argmax())
-    return register, int(elements[register].argmax()) * operand.container_bits // 8
+    return register, int(elements[register].argmax()) * max(operand.container_bits // 8, 1)
 
 
 def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
@@ -233,7 +232,7 @@ def find_repeated_register(arrived: ArrivedOperand) -> RegisterUse | None:
 
 
 def find_mma(opcode: str) -> Instruction | None:
-    """Return the product of an opcode whose elements fill whole bytes; None for any other."""
+    """Return the dense product of warps of an opcode; None for any other."""
     try:
         instruction = catalog.find(opcode)
     except LayoutError:
@@ -245,10 +244,34 @@ def find_mma(opcode: str) -> Instruction | None:
     return instruction
 
 
+def count_packed(operand: Operand) -> int:
+    """Return how many elements along K a byte of an operand holds; 1 for elements of a byte and more."""
+    return max(8 // operand.container_bits, 1)
+
+
+def list_coordinates(operand: Operand) -> tuple[Ints, Ints]:
+    """Return (rows of A or columns of B, K) of the elements that each lane holds; if packed, of the first of each byte,
+    with K in bytes.
+    """
+    i, k = _list_elements(operand)
+    packed = count_packed(operand)
+    return i[:, ::packed], k[:, ::packed] // packed
+
+
+def _list_elements(operand: Operand) -> tuple[Ints, Ints]:
+    """Return (rows of A or columns of B, K) of every element that each lane holds."""
+    row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
+    return (row, col) if operand.dims[0] != "k" else (col, row)
+
+
 def _fills_bytes(operand: Operand) -> bool:
-    """Return whether an operand's elements occupy whole bytes, each within one register."""
-    row, col = operand.coords["row"], operand.coords["col"]
-    return operand.container_bits in (8, 16, 32) and row.size == (row.max() + 1) * (col.max() + 1)
+    """Return whether an operand's elements are within one register each; if packed, consecutive along K in bytes."""
+    i, k = _list_elements(operand)
+    rows, units = (np.repeat(part, count_packed(operand), axis=1) for part in list_coordinates(operand))
+    first = units * count_packed(operand)
+    order = np.arange(k.shape[1]) % count_packed(operand)
+    alone = operand.container_bits <= 32 and i.size == (i.max() + 1) * (k.max() + 1)
+    return bool(alone and np.array_equal(rows, i) and np.array_equal(first + order, k))
 
 
 def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
@@ -266,13 +289,12 @@ def locate_warps(
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known."""
     fragment = join_data(list(data))
-    size = operand.container_bits // 8
+    size = max(operand.container_bits // 8, 1)
     first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
     if _is_open(first.record[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
-    row, col = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
-    i, k = (row, col) if operand.dims[0] != "k" else (col, row)
+    i, k = list_coordinates(operand)
     located = []
     for warp in range(run.threads // 32):
         lanes = slice(32 * warp, 32 * warp + 32)

@@ -19,7 +19,7 @@ Span = tuple[int, int]
 NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
 NO_KERNEL = "in functions that no kernel of the file calls"
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
-UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, scaled or narrow mma"
+UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, f64 or m8n8k4 mma"
 BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
 STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
@@ -62,7 +62,7 @@ _SENTENCES = {
     NO_KERNEL: "no kernel of the file calls the function with the mma",
     NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
     UNKNOWN: "what a register of an mma holds is not known",
-    OTHER_FORM: "its form of mma is not followed: sparse, scaled, elements of less than a byte, or not one of PTX",
+    OTHER_FORM: "its form of mma is not followed: sparse, f64, m8n8k4, or not one of PTX",
     STEP_OPEN: "they move along K by a step that is right only if global memory has blocks in an order of its own",
     UNREAD_PARTS: "threads store parts of a tile that no thread reads",
     LOADS_ALONE: "no mma takes what its ldmatrix loads",

@@ -85,7 +85,8 @@ def split_origin(origin: FragmentOrigin) -> tuple[Rows, int] | None:
         return None
     c = along[0]
     rest = tuple(at for n, at in enumerate(origin.base) if n != c)
-    return (rest, tuple(rows for n, rows in enumerate(origin.rows) if n != c)), origin.base[c] // origin.k_step[c]
+    others = tuple(rows for n, rows in enumerate(origin.rows) if n != c)
+    return (origin.names, rest, others), origin.base[c] // origin.k_step[c]
 
 
 def _lacks_pairs(count: Counter[tuple[Rows, Rows]]) -> bool:
