@@ -27,6 +27,7 @@ LOADS_ALONE = "without an mma that takes what it loads"
 ORDER_OPEN = "with stores and barriers whose order is not followed"
 PITCH_OPEN = "the pitch of "  # a matrix is not determined
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
+_DEPENDS = "depends on "
 BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
 _MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
 _LDMATRIX = re.compile(r"\bldmatrix\s*\.")
@@ -74,7 +75,7 @@ _SENTENCES = {
 
 
 def _make_sentence(gap: str) -> str:
-    if gap.startswith("depends on "):
+    if gap.startswith(_DEPENDS):
         return f"the kernel {gap}"
     return f"the tile is {gap}" if gap.startswith("stored by ") else gap
 
@@ -95,7 +96,7 @@ def describe_run(
     if forms and not any(forms):
         return OTHER_FORM, ()
     if run.open:
-        return "depends on " + ", ".join(run.open[:4]), run.open
+        return _DEPENDS + ", ".join(run.open[:4]), run.open
     if not run.complete:
         return TOO_LONG, ()
     if not uses:
@@ -117,13 +118,13 @@ def take_gap(kernel: CheckedKernel, every_run: Iterable[CheckedKernel]) -> Check
 
 
 def _take_library_gap(kernel: CheckedKernel, runs: Sequence[CheckedKernel]) -> CheckedKernel:
-    """Return a kernel by wmma or CuTe with its gap: none if all its runs were judged, an open pitch or number of
-    threads, else its own.
+    """Return a kernel by wmma or CuTe with its gap: none if all its runs were judged, else what is open before its
+    fragments, else its own.
     """
     if kernel.gap == BY_CUTE and not all(run.gap for run in runs):  # others may be instances of scalar atoms
-        runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith("depends on")]
+        runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith(_DEPENDS)]
     own = replace(kernel, gap=kernel.gap if not runs or any(run.gap for run in runs) else "")
-    return next((run for run in runs if run.gap == NO_THREADS or run.gap.startswith(PITCH_OPEN)), own)
+    return next((run for run in runs if run.gap.startswith((NO_THREADS, _DEPENDS, PITCH_OPEN))), own)
 
 
 def _leaves_parts_unread(runner: KernelRunner) -> bool:
