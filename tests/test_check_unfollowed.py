@@ -165,3 +165,20 @@ def test_a_helper_counts_where_a_kernel_includes_it(tmp_path: Path, monkeypatch:
     output = CliRunner().invoke(app, ["mma.cuh", "a.cu", "--no-cache"]).output
     assert "the kernel with mma has a verdict" in output
     assert "no kernel of the file" not in output
+
+
+@for_each(
+    ("wrapped", "operand"),
+    [(False, "A in mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), (True, "A in multiply(d, a, b)")],
+)
+def test_an_operand_that_is_not_known_is_named(wrapped: bool, operand: str) -> None:
+    """By the call of the kernel, or the opcode of its own statement."""
+    text = RIGHT.replace("unsigned a[4]", "unsigned a[4] = {load()}").replace('"r"(a[0])', '"r"(load())')
+    if wrapped:
+        start, past = text.index('asm volatile("mma.'), text.rindex("}")
+        head = "__device__ void multiply(float (&d)[4], unsigned (&a)[4], unsigned (&b)[2])"
+        text = f"{head} {{ {text[start:past]} }}\n{text[:start]}multiply(d, a, b);\n}}\n"
+    (kernel,) = check_text(text).kernels
+    assert (
+        kernel.message == f"The fragments of gemm are not verified: what the registers of {operand} hold is not known."
+    )

@@ -35,6 +35,8 @@ _WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
 _WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _GEMM = re.compile(r"\bgemm\s*\(")
+_MOST_CALL = 60  # characters of a call that is quoted
+_OPCODE = re.compile(r"\bmma\.[\w.:]+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -42,17 +44,21 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 class CheckedKernel:
     """A kernel that multiplies by mma or loads by ldmatrix.
 
-    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it.
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it; operand: for
+    UNKNOWN, the first one without a verdict.
     """
 
     name: str
     span: Span
     gap: str = ""
     needs: tuple[str, ...] = ()
+    operand: str = ""
 
     @property
     def message(self) -> str:
         what = f"The fragments of {self.name}" if self.name else "Fragments"
+        if self.gap == UNKNOWN and self.operand:
+            return f"{what} are not verified: what the registers of {self.operand} hold is not known."
         return f"{what} are not verified: {_SENTENCES.get(self.gap) or _make_sentence(self.gap)}."
 
 
@@ -72,6 +78,22 @@ _SENTENCES = {
     ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
     IN_PTX: "mma and ldmatrix of PTX are not followed",
 }
+
+
+def describe_open_operand(text: str, uses: Iterable[object], judged: Set[object]) -> str:
+    """Name the first operand of an mma without a verdict by its call, or by the opcode of the kernel's own statement.
+
+    >>> describe_open_operand("mma(d, a, b);", [((40, 90), ((0, 12),), "a")], set())
+    'A in mma(d, a, b)'
+    """
+    for key in uses:
+        match key:
+            case (span, calls, name) if key not in judged:
+                code = " ".join(text[slice(*(calls[-1] if calls else span))].split())
+                opcode = _OPCODE.search(code) if not calls else None
+                called = code if len(code) <= _MOST_CALL else code.partition("(")[0] + "(…)"
+                return f"{name.upper()} in {opcode[0] if opcode else called}"
+    return ""
 
 
 def _make_sentence(gap: str) -> str:

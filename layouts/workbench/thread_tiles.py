@@ -50,6 +50,7 @@ from lanescope.workbench.thread_gaps import (
     NOT_REACHED,
     PITCH_OPEN,
     CheckedKernel,
+    describe_open_operand,
     describe_run,
     find_name,
     list_kernels_by_text,
@@ -174,7 +175,8 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
         good |= verdicts.good
         gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
         gap = next((one.message for one in verdicts.pitches), gap)
-        report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs))
+        operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
+        report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs, operand))
         kernel_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors
         if kernel_errors:  # what else is wrong follows from these
