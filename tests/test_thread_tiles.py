@@ -345,6 +345,11 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 f"template <> __device__ void load<2>(uint32_t (&r)[2], uint32_t p) {{ ldm_x2(r, p); }}\n{KERNEL}",
             ),
         ),
+        # rows that are kept inside the matrices
+        (
+            ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),
+            ("&B[(blockIdx.x * BN + r)", "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : 0)"),
+        ),
         # a function of the kernel's namespace, not that of another
         (
             (LOAD_A, LOAD_A.replace("ldm_x4", "load")),
@@ -409,6 +414,13 @@ def test_a_qualified_name_is_that_of_the_namespace() -> None:
     text = HELPERS + spaces[0] + wrong + spaces[2] + launches + "}\n"
     (finding,) = check_text(text).findings
     assert text[: finding.span[0]].count("namespace ") == 2
+
+
+def test_a_number_that_bounds_no_row_is_not_dropped() -> None:
+    """A minimum with a known number may be a table's end, and another test may choose between two matrices."""
+    for other in ("min((int)blockIdx.y * BM + r, 63)", "(flags[r] < M ? (int)blockIdx.y * BM + r : 0)"):
+        made = check_thread_tiles(PADDED.replace("&A[(blockIdx.y * BM + r)", f"&A[{other}"), {})
+        assert made.verified == 1 and made.kernels[0].gap
 
 
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"

@@ -145,8 +145,19 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     if isinstance(yes, DataBytes) and not isinstance(other, DataBytes):
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
-        return _name_choice(condition, yes, other)
+        return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
     return yes if yes is other else None
+
+
+def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNumber, scope: Scope) -> bool:
+    """Return whether a choice keeps a row inside a matrix, row < M ? row : M - 1: in the inner tiles of a grid, it is
+    the row.
+    """
+    test = node.condition
+    if not isinstance(test, tree.Binary) or test.op not in ("<", "<=") or yes.uniform:
+        return False
+    row, size = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
+    return row is not None and size is not None and size.uniform and size.const is None and _are_equal(row, yes)
 
 
 def _name_choice(condition: ThreadNumber | None, yes: ThreadNumber, no: ThreadNumber) -> ThreadNumber | None:

@@ -77,8 +77,20 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if len(node.arguments) != 2:
         return NOT_HERE
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
-    known = isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber)
-    return apply_operator(name, left, right) if known else None
+    if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
+        return None
+    result = apply_operator(name, left, right)
+    return result if result is not None else _drop_bound(name, left, right)
+
+
+def _drop_bound(name: str, left: ThreadNumber, right: ThreadNumber) -> ThreadNumber | None:
+    """Return the row that a minimum or maximum keeps inside a matrix, as in the inner tiles of a grid; None if neither
+    operand is a bound: an open size, or 0 from below.
+    """
+    for value, bound in ((left, right), (right, left)):
+        if not value.uniform and bound.uniform and (bound.const is None if name == "min" else bound.known == 0):
+            return value
+    return None
 
 
 def _pass_value(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
