@@ -25,6 +25,27 @@ def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int)
     assert (made.steps, made.findings) == (fragments, ())
 
 
+PACKING = "b[i] = (high << 16) | low;"
+
+
+@for_each(
+    ("packing", "old", "new"),
+    [
+        ("b[i] = __byte_perm(low, high, 0x5410);", "0x5410", "0x1054"),
+        ('asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(b[i]) : "r"(low), "r"(high));', "0x5410", "0x1054"),
+        ('asm("mov.b32 %0, {%1, %2};" : "=r"(b[i]) : "h"(column[at]), "h"(column[at + 1]));', "%1, %2", "%2, %1"),
+        ('asm("lop3.b32 %0, %1, %2, 0, 0xfc;" : "=r"(b[i]) : "r"(low), "r"(high << 16));', "0xfc", "0xfa"),
+        ('asm("shl.b32 %1, %1, 16;\\nor.b32 %0, %1, %2;" : "=r"(b[i]), "+r"(high) : "r"(low));', "%1, 16", "%1, 8"),
+    ],
+)
+def test_halves_that_are_packed_are_followed(packing: str, old: str, new: str) -> None:
+    """Each way to put two elements into a register; wrong bytes are not verified."""
+    text = VECTORS.replace("uint32_t low = ", "const int at = i * 8 + lane % 4 * 2;\n        uint32_t low = ")
+    made = check_text(plant((PACKING, packing), text=text))
+    assert (made.steps, made.findings) == (2, ())
+    assert check_text(plant((PACKING, packing.replace(old, new)), text=text)).steps == 1
+
+
 MISTAKES = [
     # an opcode
     (PADDED, "ldm_x2(b, smem", "ldm_x2_trans(b, smem", "trans_extra", "ldm_x2_trans(b"),

@@ -23,6 +23,7 @@ from lanescope.reader.threads.numbers import (
     get_number,
 )
 from lanescope.reader.threads.order_events import follow_instruction
+from lanescope.reader.threads.packing import join_registers, pack_bytes, permute_bytes
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import MmaUse, RegisterUse
 from lanescope.reader.threads.results import find_added, make_results
@@ -45,6 +46,12 @@ _STORE = re.compile(r"cp\.async\.c[ag]|st\.")
 _MOVE = re.compile(r"cp\.async\.c[ag]|(?:st|ld)\.")
 _TYPE = re.compile(r"\.([usb])(8|16|32|64)\b")
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
+# tables of lop3 that are an operator on two of its operands
+_TABLES = {
+    table: (op, left, right)
+    for op, tables in (("&", (0xC0, 0xA0, 0x88)), ("|", (0xFC, 0xFA, 0xEE)))
+    for table, (left, right) in zip(tables, ((0, 1), (0, 2), (1, 2)), strict=True)
+}
 _UNREAD = frozenset(("hi", "sat", "cc"))  # modifiers of arithmetic that is not evaluated
 _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
@@ -172,9 +179,39 @@ def _run_arithmetic(code: AsmCode, opcode: str, operands: list[str]) -> None:
     if len(values) == 1:
         result = _convert_operand(values[0], kinds)
     elif len(values) == 2 and kinds:
-        result = _compute(opcode, kinds[-1], *map(get_number, values))
+        number = _compute(opcode, kinds[-1], *map(get_number, values))
+        result = pack_bytes(_OPERATORS.get(opcode.split(".")[0], ""), *values) if number is None else number
     for operand in operands[:1]:
         code.put_value(operand, result)
+
+
+def _move(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    braces = any(operand.strip().startswith("{") for operand in operands)
+    (_move_vector if braces else _run_arithmetic)(code, opcode, operands)
+
+
+def _move_vector(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    """Pack registers into one, or unpack one: mov.b32 d, {lo, hi}."""
+    size = int(opcode.split(".b")[1]) // 8
+    outputs, inputs = (split_operands(operand.strip().strip("{}")) for operand in operands[:2])
+    data = join_registers([code.get_value(register) for register in inputs], size)
+    for n, output in enumerate(outputs):
+        part = size // len(outputs)
+        code.put_value(output, data.cut_bytes(n * part, part) if data is not None else None)
+
+
+def _combine_bits(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    """Execute a lop3 that is the and or the or of two of its operands."""
+    table = code.get_value(operands[4])
+    op, left, right = _TABLES.get(table.known if isinstance(table, ThreadNumber) else None, ("", 0, 0))
+    two = [operands[1 + left], operands[1 + right]]
+    values = [code.get_value(operand) for operand in two]
+    code.put_value(operands[0], pack_bytes(op, *values) or apply_operator(op, *map(get_number, values)) if op else None)
+
+
+def _permute(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    values = [code.get_value(operand) for operand in operands[1:4]]
+    code.put_value(operands[0], permute_bytes(*values) if opcode == "prmt.b32" else None)
 
 
 def _convert_operand(value: Any, kinds: Sequence[tuple[int, bool]]) -> Any:
@@ -343,6 +380,9 @@ _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[st
     (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
     (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
+    (re.compile(r"mov\.b(?:32|64)$"), 2, _move),
+    (re.compile(r"prmt\."), 4, _permute),
+    (re.compile(r"lop3\.b32$"), 5, _combine_bits),
     (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _run_arithmetic),
     (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

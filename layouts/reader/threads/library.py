@@ -21,6 +21,7 @@ from lanescope.reader.threads.numbers import (
     make_number,
 )
 from lanescope.reader.threads.order_events import follow_call
+from lanescope.reader.threads.packing import permute_bytes
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.types import SizedType, find_builtin
@@ -111,6 +112,10 @@ def _keep_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
     return run.evaluate(node.arguments[0], scope)
 
 
+def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    return permute_bytes(*(run.evaluate(argument, scope) for argument in node.arguments[:3]))
+
+
 def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     parts = [run.evaluate(argument, scope) for argument in node.arguments]
     if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber) for part in parts):
@@ -172,6 +177,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
+    (re.compile("__byte_perm"), 3, _permute_bytes),
     (re.compile("move|forward"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),

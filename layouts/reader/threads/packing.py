@@ -1,8 +1,8 @@
-"""Registers that code packs from smaller elements: (hi << 16) | lo."""
+"""Registers that code packs from smaller elements: (hi << 16) | lo, {lo, hi}, or bytes that prmt selects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lanescope.cxx.value_class import value_class
@@ -26,6 +26,31 @@ def pack_bytes(op: str, left: Any, right: Any) -> Any:
     count = right.known if isinstance(right, ThreadNumber) else None
     known = isinstance(left, DataBytes) and left.size <= REGISTER and count is not None
     return _OPERATIONS[op](left, count) if known and op in _OPERATIONS else None
+
+
+def permute_bytes(low: Any, high: Any, selector: Any) -> DataBytes | None:
+    """Return the bytes that prmt in its default mode selects from two registers; None if one is not known.
+
+    Source: PTX ISA 9.1, 9.7.9.7 (prmt).
+    """
+    chosen = selector.known if isinstance(selector, ThreadNumber) else None
+    if chosen is None:
+        return None
+    parts = []
+    for n in range(REGISTER):
+        digit = chosen >> 4 * n & 0xF
+        data = (low, high)[digit >> 2 & 1]
+        if digit > 7 or not isinstance(data, DataBytes) or digit % REGISTER >= data.size:
+            return None
+        parts.append(data.cut_bytes(digit % REGISTER, 1))
+    return join_data(parts)
+
+
+def join_registers(values: Sequence[Any], size: int) -> DataBytes | None:
+    """Return the data of registers, lowest first, as one of `size` bytes; None if they are not such data."""
+    parts = [value for value in values if isinstance(value, DataBytes)]
+    whole = len(parts) == len(values) and all(part.size * len(parts) == size for part in parts)
+    return join_data(parts) if whole else None
 
 
 def _shift_up(data: DataBytes, bits: int) -> ShiftedBytes | None:
