@@ -366,6 +366,14 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 f"template <> __device__ void load<2>(uint32_t (&r)[2], uint32_t p) {{ ldm_x2(r, p); }}\n{KERNEL}",
             ),
         ),
+        # the matrix of a block by a switch
+        (
+            (
+                "  int tid = ",
+                "  switch (blockIdx.z) { case 0: break; case 1: B = C1; break; default: B = C2; }\n  int tid = ",
+            ),
+            ("float* C, int M", "const half* C1, const half* C2, int M"),
+        ),
         # rows that are kept inside the matrices
         (
             ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),

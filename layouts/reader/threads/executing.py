@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,24 +168,37 @@ def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask
     inner = Scope(scope)
     if switch.start is not None:
         run.run(switch.start, inner, mask)
-    values = get_number(run.evaluate(switch.value, inner))
-    labels = [get_number(run.evaluate(label, inner)) if label is not None else None for label, _ in switch.cases]
-    known = [label.known if label is not None else None for label in labels]
-    opaque = any(isinstance(label, tree.OpaqueExpression) for label, _ in switch.cases)
-    if values is None or values.const is None or opaque or known.count(None) > len(_list_defaults(switch)):
+    values, labels = get_number(run.evaluate(switch.value, inner)), _list_labels(run, switch, inner)
+    if values is None or labels is None or (values.const is None and (not values.uniform or run.barriers is not None)):
         run.shared.broken = run.shared.broken or "a switch"
         run.forget_order()
         return mask
+    if values.const is None:
+        return _run_open_switch(run, switch, inner, mask)
     every = spread_coefficient(values.const, run.threads)
     after = mask & False
     for value in np.unique(every[mask]).tolist():
-        first = known.index(value) if value in known else next(iter(_list_defaults(switch)), len(known))
+        first = labels.index(value) if value in labels else labels.index(None) if None in labels else len(labels)
         after = after | _run_cases(run, switch.cases[first:], inner, mask & (every == value))
     return after
 
 
-def _list_defaults(switch: statements.Switch) -> list[int]:
-    return [n for n, (label, _) in enumerate(switch.cases) if label is None]
+def _list_labels(run: KernelRunner, switch: statements.Switch, scope: Scope) -> list[int | None] | None:
+    """List the values of the labels of a switch, None for default; None if one is not known."""
+    numbers = [get_number(run.evaluate(label, scope)) if label is not None else None for label, _ in switch.cases]
+    labels = [number.known if number is not None else None for number in numbers]
+    known = (label is None or number is not None for (label, _), number in zip(switch.cases, labels, strict=True))
+    return labels if all(known) else None
+
+
+def _run_open_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
+    """Run the first case of a switch on an open value, such as blockIdx.z; what the others store becomes unknown."""
+    run.assumed += 1
+    for n in range(1, len(switch.cases)):
+        run.run_otherwise(partial(_run_cases, run, switch.cases[n:], scope, mask))
+    mask = _run_cases(run, switch.cases, scope, mask)
+    run.assumed -= 1
+    return mask
 
 
 def _run_cases(

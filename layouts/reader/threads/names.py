@@ -44,13 +44,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
         return found
     parts = path if plain else _drop_namespaces(path)
     for n, (name, arguments) in enumerate(parts):
-        if n and isinstance(found, SizedType) and found.scope is not None:
-            found = found.scope.names.get(name)
-        elif n and cute_types.is_cute_value(found):
-            found = cute_types.find_member_type(run, found, name)
-        else:
-            namespace = find_namespace(run.text, run.globals.namespaces, parts[n - 1][0]) if n else -1
-            found = (run.globals.find_home(namespace) if namespace >= 0 else scope).find(name)
+        found = _find_member(run, found, parts[n - 1][0], name, scope) if n else scope.find(name)
         if isinstance(found, LaterValue):
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
@@ -58,6 +52,16 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     if found is None and cute_types.names_cute(run.text):
         return cute_types.evaluate_path(run, path, scope)
     return found
+
+
+def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope: Scope) -> Any:
+    """Return the meaning of a name after ::. owner: what its qualifier means, None for a namespace."""
+    if isinstance(owner, SizedType) and owner.scope is not None:
+        return owner.scope.names.get(name)
+    if cute_types.is_cute_value(owner):
+        return cute_types.find_member_type(run, owner, name)
+    namespace = find_namespace(run.text, run.globals.namespaces, qualifier)
+    return (run.globals.find_home(namespace) if namespace >= 0 else scope).find(name)
 
 
 def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
