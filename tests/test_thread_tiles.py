@@ -366,6 +366,16 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 f"template <> __device__ void load<2>(uint32_t (&r)[2], uint32_t p) {{ ldm_x2(r, p); }}\n{KERNEL}",
             ),
         ),
+        # tiles in structs of a union, with and without a name; a pitch that is an enumerator of a class
+        (
+            (
+                "  __shared__ half As[BM * PITCH];\n  __shared__ half Bs[BN * PITCH];\n",
+                "  __shared__ union { struct { half a[BM * PITCH]; struct { half b[BN * PITCH]; } in; }; int i; } s;\n"
+                "  half *As = s.a, *Bs = s.in.b;\n",
+            ),
+            ("PITCH = BK + 8;", "PITCH = Rows::PITCH;"),
+            ("constexpr int BM", "struct Rows { enum { HALF = 20, PITCH = 2 * HALF }; };\nconstexpr int BM"),
+        ),
         # the matrix of a block by a switch
         (
             (

@@ -40,7 +40,8 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     """Make a variable: shared memory, an array, a reference or a value."""
     type_ = declaration.type
     kind = find_type(run, type_, scope)
-    head = _read_line_head(run.text, declaration.span[0])
+    first = type_ if type_ is not None and type_.body is not None else declaration  # a struct is before the name
+    head = _read_line_head(run.text, first.span[0])
     if "__shared__" in head:
         scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +132,8 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     if type_ is None or not type_.path:
         return None
     found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
+    if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
+        found = _lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
     kind = (
         found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
     )
@@ -188,6 +190,8 @@ def _enter_member(member: Any, inner: Scope) -> None:
         inner.add_function(member)
     elif isinstance(member, tree.Alias | tree.Declaration):
         inner.names[member.name] = LaterValue(member, home=inner)
+    elif isinstance(member, tree.Enum):
+        inner.names.update({name: LaterValue(member, name, inner) for name, _, _ in member.members})
 
 
 def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
@@ -210,7 +214,8 @@ def _lay_out_struct(
     arguments: Sequence[tree.Expression],
     scope: Scope,
 ) -> SizedType:
-    inner = Scope(run.globals.find_home(definition.span[0]))
+    """Lay out a struct; one without a name of its own is within `scope`."""
+    inner = Scope(run.globals.find_home(definition.span[0]) if definition.name else scope)
     bind_templates(run, definition.templates, arguments, scope, inner)
     if definition.bases:
         inner.names[BASES] = definition.bases
@@ -220,31 +225,65 @@ def _lay_out_struct(
             if not isinstance(function, tree.Declaration) or function.static:
                 _enter_member(function, inner)
         return SizedType(found.name, word[1], members=word[0], scope=inner, align=word[2])
-    members: list[StructMember] = []
-    offset, most, last, sized = 0, 1, definition.span[0], True
+    layout = _StructLayout(definition.union)
+    last = definition.span[0]
     for member in definition.members:
         if not isinstance(member, tree.Declaration) or member.static:
             _enter_member(member, inner)
-        else:
-            kind = find_type(run, member.type, inner)
-            if kind is None and (value := _find_cute_member(run, member, inner)) is not None:
-                inner.names[member.name], sized = value, False
-                continue
-            if kind is None:
-                return SizedType(found.name, 0, scope=inner)
-            written = _ALIGN.findall(run.text[last : member.span[0]])
-            least = _read_align(run, written[-1], inner) if written else 1
-            align = max(kind.alignment, least)
-            own_dims = kind.dims
-            offset = -(-offset // align) * align if not definition.union else 0
-            members.append(StructMember(member.name, offset, replace(kind, dims=()) if own_dims else kind, own_dims))
-            size = kind.size * prod(own_dims)
-            offset = offset + size if not definition.union else max(offset, size)
-            most = max(most, align)
+        elif not _append_member(run, layout, member, inner, run.text[last : member.span[0]]):
+            return SizedType(found.name, 0, scope=inner)
         last = member.span[1]
-    size = max((m.offset + m.type.size * prod(m.dims) for m in members), default=1)
-    size = -(-size // most) * most if sized else 0
-    return SizedType(found.name, size, members=tuple(members), scope=inner, align=most)
+    return SizedType(found.name, layout.size, members=tuple(layout.members), scope=inner, align=layout.align)
+
+
+@dataclass(slots=True)
+class _StructLayout:
+    """The members of a struct or a union so far. sized: whether the sizes of all are known."""
+
+    union: bool
+    members: list[StructMember] = field(default_factory=list)
+    align: int = 1
+    past: int = 0
+    sized: bool = True
+
+    @property
+    def size(self) -> int:
+        """The bytes of the whole; 0 if unknown."""
+        size = max((m.offset + m.type.size * prod(m.dims) for m in self.members), default=1)
+        return -(-size // self.align) * self.align if self.sized else 0
+
+    def append_member(self, name: str, kind: SizedType, align: int) -> None:
+        offset = self._find_offset(align)
+        self.members.append(StructMember(name, offset, replace(kind, dims=()) if kind.dims else kind, kind.dims))
+        self.past = offset + kind.size * prod(kind.dims)
+
+    def append_members(self, inner: SizedType) -> None:
+        """Append the members of a struct without a name."""
+        offset = self._find_offset(inner.alignment)
+        self.members += [replace(member, offset=offset + member.offset) for member in inner.members]
+        self.past, self.sized = offset + inner.size, self.sized and inner.size > 0
+
+    def _find_offset(self, align: int) -> int:
+        self.align = max(self.align, align)
+        return -(-self.past // align) * align if not self.union else 0
+
+
+def _append_member(
+    run: KernelRunner, layout: _StructLayout, member: tree.Declaration, inner: Scope, before: str
+) -> bool:
+    """Append a member to the layout of a struct; return whether its type is known. before: the text before it."""
+    kind = find_type(run, member.type, inner)
+    if kind is None:
+        value = _find_cute_member(run, member, inner)
+        inner.names[member.name], layout.sized = value, False
+        return value is not None
+    if not member.name:
+        layout.append_members(kind)
+        return True
+    written = _ALIGN.findall(before)
+    least = _read_align(run, written[-1], inner) if written else 1
+    layout.append_member(member.name, kind, max(kind.alignment, least))
+    return True
 
 
 def _find_cute_member(run: KernelRunner, member: tree.Declaration, scope: Scope) -> Any:
