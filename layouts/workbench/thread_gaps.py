@@ -16,6 +16,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_functions
 
 Span = tuple[int, int]
+OperandKey = tuple[Span, tuple[Span, ...], str]  # the statement of a product, the calls around it, and a or b
 NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
 NO_KERNEL = "in functions that no kernel of the file calls"
 NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
@@ -80,19 +81,19 @@ _SENTENCES = {
 }
 
 
-def describe_open_operand(text: str, uses: Iterable[object], judged: Set[object]) -> str:
+def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[object]) -> str:
     """Name the first operand of an mma without a verdict by its call, or by the opcode of the kernel's own statement.
 
     >>> describe_open_operand("mma(d, a, b);", [((40, 90), ((0, 12),), "a")], set())
     'A in mma(d, a, b)'
     """
     for key in uses:
-        match key:
-            case (span, calls, name) if key not in judged:
-                code = " ".join(text[slice(*(calls[-1] if calls else span))].split())
-                opcode = _OPCODE.search(code) if not calls else None
-                called = code if len(code) <= _MOST_CALL else code.partition("(")[0] + "(…)"
-                return f"{name.upper()} in {opcode[0] if opcode else called}"
+        span, calls, name = key
+        if key not in judged:
+            code = " ".join(text[slice(*(calls[-1] if calls else span))].split())
+            opcode = _OPCODE.search(code) if not calls else None
+            called = code if len(code) <= _MOST_CALL else code.partition("(")[0] + "(…)"
+            return f"{name.upper()} in {opcode[0] if opcode else called}"
     return ""
 
 
@@ -103,7 +104,7 @@ def _make_sentence(gap: str) -> str:
 
 
 def describe_run(
-    run: KernelRun, uses: Mapping[object, bool], judged: Set[object], unsure: Set[object]
+    run: KernelRun, uses: Mapping[OperandKey, bool], judged: Set[object], unsure: Set[object]
 ) -> tuple[str, tuple[str, ...]]:
     """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). uses: each operand
     and whether its form is followed; judged: those with a verdict; unsure: those whose step along K may be wrong.

@@ -50,6 +50,7 @@ from lanescope.workbench.thread_gaps import (
     NOT_REACHED,
     PITCH_OPEN,
     CheckedKernel,
+    OperandKey,
     describe_open_operand,
     describe_run,
     find_name,
@@ -114,7 +115,7 @@ class _Verdicts:
     bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
         default_factory=dict
     )
-    uses: dict[object, bool] = field(default_factory=dict)
+    uses: dict[OperandKey, bool] = field(default_factory=dict)
     judged: set[object] = field(default_factory=set)
     doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
     unsure: set[object] = field(default_factory=set)

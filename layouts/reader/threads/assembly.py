@@ -203,7 +203,8 @@ def _move_vector(code: AsmCode, opcode: str, operands: list[str]) -> None:
 def _combine_bits(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Execute a lop3 that is the and or the or of two of its operands."""
     table = code.get_value(operands[4])
-    op, left, right = _TABLES.get(table.known if isinstance(table, ThreadNumber) else None, ("", 0, 0))
+    known = table.known if isinstance(table, ThreadNumber) else None
+    op, left, right = _TABLES.get(known or 0, ("", 0, 0))
     two = [operands[1 + left], operands[1 + right]]
     values = [code.get_value(operand) for operand in two]
     code.put_value(operands[0], pack_bytes(op, *values) or apply_operator(op, *map(get_number, values)) if op else None)
