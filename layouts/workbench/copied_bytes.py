@@ -9,8 +9,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import gcd, prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +46,7 @@ _SHARED_BITS = {kind.name: kind.shared_bits for kind in MAP_TYPES}
 Chunks = NDArray[np.int64]  # numbers of 16-byte chunks of a buffer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FilledBytes:
     """Bytes of a buffer that one copy fills: `size` from `low` on in each of `count` stages, `step` bytes apart.
 
@@ -68,24 +70,53 @@ class FilledBytes:
 
     def holds(self, chunks: Chunks) -> NDArray[np.bool_]:
         """Return which 16-byte chunks of the buffer the copy fills."""
+        return _find_held(self.part, chunks.tobytes())
+
+    @cached_property
+    def part(self) -> FilledPart:
+        width, pitch = _measure_line(self.map) if self.map is not None else (0, 0)
+        swizzle = (self.map.swizzle if self.map is not None else None) or "none"
+        return FilledPart(self.low, self.size, self.step, self.count, width, pitch, swizzle)
+
+
+class FilledPart(NamedTuple):
+    """A part of a buffer, which several copies may fill: low, size, step and stages are those of FilledBytes.
+
+    width, pitch, swizzle: of the lines of the box; 0, 0 and "none" without a map.
+    """
+
+    low: int
+    size: int
+    step: int
+    stages: int
+    width: int
+    pitch: int
+    swizzle: str
+
+    def find_held(self, chunks: Chunks) -> NDArray[np.bool_]:
+        """Return which 16-byte chunks of the buffer are in the part."""
         past = 16 * chunks - self.low
-        lines = self._holds_in_lines(chunks)
+        lines = self._find_in_lines(chunks)
         if not self.step:
             return (past >= 0) & (past < self.size) & lines
-        stages = self.count or MOST_STAGES
+        stages = self.stages or MOST_STAGES
         inside = past // self.step
         staged = (inside < stages) & (past % self.step < self.size)
         if self.size > self.step:  # the last stage is longer than the distance to the next
             staged |= past - (stages - 1) * self.step < self.size
         return (past >= 0) & staged & lines
 
-    def _holds_in_lines(self, chunks: Chunks) -> NDArray[np.bool_]:
+    def _find_in_lines(self, chunks: Chunks) -> NDArray[np.bool_]:
         """Return which chunks are in the part of a line that a box fills: it may be narrower than its swizzle."""
-        width, pitch = _measure_line(self.map) if self.map is not None else (0, 0)
-        if self.map is None or width == pitch or self.low % pitch:
+        if self.width == self.pitch or self.low % self.pitch:
             return np.ones(chunks.shape, np.bool_)
-        plain: Chunks = get_mode(self.map.swizzle or "none").unswizzle(16 * chunks)
-        return plain % pitch < width
+        plain: Chunks = get_mode(self.swizzle).unswizzle(16 * chunks)
+        return plain % self.pitch < self.width
+
+
+@lru_cache(maxsize=1 << 12)  # the products of a loop read the same bytes again and again
+def _find_held(part: FilledPart, chunks: bytes) -> NDArray[np.bool_]:
+    return part.find_held(np.frombuffer(chunks, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +152,9 @@ class CopiedBytes:
 def find_covered(chunks: Chunks, fills: Iterable[FilledBytes]) -> NDArray[np.bool_]:
     """Return which chunks some copy fills."""
     covered = np.zeros(chunks.shape, np.bool_)
-    for fill in fills:
-        covered |= fill.holds(chunks)
+    content = chunks.tobytes()
+    for part in {fill.part for fill in fills}:
+        covered |= _find_held(part, content)
     return covered
 
 
