@@ -13,7 +13,7 @@ from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_uniform
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Mask, Pointer
 from lanescope.reader.threads.types import SizedType, make_pointer_type
 from lanescope.reader.threads.values import convert_value
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 
-def hold_value(value: Any, arguments: Any = None) -> Any:
-    """Return a place that holds a value, typed by the value; numbers too, since they may be written."""
+def hold_value(value: Any, arguments: Any = None, owners: Mask | None = None) -> Any:
+    """Return a place that holds a value, typed by the value; numbers too, since they may be written.
+
+    owners: the threads that declare it, None for all.
+    """
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
-        memory = LocalMemory(initializer=arguments)
+        memory = LocalMemory(initializer=arguments, owners=owners)
         if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
             return value
         if isinstance(value, Pointer):
@@ -56,7 +59,7 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
         else:
             value = run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
-            inner.names[parameter.name] = hold_value(converted, (expression, enclosing))
+            inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
 
 
 def _find_referenced(run: KernelRunner, type_: tree.Type | None, expression: Any, scope: Scope) -> Pointer | None:

@@ -54,7 +54,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
         kind = make_pointer_type(VOID, ())  # T (*p)[n], which is given a value later
     if kind is None or kind.name == "auto":
-        scope.names[declaration.name] = hold_value(value, (declaration.value, scope))
+        scope.names[declaration.name] = hold_value(value, (declaration.value, scope), run.mask)
     else:
         _allocate_local(run, declaration, kind, value, scope)
 
@@ -90,7 +90,7 @@ def _allocate_local(
 ) -> None:
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
-    memory = LocalMemory(initializer=(initial, scope))
+    memory = LocalMemory(initializer=(initial, scope), owners=run.mask)
     listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
     dims, item_type = (kind.dims, replace(kind, dims=())) if listed else ((), kind)
     place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)

@@ -75,6 +75,8 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
 
 def _combine_values(op: str, left: Any, right: Any) -> Any:
     """Apply a binary operator to pointers, to sums of products, to packed registers or to numbers."""
+    if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
+        return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _move_pointer(op, left, right)
     result = keep_result(left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)

@@ -20,13 +20,15 @@ from lanescope.reader.threads.quotients import Coefficient, Monomial, cancel_quo
 MOST_TERMS = 24
 INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
 _ALL = (1 << 64) - 1
+_keep_results = lru_cache(maxsize=1 << 12)
 
 
-@value_class(frozen=True, slots=True)
+@value_class(frozen=True, slots=True, eq=False)
 class ThreadNumber:
     """An integer of every thread.
 
-    terms: product of names → coefficient; kind: bits, and whether it is signed.
+    terms: product of names → coefficient; kind: bits, and whether it is signed. Numbers are equal only if they are one
+    object, so that results can be kept: a loop computes most of its addresses again in every turn.
     """
 
     terms: dict[Monomial, Coefficient]
@@ -117,6 +119,7 @@ def as_array(value: Coefficient) -> Any:
     return np.int64(value - (1 << 64) if value >> 63 else value)
 
 
+@_keep_results
 def convert_number(number: Number, kind: tuple[int, bool]) -> Number:
     """Convert a number to another integer type."""
     if number is None:
@@ -163,6 +166,7 @@ def multiply_coefficients(left: Coefficient, right: Coefficient) -> Coefficient:
     return as_array(left) * as_array(right)  # type: ignore[no-any-return]
 
 
+@_keep_results
 def add_numbers(left: Number, right: Number, sign: int = 1) -> Number:
     """Add two numbers, or subtract the second."""
     if left is None or right is None:
@@ -177,6 +181,7 @@ def add_numbers(left: Number, right: Number, sign: int = 1) -> Number:
     return convert_number(result, kind) if result.const is not None else result
 
 
+@_keep_results
 def multiply_numbers(left: Number, right: Number) -> Number:
     """Multiply two numbers."""
     if left is None or right is None or len(left.terms) * len(right.terms) > MOST_TERMS:
@@ -201,6 +206,7 @@ _WHOLE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@_keep_results
 def apply_operator(op: str, left: Number, right: Number) -> Number:
     """Apply a binary operator of C to two numbers."""
     if left is None or right is None:

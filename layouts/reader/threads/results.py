@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.records import MmaUse, ProductResult, ResultStore, Span
-from lanescope.reader.threads.storage import DataBytes, Pointer, make_open_data
+from lanescope.reader.threads.storage import DataBytes, Ints, Pointer, make_open_data
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -23,11 +24,16 @@ def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None,
         return [make_open_data(run.threads, _REGISTER_BYTES)] * count
     run.results.append(ProductResult(opcode, span, use))
     size = 2 * _REGISTER_BYTES if ".f64." in f"{opcode}." else _REGISTER_BYTES
-    shape = run.threads, size
-    record = np.full(shape, -len(run.results), np.int64)
-    thread = np.broadcast_to(np.arange(run.threads)[:, None], shape)
-    first = np.broadcast_to(np.arange(size), shape)
-    return [DataBytes(record, thread, first + size * n) for n in range(count)]
+    record = np.full((run.threads, size), -len(run.results), np.int64)
+    return [DataBytes(record, *_place_result(run.threads, size, n)) for n in range(count)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
+    """Return (thread, byte) of the bytes of a register of D."""
+    shape = threads, size
+    first = np.broadcast_to(np.arange(size) + size * number, shape)
+    return np.broadcast_to(np.arange(threads)[:, None], shape), first
 
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:

@@ -140,6 +140,8 @@ class KernelRunner:
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
+        if self.barriers is not None:  # which follows no bytes
+            return
         places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
             self.stores.append(site)
@@ -178,6 +180,8 @@ class KernelRunner:
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
+        if self.barriers is not None:
+            return make_open_data(self.threads, size)
         if self.order is not None:
             self.order.read_bytes(self._make_access(places, size, mask, site))
         return self.shared.load_bytes(places, size, mask)
@@ -229,6 +233,8 @@ class KernelRunner:
 
     def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
+        if self.barriers is not None:
+            return make_open_data(self.threads, size)
         if offset is None or len(self.records) > 20_000:
             self.open_loads = True
             return make_open_data(self.threads, size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,7 @@ class DataBytes:
         return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
 
 
+@lru_cache(maxsize=64)
 def make_open_data(threads: int, size: int) -> DataBytes:
     """Return bytes of unknown origin."""
     nothing = np.zeros((threads, size), np.int64)
@@ -110,11 +112,15 @@ Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
 
 @dataclass(slots=True)
 class LocalMemory:
-    """A variable or an array of every thread: offset in bytes → (value, its size)."""
+    """A variable or an array of every thread: offset in bytes → (value, its size).
+
+    owners: the threads that ran its declaration, None for all: no other thread can read it.
+    """
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     initializer: Any = None  # the expression that it got last, and the scope of that
     forgotten: bool = False  # whether anything may have been written
+    owners: Mask | None = None
     width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
 
     def read_value(self, offset: int, size: int) -> Value:
@@ -185,6 +191,8 @@ class LocalMemory:
 
 def merge_values(mask: Mask, new: Value, old: Value) -> Value:
     """Return the new value where the mask is set, else the old one; None if unknown."""
+    if new is old:
+        return new
     if isinstance(new, ThreadNumber) and isinstance(old, ThreadNumber):
         return select_numbers(mask, new, old)
     if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
@@ -192,7 +200,7 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
         return DataBytes(*(np.where(mask[:, None], a, b) for a, b in both))
     if isinstance(new, DataBytes):
         return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
-    return new if new is old else None
+    return None
 
 
 @dataclass(slots=True, eq=False)
@@ -290,10 +298,10 @@ def spread_coefficient(value: Any, threads: int) -> Ints:
 
 def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
     """Yield the coefficients of each product of open names in the byte offsets of data that is all known, by name."""
-    used = [int(n) for n in np.unique(data.record)]
-    for name in sorted({(), *(name for n in used for name in records[n].offset.terms)}):
-        result = np.zeros(data.record.shape, np.int64)
-        for n in used:
-            of_record = spread_coefficient(records[n].offset.terms.get(name, 0), threads)
-            result = np.where(data.record == n, of_record[data.thread], result)
-        yield "*".join(name), result + (data.byte if not name else 0)
+    used = np.unique(data.record)
+    offsets = [records[n].offset for n in used.tolist()]
+    which = np.searchsorted(used, data.record)
+    for name in sorted({(), *(name for offset in offsets for name in offset.terms)}):
+        table = np.stack([spread_coefficient(offset.terms.get(name, 0), threads) for offset in offsets])
+        result = table[which, data.thread]
+        yield "*".join(name), result + data.byte if not name else result

@@ -99,7 +99,8 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     converted = convert_value(run, value, kind)
     if kind.field[1]:
         converted = insert_field(memory, offset, converted, kind)
-    memory.write_value(offset, kind.size, converted, None if run.runs_everyone() else run.mask)
+    every_owner = run.mask is memory.owners or run.runs_everyone()
+    memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
 
 
 def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
