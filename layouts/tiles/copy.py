@@ -48,6 +48,7 @@ _NAMES = (
     "AutoVectorizingCopy",
     *(f"SM80_CP_ASYNC_CACHE{where}{fill}" for where in ("ALWAYS", "GLOBAL") for fill in ("_ZFILL", "")),
 )
+_CUTLASS_NAME = re.compile(r"\s*SM\d+_\w+\s*")
 _OPERATION = re.compile(rf"\s*(?:\w+::)*(?P<name>Copy_Atom|Copy_Traits|{'|'.join(_NAMES)})\b", re.I)
 
 
@@ -111,7 +112,7 @@ def _make_plain_atom(text: str, copied: CopyAtomMeaning, bits: int | None, eleme
 
 
 def _parse_copy_instruction(text: str) -> Instruction:
-    named = lookup.find_named(text)
+    named = lookup.find_named(text) if not _CUTLASS_NAME.fullmatch(text) else None  # the index of names takes 0.2 s
     if catalog.extract_opcode(text) or (named and lookup.is_name(named)):
         return lookup.parse_instruction(text, "atom")
     from lanescope.reader import cutlass  # the reader's parsers load when a name is read
