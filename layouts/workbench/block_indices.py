@@ -103,5 +103,6 @@ def _list_arrays(run: KernelRunner, name: str) -> set[str]:
         *(register.data for use in run.products for register in getattr(use, name)),
         *(use.data for use in run.descriptors if use.name == name),
     )
-    numbers = {int(n) for data in registers if data is not None for n in np.unique(data.record)}
+    distinct = {id(data): data.record for data in registers if data is not None}  # several products take a register
+    numbers = {n for record in distinct.values() for n in np.unique(record).tolist()}
     return {run.records[n].array for n in numbers if n > OPEN} if min(numbers, default=OPEN) > OPEN else set()

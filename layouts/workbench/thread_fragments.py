@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 
 import numpy as np
@@ -56,7 +56,7 @@ class FragmentOrigin:
         """Whether every offset is the sum of a row term and a K term."""
         if not self.array or self.empty:
             return False
-        return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in self.places)
+        return all(map(_is_separable, self.places))
 
     @cached_property
     def padded(self) -> bool:
@@ -66,8 +66,7 @@ class FragmentOrigin:
         rows = self.filled.any(axis=1)
         if not self.array or rows.all() or not rows.any() or not self.filled[rows].all():
             return False
-        written = (g[rows] for g in self.places)
-        return all(bool((g - g[:, :1] - g[:1] + g[0, 0] == 0).all()) for g in written)
+        return all(_is_separable(g[rows]) for g in self.places)
 
     @cached_property
     def k_order(self) -> tuple[int, ...] | None:
@@ -172,6 +171,12 @@ def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(-n for n in order) if first < 0 else order
 
 
+def _is_separable(grid: Ints) -> bool:
+    """Return whether every element is the sum of a row term and a column term."""
+    steps = grid[1:] - grid[:-1]
+    return bool((steps == steps[:, :1]).all())
+
+
 def _count_columns(values: Ints) -> int:
     """Return how many different columns there are."""
     return len(set(map(tuple, values.T.tolist())))
@@ -249,6 +254,7 @@ def count_packed(operand: Operand) -> int:
     return max(8 // operand.container_bits, 1)
 
 
+@lru_cache(maxsize=64)
 def list_coordinates(operand: Operand) -> tuple[Ints, Ints]:
     """Return (rows of A or columns of B, K) of the elements that each lane holds; if packed, of the first of each byte,
     with K in bytes.
@@ -294,23 +300,25 @@ def locate_warps(
     if _is_open(first.record[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
-    i, k = list_coordinates(operand)
+    grids = [_arrange_elements(operand, grid) for grid in offsets.values()]
+    records = _arrange_elements(operand, first.record)
     located = []
-    for warp in range(run.threads // 32):
-        lanes = slice(32 * warp, 32 * warp + 32)
-        if not use.active[lanes].all():
-            continue
-        places = []
-        for grid in offsets.values():
-            of_warp = np.zeros((int(i.max()) + 1, int(k.max()) + 1), np.int64)
-            of_warp[i, k] = grid[lanes]
-            places.append(of_warp)
-        records = first.record[lanes]
-        arrays = {run.records[int(n)].array for n in np.unique(records) if n != EMPTY}
-        filled = np.zeros(places[0].shape, np.bool_)
-        filled[i, k] = records != EMPTY
-        located.append(FragmentOrigin(arrays.pop() if len(arrays) == 1 else "", tuple(offsets), tuple(places), filled))
+    for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
+        numbers = set(records[warp].ravel().tolist()) - {EMPTY}
+        array = find_common_value(run.records[n].array for n in numbers) or ""
+        places = tuple(grid[warp] for grid in grids)
+        located.append(FragmentOrigin(array, tuple(offsets), places, records[warp] != EMPTY))
     return tuple(located) or None
+
+
+def _arrange_elements(operand: Operand, values: Ints) -> Ints:
+    """Return values of the elements that every thread holds, [threads, elements], as [warps, rows of A or columns of
+    B, K].
+    """
+    i, k = list_coordinates(operand)
+    grid = np.zeros((len(values) // 32, int(i.max()) + 1, int(k.max()) + 1), np.int64)
+    grid[:, i, k] = values.reshape(-1, *i.shape)
+    return grid
 
 
 def _is_open(record: Ints) -> bool:
