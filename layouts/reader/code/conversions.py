@@ -188,11 +188,12 @@ def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name
 
 def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:
     """Convert a value to a pointer type."""
-    element = replace(kind, pointers=kind.pointers - 1, reference="", dims=())
-    if kind.pointers == 1 and kind.name == "void":
-        element = VOID
     convert = _POINTERS.get(type(value))
-    return value if convert is None else convert(ev, value, element)
+    if convert is None:
+        return value
+    is_void = kind.pointers == 1 and kind.name == "void"
+    element = VOID if is_void else replace(kind, pointers=kind.pointers - 1, reference="", dims=())
+    return convert(ev, value, element)
 
 
 def _convert_integer_to_pointer(ev: Evaluator, value: SymbolicInt, element: ResolvedType) -> Any:

@@ -87,7 +87,7 @@ def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
     if not kind.pointer or kind.target is None or not isinstance(value, Pointer):
         return convert_value(run, value, kind)
     known = kind.target.name != "void" and kind.target.size
-    return replace(value, type=kind.target, dims=kind.dims) if known else value
+    return Pointer(value.space, value.array, value.offset, kind.target, kind.dims) if known else value
 
 
 def _deduce_template_arguments(inner: Scope, type_: tree.Type | None, kind: SizedType) -> None:

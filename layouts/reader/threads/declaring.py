@@ -92,7 +92,7 @@ def _allocate_local(
     initial = declaration.value
     memory = LocalMemory(initializer=(initial, scope), owners=run.mask)
     listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
-    dims, item_type = (kind.dims, replace(kind, dims=())) if listed else ((), kind)
+    dims, item_type = (kind.dims, replace(kind, dims=())) if listed and kind.dims else ((), kind)
     place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
     if item_type.scope is not None and not dims:

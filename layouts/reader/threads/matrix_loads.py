@@ -28,7 +28,7 @@ def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, span
         return [make_open_data(run.threads, 4)] * count
     arguments = run.mask & _gives_address(run, count)
     rows = run.load_shared(address, 16, arguments, site)
-    writers = tuple(int(n) for n in np.unique(run.shared.writer[np.clip(address, 0, len(run.shared.writer) - 1)]))
+    writers = tuple(np.unique(run.shared.writer.take(address, mode="clip")).tolist())
     places = np.asarray(address)[arguments]
     aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
     load = MatrixLoad(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -35,20 +36,25 @@ def choose_overload(
     templates: number of given template arguments; at: the place of an unqualified call, or of the namespace that
     qualifies it.
     """
-    fits = [
-        f
-        for f in _list_visible(found, at)
-        if sum(p.default is None for p in f.parameters) <= len(arguments) <= len(f.parameters)
-        and f.specialized is None
-        and templates <= len(f.templates)
-        and not any(p.pack for p in f.parameters)
-    ]
-    if len(fits) > 1 and templates:
-        fits = [f for f in fits if f.templates]
+    fits = _list_fitting(found, len(arguments), templates, at)
     if len(fits) > 1:
         given = [_find_given_type(run, node, scope) for node in arguments]
         fits = [f for f in fits if not any(map(_is_refused, _list_types(run, f, scope), given))]
     return fits[0] if len(fits) == 1 else None
+
+
+@lru_cache(maxsize=1 << 10)
+def _list_fitting(found: FunctionSet, arguments: int, templates: int, at: int) -> list[tree.Function]:
+    """List the visible functions that take a number of arguments and of given template arguments."""
+    fits = [
+        f
+        for f in _list_visible(found, at)
+        if sum(p.default is None for p in f.parameters) <= arguments <= len(f.parameters)
+        and f.specialized is None
+        and templates <= len(f.templates)
+        and not any(p.pack for p in f.parameters)
+    ]
+    return [f for f in fits if f.templates] if len(fits) > 1 and templates else fits
 
 
 def choose_specialization(
@@ -58,7 +64,8 @@ def choose_specialization(
 
     templates: the given template arguments.
     """
-    specials = _list_specializations(run, found, function.name)
+    outside = run.globals.names.get(function.name)
+    specials = _list_specializations(found, outside if isinstance(outside, FunctionSet) else found)
     if not specials or not function.templates:
         return function
     given = [_find_given_type(run, argument, scope) for argument in node.arguments]
@@ -75,10 +82,13 @@ def choose_specialization(
     return None if unsure else function
 
 
-def _list_specializations(run: KernelRunner, found: FunctionSet, name: str) -> list[tree.Function]:
-    """List the explicit specializations among functions, and those of a member, template <> void S::f<true>()."""
-    outside = run.globals.names.get(name)
-    others = outside.functions if isinstance(outside, FunctionSet) and outside is not found else ()
+@lru_cache(maxsize=1 << 10)
+def _list_specializations(found: FunctionSet, outside: FunctionSet) -> list[tree.Function]:
+    """List the explicit specializations among functions, and those of a member, template <> void S::f<true>().
+
+    outside: the functions of the same name outside classes.
+    """
+    others = outside.functions if outside is not found else ()
     return [function for function in (*found.functions, *others) if function.specialized is not None]
 
 

@@ -38,9 +38,10 @@ def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
 
 def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
     """Return the mma that has made a register of C; None if none or several have."""
-    if not isinstance(value, DataBytes) or not (value.record < 0).all() or np.ptp(value.record):
+    first = int(value.record[0, 0]) if isinstance(value, DataBytes) and value.size else 0
+    if first >= 0 or not (value.record == first).all():
         return None
-    return run.results[-int(value.record[0, 0]) - 1].use
+    return run.results[-first - 1].use
 
 
 def is_result(value: Any) -> bool:

@@ -91,6 +91,7 @@ class SharedOrder:
         self.fresh: Mask = np.zeros(SHARED_BYTES, np.bool_)  # unread, and stored since warps or threads last met
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
+        self.site_numbers: dict[Span, int] = {}
         self.reads = 0
         self.read_event = np.zeros(SHARED_BYTES, np.int64)  # number of the last read
         self.matrices: set[int] = set()  # reads by ldmatrix
@@ -174,9 +175,10 @@ class SharedOrder:
         return any(event not in self.matrices or event in self.taken for event in np.unique(of_product).tolist())
 
     def _number_site(self, site: Span) -> int:
-        if site not in self.sites:
+        number = self.site_numbers.setdefault(site, len(self.sites))
+        if number == len(self.sites):
             self.sites.append(site)
-        return self.sites.index(site)
+        return number
 
     def _find_loop_end(self, read: Span, store: Span) -> Span:
         """Return the end of the innermost loop that leads from a read to a store before it, else the store."""

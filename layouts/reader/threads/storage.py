@@ -197,7 +197,7 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
         return select_numbers(mask, new, old)
     if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
         both = zip((new.record, new.thread, new.byte), (old.record, old.thread, old.byte), strict=True)
-        return DataBytes(*(np.where(mask[:, None], a, b) for a, b in both))
+        return DataBytes(*(a if a is b else np.where(mask[:, None], a, b) for a, b in both))
     if isinstance(new, DataBytes):
         return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
     return None
@@ -255,11 +255,12 @@ class SharedMemory:
             parts = (np.broadcast_to(of[here].copy(), shape) for of in (self.record, self.thread, self.byte))
             return DataBytes(*parts)
         places = address[:, None] + np.arange(size)
-        legal = (places >= 0) & (places < SHARED_BYTES)
-        places = np.where(legal, places, 0)
-        seen = places if mask is None else places[mask]
-        self.was_read[seen] = True
-        return DataBytes(np.where(legal, self.record[places], OPEN), self.thread[places], self.byte[places])
+        inside = least >= 0 and most <= SHARED_BYTES - size
+        legal = True if inside else (places >= 0) & (places < SHARED_BYTES)
+        places = places if inside else np.where(legal, places, 0)
+        self.was_read[places if mask is None else places[mask]] = True
+        record = self.record[places] if inside else np.where(legal, self.record[places], OPEN)
+        return DataBytes(record, self.thread[places], self.byte[places])
 
 
 @value_class(frozen=True, slots=True, eq=False)
