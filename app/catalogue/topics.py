@@ -102,12 +102,13 @@ def find_named_topics(text: str) -> list[TopicEntry]:
     """Find the topics that a text names, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync in
     C++.
 
-    If one name is part of another (nvcuda::wmma, bmma_sync), only the longer one counts.
+    If one name is part of another (nvcuda::wmma, bmma_sync, fence.proxy.async::generic), only the longer one counts.
     """
     spans: dict[TopicEntry, tuple[int, int]] = {}
     for topic in list_topics():
         for name in topic.names:
-            match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
+            past = r"\w|::" if "." in name else r"\w"  # wmma::fragment names wmma, async::generic is another word
+            match = re.search(rf"(?<![\w.]){re.escape(name)}(?!{past})", text)
             if match and (topic not in spans or match.start() < spans[topic][0]):
                 spans[topic] = match.span()
     return sorted(spans, key=lambda topic: spans[topic])

@@ -73,7 +73,7 @@ MESSAGES = (
         "ptxas only warns: it makes the code wait for each wgmma before the next.",
     ),
     _make_message(
-        r"misaligned[ _]?address|misaligned (?:shared|global|local)",
+        r"misaligned[ _]?address|misaligned (?:shared|global|local)|\baddress 0x[0-9a-f]+ is misaligned",
         "A misaligned address",
         "/guide/ldmatrix",
         "An access is not aligned to its size: ldmatrix and stmatrix take row addresses that are multiples of 16 bytes,"
@@ -102,6 +102,13 @@ MESSAGES = (
         "Compile for a target that has it; what is specific to an architecture needs its a: sm_90a, sm_100a, sm_120a.",
     ),
     _make_message(
+        r"arch conditional MMA instruction used without targeting|cannot select: (?:intrinsic )?%?llvm\.nvvm\.",
+        "The target lacks this",
+        "/guide/shapes",
+        "The code was compiled for a target without the instruction, or for an older PTX version. What is specific to"
+        " an architecture needs its a: sm_90a, sm_100a, sm_120a.",
+    ),
+    _make_message(
         r"asm operand type size|impossible constraints",
         "An asm operand whose size does not match its constraint",
         "/guide/read-ptx",
@@ -121,7 +128,8 @@ MESSAGES = (
         " device, then look at the descriptors of wgmma and tcgen05.",
     ),
     _make_message(
-        r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)",
+        r"illegal memory access|illegal_?address|unspecified launch failure|LAUNCH_?FAIL(?:ED|URE)|"
+        r"invalid __\w+__ \S+ of size \d+ bytes|\baddress 0x[0-9a-f]+ is out of bounds",
         "A kernel that faults",
         "/guide/capture#if-the-kernel-faults",
         "The message does not name the faulting instruction. compute-sanitizer finds the access; a capture says what"
@@ -214,7 +222,7 @@ NAMES = (
         "CuTe's pictures of an atom or a layout; here as SVG, PNG, PDF or TikZ, light, dark or for print.",
     ),
     _make_name(
-        r"mbarrier(?:\.\w+(?:::\w+)*)*|ClusterTransactionBarrier|ClusterBarrier|PipelineTma\w*|PipelineAsync",
+        r"mbarrier|ClusterTransactionBarrier|ClusterBarrier|PipelineTma\w*|PipelineAsync",
         "/guide/barriers-and-pipelines",
         "An mbarrier counts arrivals and bytes; a wait names the phase whose end it wants.",
     ),
@@ -239,13 +247,14 @@ NAMES = (
     ),
 )
 _OUTSIDE = re.compile(
-    r"(?:setmaxnreg|elect\.sync|griddepcontrol|barrier\.cluster|clusterlaunchcontrol|cp\.reduce\.async)[\w.:]*|"
-    r"cluster|clusters|warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
+    r"setmaxnreg|griddepcontrol|clusterlaunchcontrol|cluster|clusters|"
+    r"warp specialization|Kernel\w*WarpSpecialized\w*|CollectiveBuilder|CollectiveM[Mm][Aa]",
     re.I,
 )
 OUTSIDE = (
     "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory."
-    " Clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
+    " Other instructions, clusters, register counts and kernel schedules are not among them: see the PTX ISA and"
+    " CUTLASS."
 )
 
 

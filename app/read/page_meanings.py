@@ -43,10 +43,10 @@ def is_expression(text: str) -> bool:
 
 def build_topic(page: topics.Topic | full_text.FoundPage) -> Meaning:
     """Build the meaning of a page, with its summary."""
-    return _build_page(page.title, page.page, (page.summary,) if page.summary else ())
+    return build_page_meaning(page.title, page.page, (page.summary,) if page.summary else ())
 
 
-def _build_page(title: str, page: str, notices: tuple[str, ...]) -> Meaning:
+def build_page_meaning(title: str, page: str, notices: tuple[str, ...]) -> Meaning:
     return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=notices)
 
 
@@ -56,9 +56,9 @@ def _describe_page(page: str) -> Meaning:
         return build_topic(topics.BY_PAGE[page])
     if page in tool_words.OUTSIDE:
         title, notice = tool_words.OUTSIDE[page]
-        return _build_page(title, page, (notice,))
+        return build_page_meaning(title, page, (notice,))
     entry = find_entry(page.partition("?")[0])
-    return _build_page(entry.text, page, (entry.summary,))
+    return build_page_meaning(entry.text, page, (entry.summary,))
 
 
 def explain_name(text: str) -> list[Meaning]:
@@ -73,7 +73,7 @@ def explain_message(text: str) -> list[Meaning]:
 
 
 def _explain(known: known_names.KnownMessage | None) -> list[Meaning]:
-    return [_build_page(known.title, known.page, known.notices)] if known else []
+    return [build_page_meaning(known.title, known.page, known.notices)] if known else []
 
 
 def _find_without_sizes(text: str, words: int) -> list[Meaning]:

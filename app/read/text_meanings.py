@@ -23,6 +23,7 @@ from lanescope.app.read import (
     message_readings,
     name_readings,
     named_forms,
+    opcode_readings,
     page_meanings,
     question_readings,
     spelling,
@@ -138,21 +139,30 @@ def _read_words(text: str) -> Reading:
     """Read a text that is neither code nor the name of a page: another vendor's instruction, an address, or words."""
     if elsewhere.find_maker(text):
         return _read_other_maker(text)
-    if addresses := printed_words.find_addresses(text[: meaning_links.MOST_NAMED]):
-        return _explain_unknown(text, (), addresses, ())
-    if known_names.is_outside(text):
-        return _read_outside(text)
+    explained = page_meanings.explain_message(text)
+    if not explained and (reading := _read_beside_matrices(text)) is not None:
+        return reading
     if page_meanings.is_expression(text):
         notice = "It is not read alone. Say what it computes, row = lane / 4, or paste the statements around it."
         return question_readings.build_unknown(text, "An expression of C++", [notice])
     titled = message_readings.find_titled(text)
-    searched = [*page_meanings.explain_message(text), *page_meanings.look_up(text)]
+    searched = [*explained, *page_meanings.look_up(text)]
     is_message = message_readings.is_title(text) or (len(titled) == 1 and len(text.split()) >= _LEAST_OF_TITLE)
     pages = [*titled, *searched] if is_message else [*searched, *titled]
     if searched or len(titled) == 1:
         return _read_meanings(text, (), pages)
     near = titled or message_readings.list_nearest(text) or page_meanings.find_sharing(text)
     return _explain_unknown(text, (), (), near)  # several messages may be meant
+
+
+def _read_beside_matrices(text: str) -> Reading | None:
+    """Read a text that names something else of CUDA: other instructions, an address, what Lanescope does not cover."""
+    if known_names.is_outside(text):
+        return _read_outside(text)
+    if (reading := opcode_readings.read_opcodes(text)) is not None:
+        return reading
+    addresses = printed_words.find_addresses(text[: meaning_links.MOST_NAMED])
+    return _explain_unknown(text, (), addresses, ()) if addresses else None
 
 
 def _join_pages(text: str, meanings: list[Meaning], recognised: Sequence[TextMeaning]) -> list[Meaning]:

@@ -51,6 +51,16 @@ def explain_misspelling(opcode: str) -> str:
     )
 
 
+def is_opcode(opcode: str) -> bool:
+    """Return whether PTX has every word of an opcode.
+
+    >>> [is_opcode(opcode) for opcode in ("cvt.rn.bf16x2.f32", "match.group", "std.max")]
+    [True, False, False]
+    """
+    first, *modifiers = opcode.split(".")
+    return first in FIRST_WORDS and bool(modifiers) and all(map(_is_modifier, modifiers))
+
+
 def _correct_first(words: Sequence[str]) -> str:
     """Return the first word of an opcode, corrected if its other words show that it is PTX."""
     first = words[0]

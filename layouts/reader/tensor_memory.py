@@ -6,6 +6,7 @@ import re
 
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.newer import find_newer_form
+from lanescope.ptx.table.other_opcodes import find_use
 from lanescope.reader import cutlass, ptx, tiled_mma, umma
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.tensor_sass import IS, is_tensor_sass
@@ -16,15 +17,16 @@ _NAMES = re.compile(
     r"|(?P<atom>SM1[01]\d_(?:MMA|TMEM|UTCCP)\w*|UMMA|umma)\b(?!\s*<<)|(?P<word>TMEM|tmem|utcmma|tensor memory)\b)"
 )
 _SAYS = (
-    ("tcgen05.mma", "tcgen05.mma multiplies matrices in shared and tensor memory; one thread issues it."),
-    ("tcgen05.ld", "tcgen05.ld copies tensor memory to registers; each warp can access 32 of the 128 lanes."),
-    ("tcgen05.st", "tcgen05.st copies registers to tensor memory; each warp can access 32 of the 128 lanes."),
-    ("tcgen05.cp", "tcgen05.cp copies shared memory to tensor memory."),
-    ("tcgen05.alloc", "tcgen05.alloc allocates columns of tensor memory for a CTA."),
     ("UTCMMA", "UTC…MMA is tcgen05.mma: it multiplies matrices in shared and tensor memory."),
     ("UTCATOMSWS", "UTCATOMSWS is tcgen05.alloc or tcgen05.dealloc: it allocates or frees columns of tensor memory."),
     ("UTCBAR", "UTCBAR is tcgen05.commit: an mbarrier tracks the completion of the preceding tcgen05 operations."),
 )
+
+
+def _describe(name: str) -> str:
+    """Return what an instruction of PTX or SASS does; "" for a word that names none."""
+    use = find_use(name)
+    return f"{use.opcode} {use.does}" if use else next((said for start, said in _SAYS if name.startswith(start)), "")
 
 
 def _is_ptx_text(text: str) -> bool:
@@ -60,7 +62,7 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
             )
     except LayoutError as error:
         wrong = (error.message,)
-    about = next((message for start, message in _SAYS if name.startswith(start)), "")
+    about = _describe(name)
     newer = find_newer_form(text)
     notices = (*wrong, *((newer.message,) if newer else ()), *((IS, about) if about else (IS,)))
     return (TextMeaning("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

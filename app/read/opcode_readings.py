@@ -1,0 +1,51 @@
+"""PTX without a matrix instruction, alone, in an asm statement, or as compilers and libraries name it: what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.app.kit.fact import copy_fact
+from lanescope.app.read import known_names, page_meanings, question_readings
+from lanescope.app.read.facts import Reading
+from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
+from lanescope.reader import pasted_text
+from lanescope.reader.misspelt_opcodes import is_opcode
+
+LONGEST = 4096  # characters of a text that are searched
+_MOST = 4  # opcodes that a reading explains
+_OPTIONAL = re.compile(r"\{\.[\w.:{}]*\}")  # {.sem} in the syntax of the PTX document
+_STATEMENT = re.compile(
+    r"(?:^|[;{}\n\"'`]|@!?[%$]{0,2}\w+\s)\s*(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)(?=\s*(?:[;\"'`]|$)|\s+[\[{%$<\w-])"
+)
+_NAME = re.compile(  # of an intrinsic of LLVM, an operation of MLIR, a function of libcu++ or TVM
+    r"(?:\bnvvm[._]|(?:^|[^.\w])(?:cuda::|T\.)?ptx(?:::|\.))(?P<opcode>[a-z]\w*(?:\.\w+)*)"
+)
+
+
+def read_opcodes(text: str) -> Reading | None:
+    """Read a text by the instructions of PTX in it; None if it has none."""
+    uses = dict.fromkeys(_list_uses(pasted_text.clean_text(text[:LONGEST])))
+    if not uses:
+        return None
+    said = [f"{use.opcode} {use.does}" for use in uses]
+    notices = (*said[:_MOST], *([f"{len(said) - _MOST} more are not explained."] if len(said) > _MOST else ()))
+    if page := next((use.page for use in uses if use.page), ""):
+        meaning = page_meanings.build_page_meaning(", ".join(use.opcode for use in uses), f"/guide/{page}", notices)
+        return copy_fact(Reading, meaning, also=())
+    return question_readings.build_unknown(
+        text, "Not covered", [*notices, known_names.OUTSIDE], page_meanings.find_sharing(text)
+    )
+
+
+def _list_uses(text: str) -> Iterator[OpcodeUse]:
+    """Yield the row of each opcode of a text, in its order; one that says little for an opcode without a row."""
+    plain = _OPTIONAL.sub("", text)
+    found = [*_STATEMENT.finditer(plain), *_NAME.finditer(plain)]
+    for match in sorted(found, key=lambda match: match.start("opcode")):
+        opcode = match["opcode"]
+        use = find_use(opcode)
+        if use is not None and ("." in use.opcode or is_opcode(opcode)):
+            yield use
+        elif use is None and is_opcode(opcode):
+            yield OpcodeUse(opcode, "is an instruction of PTX that neither multiplies nor moves matrices.")
