@@ -340,20 +340,6 @@ def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
 
 
 @for_each(
-    ("text", "cute"),
-    [
-        ("tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (8,64):(64,1)>", "Sw<3,4,3> o (8,64):(64,1)"),
-        ("((4,8),(2,2)):((32,1),(16,8))  // C of m16n8", "((4,8),(2,2)):((32,1),(16,8))"),
-        ("smem_ptr[16b](0x7fff) o (_8,_4):(_4,_1):\n 0 1 2 3\n 4 5 6 7", "smem_ptr[16b](unset) o (8,4):(4,1)"),
-        ("(8,8):(8,1)  # row-major", "(8,8):(8,1)"),
-        ("cute.make_layout(shape=(8, (2, 4)), stride=(8, (1, 2)))", "(8,(2,4)):(8,(1,2))"),
-    ],
-)
-def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
-    assert [one.facts["cute"] for one in reader.cute_layout.recognise_layouts(text) if one.kind == "layout"] == [cute]
-
-
-@for_each(
     ("text", "kind", "sure"),
     [
         ("$1 = {x = 65792, y = 1073741888}", "descriptor", False),

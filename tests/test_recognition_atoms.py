@@ -265,3 +265,36 @@ def test_an_atom_with_gaps_is_repeated_into_them_as_cute_does() -> None:
     assert tiled.facts["cute"] == "(((8,4),2),(8,1)):(((1,8),32),(64,0))"
     (open_,) = reader.recognise_text(f"auto l = tile_to_shape({atom.format('Int<K>')}, Shape<_64,_8>{{}});").found
     assert open_.facts["cute"] is None
+
+
+# prints of layouts ----------------------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("text", "cute"),
+    [
+        ("tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (8,64):(64,1)>", "Sw<3,4,3> o (8,64):(64,1)"),
+        (
+            "smem_ptr[16b](0x7f8f00000c00) o Sw<3,3,3> o _0 o (64,(_64,_2)):(64,(1,4096))",
+            "Sw<3,4,3> o smem_ptr[16b](unset) o (64,(64,2)):(64,(1,4096))",
+        ),
+        ("smem_ptr[16b](0x7f8f00000c10) o Sw<3,3,3> o _0 o (_8,_64):(_64,_1)", "Sw<3,3,3> o (8,64):(64,1)"),
+        (
+            "tensor(raw_ptr(0x0000000000000400: f16, smem, align<1024>) o (8,8):(8,1), data=\n       [[",
+            "smem_ptr[16b](unset) o (8,8):(8,1)",
+        ),
+        ("((4,8),(2,2)):((32,1),(16,8))  // C of m16n8", "((4,8),(2,2)):((32,1),(16,8))"),
+        ("smem_ptr[16b](0x7fff) o (_8,_4):(_4,_1):\n 0 1 2 3\n 4 5 6 7", "smem_ptr[16b](unset) o (8,4):(4,1)"),
+        ("(8,8):(8,1)  # row-major", "(8,8):(8,1)"),
+        ("cute.make_layout(shape=(8, (2, 4)), stride=(8, (1, 2)))", "(8,(2,4)):(8,(1,2))"),
+    ],
+)
+def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
+    assert [one.facts["cute"] for one in reader.cute_layout.recognise_layouts(text) if one.kind == "layout"] == [cute]
+
+
+def test_a_print_of_a_descriptor_iterator_is_no_tile() -> None:
+    """Of examples/cute/tutorial/hopper/wgmma_tma_sm90.cu: (MMA, MMA_M, MMA_K) has no stages."""
+    (told,) = reader.cute_layout.recognise_layouts("tCrA: GMMA::DescriptorIterator o (_1,_2,_4):(_0,_1024,_2)")
+    assert told.facts["storage"] is None and "stages" not in told.facts and told.facts["element_bits"] == 128
+    assert told.title.endswith("descriptors tCrA") and "in units of 16 bytes" in told.notices[1]

@@ -60,7 +60,7 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WORD_DIGITS:
             return ()
-        if alone := _parse_single_layout(text, not halves, any(line.worded for line in lines)):
+        if alone := _parse_single_layout(text, not halves, any(line.worded or line.pointed for line in lines)):
             return alone
     return _parse_several_layouts(text, lines or list(atom_traits.find_layouts(text)))
 
@@ -105,9 +105,10 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
     """Return the layouts of a text's lines or code: faulty ones first, the least specific to an atom last."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
-    each = dict.fromkeys((entry.label, entry.layout) for entry in layouts)
+    each = dict.fromkeys((entry.label, entry.layout) for entry in layouts if not entry.of_descriptors)
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
-    result: list[tuple[int, TextMeaning]] = []
+    of_descriptors = [entry for entry in layouts if entry.of_descriptors]
+    result = [(1, _make_descriptors_meaning(entry)) for entry in of_descriptors]
     for label, layout in each:
         meaning, *others = _make_layout_meanings(layout, len(each) == 1, label)
         if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
@@ -121,6 +122,16 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
             *((3, entry) for entry in others),
         ]
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
+
+
+def _make_descriptors_meaning(entry: labelled_layouts.LabelledLayout) -> TextMeaning:
+    """Return the meaning of a print of CuTe's DescriptorIterator: where the descriptors of a tile start."""
+    facts = _make_facts(entry.layout, entry.label) | {"storage": None}
+    notices = (
+        "Its elements are matrix descriptors: one for each instruction along M or N, K and the stages of the pipeline.",
+        "A stride is what CuTe adds to a descriptor, in units of 16 bytes of its start address.",
+    )
+    return TextMeaning("layout", f"Layout of matrix descriptors {entry.label}".rstrip(), facts, notices)
 
 
 def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:

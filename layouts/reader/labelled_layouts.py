@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout, parse_swizzle
@@ -29,6 +29,7 @@ _LABEL = re.compile(
 )
 _POINTER = re.compile(
     r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|!?cute\.(?:composed_)?layout<\"|"
+    r"(?P<descriptors>(?:[GU]MMA::)?DescriptorIterator)\s?o\s?|"
     r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
     r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\((?P<shown>[^()\n]{0,120})\))?\s?o\s?"
 )
@@ -48,17 +49,21 @@ _CODE = re.compile(
     r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\(|Layout\s*\(\s*\()"
 )
 _VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
+DESCRIPTOR_UNIT_BITS = 128  # of the strides between matrix descriptors: 16 bytes (cute/atom/mma_traits_sm90_gmma.hpp)
 LONGEST_VALUE = 600  # characters of a field's value
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
-    """A layout and its label ("" if none); pointed: a pointer precedes it; worded: words follow it."""
+    """A layout and its label ("" if none); pointed: a pointer precedes it; worded: words follow it; of_descriptors: its
+    elements are matrix descriptors.
+    """
 
     label: str
     layout: cute.CuteLayout
     pointed: bool = False
     worded: bool = False
+    of_descriptors: bool = False
 
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
@@ -103,7 +108,8 @@ def _parse_line(line: str) -> LabelledLayout | None:
         layout, worded = _parse_layout_before_words(line[match.start() :])
         if layout is not None:
             name = _get_layout_name(label["label"]) if label else ""
-            return LabelledLayout(name, _add_pointer(pointer, layout), pointer is not None, worded)
+            of_descriptors = pointer is not None and pointer["descriptors"] is not None
+            return LabelledLayout(name, _add_pointer(pointer, layout), pointer is not None, worded, of_descriptors)
     return None
 
 
@@ -151,7 +157,8 @@ def _match_at_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     starts = (
         m.start()
         for m in re.finditer(
-            r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|!?cute\.(?:memref|(?:composed_)?layout)|memref)", text
+            r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|[GU]MMA::D|D(?=escriptorI)|!?cute\.(?:memref|(?:composed_)?layout)|memref)",
+            text,
         )
     )
     return next((m for at in starts if (m := pattern.fullmatch(text, at))), None)
@@ -164,16 +171,33 @@ def _get_layout_name(words: str) -> str:
 
 
 def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
-    """Return a layout with the swizzle and the element size of its pointer."""
-    if pointer is None or layout.unit_bits or layout.offset or layout.swizzle is not None:
+    """Return a layout with the swizzle of its pointer, and the element size of one into shared memory."""
+    if pointer is None or layout.unit_bits or layout.offset:
         return layout
+    if pointer["descriptors"]:
+        return replace(layout, unit_bits=DESCRIPTOR_UNIT_BITS)
     shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
     inside = pointer["inside"] or pointer["memref"] or shown
-    swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
     bits = _find_pointed_bits(pointer, inside)
-    if swizzle is None or not bits:
+    if not bits or "smem" not in pointer[0]:
         return layout
-    return cute.CuteLayout(layout.shape, layout.stride, parse_swizzle(swizzle[0]), bits)
+    if layout.swizzle is not None:  # of the DSL it may be meant for bytes
+        return _swizzle_bytes(layout, bits, pointer["shown"] or "") if pointer["bits"] else layout
+    swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
+    return replace(layout, swizzle=parse_swizzle(swizzle[0]) if swizzle else None, unit_bits=bits)
+
+
+def _swizzle_bytes(layout: cute.CuteLayout, bits: int, address: str) -> cute.CuteLayout:
+    """Return a layout that swizzles indices as one that swizzles byte addresses; itself where they may differ.
+
+    bits: of an element; address: of the first element as printed, "" or other text if it is not known.
+    """
+    swizzle, shift = layout.swizzle, (bits // 8).bit_length() - 1
+    period = 1 << (swizzle.bits + swizzle.base + swizzle.shift + shift) if swizzle and bits >= 8 else 0
+    aligned = not address.startswith("0x") or (period and int(address.split(":")[0], 16) % period == 0)
+    if swizzle is None or not period or bits & (bits - 1) or swizzle.shift < 0 or not aligned:
+        return layout
+    return replace(layout, swizzle=replace(swizzle, base=swizzle.base + shift), unit_bits=bits)
 
 
 def _find_pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
