@@ -82,7 +82,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "a Triton or Gluon layout",
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         triton.recognise_triton_layouts,
-        ("#", "layout"),
+        ("#", "layout", "where out dims are"),
     ),
     Recogniser(
         "a message of ptxas about a matrix instruction",
@@ -96,7 +96,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "a tensor-core operation of MLIR, LLVM or TVM",
         "nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)",
         compilers.recognise_compiler_names,
-        ("nvvm", "gpu.", "ptx"),
+        ("nvvm", "gpu.", "ptx", "llvm_wmma"),
     ),
     Recogniser(
         "the name of a CUTLASS or cuBLAS kernel, as profilers print it",

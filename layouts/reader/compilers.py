@@ -1,4 +1,5 @@
-"""Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, TVM's and TileLang's ptx_mma and T.ptx.
+"""Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, also as CUDA.jl calls them, TVM's and
+TileLang's ptx_mma and T.ptx.
 
 Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
 of nvvm.wgmma are left open: the meaning of `row` for B changed between releases.
@@ -14,11 +15,13 @@ from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.errors import LayoutError
 from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
+from lanescope.reader import tensor_compilers
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _MOST = 64  # names per text
 _NEAR = 1200  # characters per operation
 _INTRINSIC = re.compile(r"llvm[._]nvvm[._](?P<name>(?:ldmatrix|stmatrix|mma|wmma)[.\w:]{4,120})")
+_JULIA = re.compile(r"(?<!\w)llvm_wmma_(?P<name>(?:load|store|mma)_\w{8,80})")
 _OPERATION = re.compile(
     r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync"
     r"|nvvm\.ldmatrix"
@@ -92,7 +95,12 @@ def _list_instructions(text: str) -> tuple[list[Instruction], list[Instruction],
 def _list_spellings(text: str) -> Iterator[list[str]]:
     """Yield the possible PTX opcodes of each name, in the order of the text."""
     places = []
-    for pattern, parse in ((_INTRINSIC, _parse_intrinsic), (_CALL, _parse_call), (_SPELLED, _parse_python_ptx)):
+    for pattern, parse in (
+        (_INTRINSIC, _parse_intrinsic),
+        (_JULIA, _parse_julia),
+        (_CALL, _parse_call),
+        (_SPELLED, _parse_python_ptx),
+    ):
         places += [
             (match.start(), parse(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)
         ]
@@ -101,6 +109,7 @@ def _list_spellings(text: str) -> Iterator[list[str]]:
             places.append(
                 (match.start(), _parse_operation(match["op"], text[match.end("op") : match.end("op") + _NEAR]))
             )
+    places += tensor_compilers.list_spellings(text)
     for _, spelled in sorted(places, key=lambda place: place[0]):
         if spelled:
             yield spelled
@@ -125,6 +134,13 @@ def _parse_intrinsic(match: re.Match[str]) -> list[str]:
     if words[0] == "mma":
         return _parse_mma(words[1:])
     return _parse_wmma(words[1:])
+
+
+def _parse_julia(match: re.Match[str]) -> list[str]:
+    """Parse llvm_wmma_mma_col_row_m16n16k16_f32_f32 and llvm_wmma_load_a_col_m16n16k16_global_stride_f16 of CUDA.jl."""
+    words = [word for word in match["name"].split("_") if word not in ("global", "shared", "")]
+    shapes = [word for word in words if re.fullmatch(r"m\d+n\d+k\d+", word)]
+    return _parse_wmma([shapes[0], *(word for word in words if word != shapes[0])]) if shapes else []
 
 
 def _parse_mma(words: list[str]) -> list[str]:
@@ -240,15 +256,18 @@ def _parse_nvvm_product(rest: str) -> _Product | None:
 
 
 def _parse_move(op: str, rest: str) -> list[str]:
-    """Parse ldmatrix and stmatrix: number of matrices, transposed or not; 16-bit elements unless a type is named."""
+    """Parse ldmatrix and stmatrix: number of matrices, transposed or not; 8×8 of 16 bits unless a shape is named."""
     first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
     count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
     match = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)
     of = count[1] if count else str(match[1].count(",")) if op.endswith("stmatrix") and match else ""
-    if not of or re.search(r"elt_type<b8|m = 16", first):
+    if not of:
         return []
     trans = ".trans" if re.search(r"mma_layout<col>|transpose ?= ?true", first) else ""
-    return [f"{op.split('.')[-1]}.sync.aligned.m8n8.x{of}{trans}.shared.b16"]
+    sizes = re.search(r"\bm = (\d+), n = (\d+)", first)
+    element = re.search(r"elt_type<([\w.]+)>", first)
+    shape = f"m{sizes[1]}n{sizes[2]}" if sizes else "m8n8"
+    return [f"{op.split('.')[-1]}.sync.aligned.{shape}.x{of}{trans}.shared.{element[1] if element else 'b16'}"]
 
 
 def _parse_wgmma(rest: str) -> list[str]:

@@ -107,21 +107,28 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
         return ()
     each = dict.fromkeys((entry.label, entry.layout) for entry in layouts if not entry.of_descriptors)
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
-    of_descriptors = [entry for entry in layouts if entry.of_descriptors]
-    result = [(1, _make_descriptors_meaning(entry)) for entry in of_descriptors]
+    result = [(1, _make_descriptors_meaning(entry)) for entry in layouts if entry.of_descriptors]
     for label, layout in each:
-        meaning, *others = _make_layout_meanings(layout, len(each) == 1, label)
-        if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
-            meaning = replace(meaning, facts={**meaning.facts, "storage": None})
         differences = faults.get(f"{label} {layout}", ())
-        if not differences and not others:
-            differences = _list_omitted_layouts(label, layout)
-        rank = 0 if differences else 2 if _THREADS.fullmatch(label) else 1
-        result += [
-            (rank, replace(meaning, notices=(*meaning.notices, *differences))),
-            *((3, entry) for entry in others),
-        ]
+        result += _rank_meanings(text, label, layout, differences, len(each) == 1)
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
+
+
+def _rank_meanings(
+    text: str, label: str, layout: cute.CuteLayout, differences: tuple[str, ...], sure: bool
+) -> list[tuple[int, TextMeaning]]:
+    """Return (rank, meaning) of a layout and of the fragments that match it; 0 is the first.
+
+    differences: of an atom's layout from that of its instruction.
+    """
+    meaning, *others = _make_layout_meanings(layout, sure, label)
+    if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
+        meaning = replace(meaning, facts={**meaning.facts, "storage": None})
+    if not differences and not others:
+        differences = _list_omitted_layouts(label, layout)
+    rank = 0 if differences else 2 if _THREADS.fullmatch(label) else 1
+    first = replace(meaning, notices=(*meaning.notices, *differences))
+    return [(rank, first), *((3, entry) for entry in others)]
 
 
 def _make_descriptors_meaning(entry: labelled_layouts.LabelledLayout) -> TextMeaning:

@@ -14,7 +14,7 @@ from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.inputs import shorten_value
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, WARPGROUP, Instruction
-from lanescope.reader import amd_layouts, gluon, terms
+from lanescope.reader import amd_layouts, gluon, printed_linear, terms
 from lanescope.reader.meaning import TextMeaning
 from lanescope.reader.terms import SyntaxTerm, TermText
 from lanescope.triton.amd import NOTICE, is_amd
@@ -109,6 +109,7 @@ _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 def recognise_triton_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the Triton layouts of a text that are not part of another, without repeats."""
+    text = printed_linear.spell_printed_layouts(text)
     if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
         return ()
     home = terms.make_term_text(text)
