@@ -117,6 +117,17 @@ def test_every_print_of_a_log_is_a_map() -> None:
     assert sorted(one.facts["box"][1] for one in maps) == [64, 128, 128, 512]
 
 
+def test_a_print_of_an_im2col_map_has_its_channels_for_a_box() -> None:
+    text = (
+        "format         6 (CU_TENSOR_MAP_DATA_TYPE_FLOAT16)\ndim            4\nglobalDim      [128, 8, 8, 1]\n"
+        "smem_box_pixel 16\nsmem_box_channel {channels}\nelementStrides [1, 1, 1, 1]\n"
+        "swizzle        3 (CU_TENSOR_MAP_SWIZZLE_128B)"
+    )
+    told = text_meanings.read_text(text.format(channels=64))
+    assert (told.facts["box"], told.facts["element_bits"], told.notices) == ([64, 16], 16, ())
+    assert "a swizzle of 128B allows at most 128" in text_meanings.read_text(text.format(channels=128)).notices[0]
+
+
 def test_a_program_that_names_such_fields_prints_no_map() -> None:
     for text in (
         "// boxDim 64 64 swizzle 3 globalDim 128 128 stride 256",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import known_names, page_meanings, question_readings
 from lanescope.app.read.facts import Reading
+from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader import pasted_text
 from lanescope.reader.misspelt_opcodes import is_opcode
@@ -24,7 +25,9 @@ _NAME = re.compile(  # of an intrinsic of LLVM, an operation of MLIR, a function
 
 
 def read_opcodes(text: str) -> Reading | None:
-    """Read a text by the instructions of PTX in it; None if it has none."""
+    """Read a text by the instructions of PTX in it; None if it has none, or is a kernel, which is checked instead."""
+    if any(word in text for word in (*KERNEL_WORDS, ".entry")):
+        return None
     uses = dict.fromkeys(_list_uses(pasted_text.clean_text(text[:LONGEST])))
     if not uses:
         return None

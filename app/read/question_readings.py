@@ -25,6 +25,7 @@ from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
 from lanescope.reader import pasted_text
 
+_CODE = re.compile(r"\basm\b|%\d|\"\s*\(")  # "=r"(reg0): a question has no such marks
 _REGISTER = re.compile(  # `R2` alone is an operand of SASS
     r"(?<![\w.])(?:reg(?:ister)?\s*(?P<number>\d{1,3})(?![\w.])|R(?P<of>\d{1,3})(?=\s+of\s))"
     r"(?:\s+of\s+(?P<matrix>[a-dA-D])\b)?"
@@ -42,6 +43,8 @@ def read_place_question(text: str) -> Reading | None:
     text.
     """
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
+    if _CODE.search(cleaned):
+        return None
     if (laid := layout_elements.answer_question(cleaned)) is not None:
         return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else copy_fact(Reading, laid, also=())
     if tile := tile_elements.answer_question(cleaned):

@@ -47,6 +47,9 @@ _LOGGED = re.compile(  # a time, a level, [rank0]:
     rf"(?P<added>[ \t]{{0,8}}(?:\[?{_TIME}\]?[ \t]+|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\]?:?[ \t]+"
     rf"|\[(?![^\]\n]{{0,30}}(?:[Dd]esc|DESC))[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
 )
+_CHECKED = re.compile(  # of LLVM's FileCheck
+    r"(?P<added>[ \t]{0,40}(?://|[#;])?[ \t]{0,20}(?:[A-Z][A-Z0-9_-]{0,30}-)?CHECK(?:-[A-Z0-9_-]{1,30})?:)"
+)
 _FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
 # after Markdown's fence: a language and attributes
 LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
@@ -119,7 +122,7 @@ def _strip_line_heads(text: str) -> str:
     text = strip_quotes(text)
     if "```" in text:
         text = _strip_fences(text)
-    for pattern in (_LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
+    for pattern in (_LOGGED, _FOUND, _CHECKED, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
         text = _blank_line_heads(pattern, text)
     return text
 

@@ -1,9 +1,9 @@
 """Recognise tensor maps whose arguments a library prints: the box, the swizzle, and the driver rule that is violated.
 
 Sources of the names and units: CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp (five sizes whatever the
-rank, the innermost stride before the others); TVM, src/runtime/cuda/cuda_device_api.cc; TileLang; ThunderKittens,
-include/types/global; TensorRT-LLM, trtllmGenKernels (strides in bytes); DeepGEMM, csrc/jit_kernels (strides in
-elements, the swizzle in bytes).
+rank, the innermost stride before the others); TVM, src/runtime/cuda/cuda_device_api.cc; TileLang, also of im2col;
+ThunderKittens, include/types/global; TensorRT-LLM, trtllmGenKernels (strides in bytes); DeepGEMM, csrc/jit_kernels
+(strides in elements, the swizzle in bytes).
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from itertools import islice
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.header_names import SWIZZLE_NAMES
-from lanescope.reader.code.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules, read_swizzle_code
+from lanescope.reader.code.tma_rules import (
+    MapParts,
+    MapSheet,
+    TensorMap,
+    find_broken_rules,
+    find_stride_rules,
+    read_swizzle_code,
+)
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning
+from lanescope.shared import tma
 from lanescope.shared.map_enums import MAP_TYPES
 
 MOST_MAPS = 24
@@ -32,6 +40,8 @@ _NAMES = {  # field → pattern of its names in prints
     "address": r"gmem(?:_addr(?:ess)?)?|global_?addr(?:ess)?|pointer",
     "dims": r"global_?dims?|global(?: prob)?[ _]shape|gmem(?:_prob)?_shape|global memory|shape",
     "strides": r"global_?strides?|global prob stride|gmem(?:_prob)?_stride|outer stride|stride",
+    "channels": r"(?:smem_)?box_channels?|channels_?per_?pixel",  # of im2col, which has no box
+    "pixels": r"(?:smem_)?box_pixels?|pixels_?per_?column",
     "box": r"box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
     "steps": r"element_?strides?|smem(?: |_)(?:box[ _])?stride|tile_?strides?",
     "interleave": r"(?:tma[ _]?)?interleave",
@@ -48,7 +58,10 @@ _FIELD = re.compile(
 )
 _IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
 _IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
-_LOOKS = re.compile(r"box_?dim|box_?shape|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc", re.I)
+_LOOKS = re.compile(
+    r"box_?(?:dim|shape|channel)|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc",
+    re.I,
+)
 _CODE = re.compile(  # a line of code around a number, or a comment
     r";[ \t]*$|^[ \t]*(?://|/\*|\*[ \t]|#[ \t]|#(?:include|define)|def\b|class\b|return\b)|<<"
     r"|=[ \t]*\w+[.(]|\w\([^)\n]*\)[ \t]*[{:;]",
@@ -118,10 +131,9 @@ def _find_prints(text: str) -> Iterator[_PrintedFields]:
 
 def _is_complete_map(fields: _PrintedFields) -> bool:
     """Return whether fields belong to a map: a box, and two more that a tile would not have."""
-    return (
-        fields.has_field("box")
-        and sum(map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))) >= 2
-    )
+    return (fields.has_field("box") or fields.has_field("channels")) and sum(
+        map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))
+    ) >= 2
 
 
 def _is_code_line(fields: _PrintedFields, text: str) -> bool:
@@ -138,6 +150,8 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
     bits, kind = _parse_element_type(fields)
     rank = fields.get_first("rank") or max((len(fields.numbers.get(name, ())) for name in ("dims", "box")), default=0)
     dims, box, steps = (_parse_sizes(fields, name, rank, sheet) for name in ("dims", "box", "steps"))
+    if fields.has_field("channels"):  # a column of pixels with its channels is stored like the rows of a box
+        box = fields.get_first("channels"), fields.get_first("pixels")
     strides = _parse_strides(fields, rank, bits, sheet)
     mode, strange = _parse_swizzle(fields, _IN_BYTES.search(line) is not None)
     if _IN_ELEMENTS.search(line) and bits:
@@ -154,9 +168,19 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
         swizzle=mode,
         sheet=sheet,
     )
-    problems = find_broken_rules(parts, fields.get_first("interleave"), steps)
+    problems = (
+        _find_im2col_rules(parts)
+        if fields.has_field("channels")
+        else find_broken_rules(parts, fields.get_first("interleave"), steps)
+    )
     problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(fields))]
     return parts.make_tensor_map(problems)
+
+
+def _find_im2col_rules(parts: MapParts) -> list[Pitfall]:
+    """Find the rules of cuTensorMapEncodeIm2col that a map breaks: of its tensor, and of the width of its channels."""
+    width = tma.find_refusals(parts.bits, (), (), box=parts.box[:1], swizzle=parts.swizzle)
+    return [*find_stride_rules(parts), *(Pitfall(code, message, parts.term.span) for code, message in width)]
 
 
 def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]:

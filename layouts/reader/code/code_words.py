@@ -29,7 +29,7 @@ from lanescope.reader.code.scopes import Cell, NameScope, number_places
 from lanescope.reader.code.statement_run import BUDGET, make_evaluator
 from lanescope.reader.code.symbolic_integers import FIELD_BITS, FIELD_SHIFT, SymbolicInt, convert_int
 from lanescope.reader.code.tree_statements import ExpressionStatement
-from lanescope.reader.code.values import PLACES, ObjectValue, OpaqueValue
+from lanescope.reader.code.values import PLACES, FunctionSet, ObjectValue, OpaqueValue
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][\w.>\[\]-]*(?:\.|->)\w+\s*=[^=]")  # a member
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
@@ -127,6 +127,8 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
         values = _evaluate_loose_lines(ev, body, scope, field)
         if isinstance(values, dict):
             return ev, values
+        if isinstance(values, FunctionSet):  # a lambda that nothing calls
+            return ev, {"": ev.run_entry(values.functions[0], values.captured or values.scope)}
         value = values
         functions = [node for node in body if isinstance(node, tree.Function)]
         for function in functions if value is None else ():
