@@ -252,13 +252,23 @@ def test_what_is_not_covered_says_what_is(text: str) -> None:
         ('llvm.inline_asm "@$0 mbarrier.init.shared::cta.b64 [$1], 1;", "b,r" %p, %a', "mbarrier.init initializes"),
         ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;", "fence.proxy.async::generic"),
         ("nvvm.tcgen05.wait <load>", "tcgen05.wait waits"),
+        (
+            "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2+URZ], R3 ;",
+            "SYNCS.PHASECHK.TRANS64.TRYWAIT is mbarrier.try_wait: it",
+        ),
+        ("        /*0250*/   @!P0 LDGSTS.E.BYPASS.128 [R5+0x400], desc[UR8][R2.64] ;", "LDGSTS is cp.async: it copies"),
+        ("WARPGROUP.DEPBAR.LE gsb0, 0x0", "WARPGROUP.DEPBAR is wgmma.wait_group: it waits"),
+        ("UBLKCP [UR4], [UR6], UR8", "UBLKCP is cp.async.bulk: it copies"),
     ],
 )
 def test_ptx_without_a_matrix_says_what_it_does(text: str, said: str) -> None:
     assert read(text).notices[0].startswith(said), read(text)
 
 
-@for_each("text", ["set.add(x)", "v.max", "match.group", "ld.so", "st.session_state.x = 1", "x = a.min;"])
+@for_each(
+    "text",
+    ["set.add(x)", "v.max", "match.group", "ld.so", "st.session_state.x = 1", "x = a.min;", "BAR chart", "ERROR x"],
+)
 def test_members_of_objects_are_no_ptx(text: str) -> None:
     assert not opcode_readings.read_opcodes(text)
 

@@ -221,6 +221,19 @@ def test_an_instruction_descriptor_that_no_kind_takes_is_said_to_be_wrong() -> N
     assert told.link == "/idesc" and "No kind" in told.notices[0]
 
 
+@for_each(
+    ("sizes", "said"),
+    [
+        ("((N / 8) << 17) | (8 << 24)", "M 128, N open"),
+        ("(16 << 17) | ((M >> 4) << 24)", "M open, N 128"),
+        ("(N >> 3 << 17) | (M >> 4 << 24)", "M open, N open"),
+    ],
+)
+def test_an_instruction_descriptor_may_leave_its_sizes_open(sizes: str, said: str) -> None:
+    told = text_meanings.read_text(f"uint32_t idesc = (1 << 4) | (1 << 7) | (1 << 10) | {sizes};")
+    assert told.title.startswith(f"tcgen05 instruction descriptor: {said}, f32 += bf16 × bf16 with kind::f16")
+
+
 @for_each("parameter", ["Desc d", "Desc& d", "Desc const& d"])
 def test_members_that_a_function_does_not_assign_of_its_parameter_are_open(parameter: str) -> None:
     text = f"uint64_t f({parameter}) {{ d.bitfield.stride_byte_offset_ = 64; return d.desc_; }}"

@@ -1,4 +1,4 @@
-"""PTX without a matrix instruction, alone, in an asm statement, or as compilers and libraries name it: what it does."""
+"""What PTX and SASS without a matrix instruction does, alone, in asm, or as compilers and libraries name it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _MOST = 4  # opcodes that a reading explains
 _OPTIONAL = re.compile(r"\{\.[\w.:{}]*\}")  # {.sem} in the syntax of the PTX document
 _STATEMENT = re.compile(
     r"(?:^|[;{}\n\"'`]|@!?[%$]{0,2}\w+\s)\s*(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)(?=\s*(?:[;\"'`]|$)|\s+[\[{%$<\w-])"
+)
+_SASS = re.compile(  # behind an address, a predicate or nothing
+    r"(?:^|\n|\*/|@!?U?P\w)[ \t]*(?P<opcode>[A-Z]{3,12}(?:[._][A-Z0-9_]+)*)(?=[ \t]*(?:;|$|\n)|[ \t]+[\w\[!@`])"
 )
 _NAME = re.compile(  # of an intrinsic of LLVM, an operation of MLIR, a function of libcu++ or TVM
     r"(?:\bnvvm[._]|(?:^|[^.\w])(?:cuda::|T\.)?ptx(?:::|\.))(?P<opcode>[a-z]\w*(?:\.\w+)*)"
@@ -44,11 +47,11 @@ def read_opcodes(text: str) -> Reading | None:
 def _list_uses(text: str) -> Iterator[OpcodeUse]:
     """Yield the row of each opcode of a text, in its order; one that says little for an opcode without a row."""
     plain = _OPTIONAL.sub("", text)
-    found = [*_STATEMENT.finditer(plain), *_NAME.finditer(plain)]
+    found = [match for pattern in (_STATEMENT, _NAME, _SASS) for match in pattern.finditer(plain)]
     for match in sorted(found, key=lambda match: match.start("opcode")):
         opcode = match["opcode"]
         use = find_use(opcode)
-        if use is not None and ("." in use.opcode or is_opcode(opcode)):
+        if use is not None and ("." in use.opcode or opcode.isupper() or is_opcode(opcode)):
             yield use
         elif use is None and is_opcode(opcode):
             yield OpcodeUse(opcode, "is an instruction of PTX that neither multiplies nor moves matrices.")

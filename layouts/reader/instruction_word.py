@@ -6,12 +6,15 @@ cute/arch/mma_sm100_desc.hpp.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.kind import MmaKind
+from lanescope.cxx.source_text import is_parenthesized, strip_comments, walk_outside_brackets
 from lanescope.descriptor.spelling import parse_word
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
@@ -38,6 +41,10 @@ _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_b
 # arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
 _FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
 _SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
+_SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation of a term
+_SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
+_ANY_SIZE = 128  # an M and an N that all kinds have
+_OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
 _DIGITS = 10  # characters of 32 bits in hexadecimal
 _MOST_DECIMAL = 10  # digits of 32 bits
 _MOST = 2000  # characters of code that spells one word
@@ -51,7 +58,7 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
         return _make_meanings(int(moved[1], 0), kinds, False)
     if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
         return _make_meanings(instr_desc.word, [instr_desc.kind], True)
-    return _find_labelled_word(text) or _parse_number(text) or _list_statements(text)
+    return _find_labelled_word(text) or _parse_number(text) or _list_statements(text) or _read_open_sizes(text)
 
 
 def _list_kinds(text: str) -> list[MmaKind]:
@@ -83,6 +90,50 @@ def _list_statements(text: str) -> tuple[TextMeaning, ...]:
         return _explain_word(_evaluate_word(text), list(KINDS))
     except LayoutError:
         return ()
+
+
+def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:
+    """Return the word of one declaration whose M or N has no value in the text, as `(BLOCK_N >> 3) << 17`.
+
+    The other fields are known, since an OR adds no bits below those it shifts to.
+    """
+    plain = strip_comments(text).strip()
+    named = NAMED.search(plain)
+    if len(text) > _MOST or named is None or "<<" not in plain or plain.count(";") > 1 or "{" in plain:
+        return ()
+    known, open_terms = 0, {}
+    for term in _split_terms(plain[named.end() :].rstrip("; \n").strip()):
+        shifted = _SHIFTED.search(term)
+        try:
+            known |= parse_word(term, "text").word
+        except LayoutError:
+            if shifted is None or (field := _SIZE_FIELDS.get(int(shifted[1]))) is None or field.name in open_terms:
+                return ()
+            open_terms[field.name] = " ".join(term.split())
+    if not open_terms:
+        return ()
+    for field in _SIZE_FIELDS.values():
+        known = field.put(known, _ANY_SIZE // field.unit) if field.name in open_terms else known
+    notices = tuple(f"The text does not determine {name.upper()}: {term}." for name, term in open_terms.items())
+    return tuple(
+        replace(meaning, title=title, facts={"topic": "idesc"}, notices=(*notices, *meaning.notices))
+        for meaning in _make_meanings(known, list(KINDS), True)
+        if (title := _OPENED.sub(lambda match: _leave_open(match, open_terms), meaning.title))
+    )
+
+
+def _split_terms(text: str) -> list[str]:
+    """Split an expression at each | outside of brackets."""
+    text = text[1:-1] if is_parenthesized(text) else text
+    ends = [-1, *walk_outside_brackets(text, "|", 0, len(text)), len(text)]
+    return [text[first + 1 : past] for first, past in itertools.pairwise(ends)]
+
+
+def _leave_open(match: re.Match[str], open_terms: Mapping[str, str]) -> str:
+    """Return the part of a title that names a size, or the word, which is not known."""
+    if match["size"] is None:
+        return ""
+    return f"{match['size']} open" if match["size"].lower() in open_terms else match[0]
 
 
 def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:

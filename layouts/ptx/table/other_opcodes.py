@@ -1,4 +1,4 @@
-"""What the instructions of PTX beside the matrix instructions do, one row for each beginning of an opcode.
+"""What the instructions of PTX and SASS beside the matrix instructions do, a row for each beginning of an opcode.
 
 Source: PTX ISA 9.1, 9.7. The first words of an opcode select the row: the longest beginning counts.
 """
@@ -159,6 +159,32 @@ USES = (
     OpcodeUse("lop3", "computes any logic function of three registers, bit by bit."),
     OpcodeUse("mov", "moves a value, an address or a special register into a register, or packs registers."),
 )
+SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 for sm_90a, disassembled
+    "LDGSTS": "cp.async",
+    "LDGDEPBAR": "cp.async.commit_group",
+    "DEPBAR": "cp.async.wait_group",
+    "UBLKCP": "cp.async.bulk",
+    "UTMACMDFLUSH": "cp.async.bulk.commit_group",
+    "SYNCS.EXCH": "mbarrier.init",
+    "SYNCS.ARRIVE": "mbarrier.arrive",
+    "SYNCS.PHASECHK": "mbarrier.test_wait",
+    "SYNCS.PHASECHK.TRANS64.TRYWAIT": "mbarrier.try_wait",
+    "FENCE.VIEW.ASYNC": "fence.proxy.async",
+    "WARPGROUP.ARRIVE": "wgmma.fence",
+    "WARPGROUP.DEPBAR": "wgmma.wait_group",
+    "USETMAXREG.DEALLOC": "setmaxnreg.dec",
+    "USETMAXREG.TRY_ALLOC": "setmaxnreg.inc",
+    "UCGABAR_ARV": "barrier.cluster.arrive",
+    "UCGABAR_WAIT": "barrier.cluster.wait",
+    "BAR.SYNC": "bar",
+    "BAR.ARV": "bar",
+    "ACQBULK": "griddepcontrol.wait",
+    "PREEXIT": "griddepcontrol.launch_dependents",
+    "ELECT": "elect.sync",
+    "REDUX": "redux.sync",
+    "SHFL": "shfl.sync",
+    "STAS": "st.async",
+}
 _WORD_END = re.compile(r"[._:]+")
 _MOST_WORDS = 6  # of a row's opcode
 
@@ -168,10 +194,15 @@ def _split_words(opcode: str) -> tuple[str, ...]:
 
 
 _BY_WORDS = {_split_words(use.opcode): use for use in USES}
+_BY_WORDS |= {
+    _split_words(mnemonic): OpcodeUse(mnemonic, f"is {opcode}: it {use.does}", use.page)
+    for mnemonic, opcode in SASS.items()
+    if (use := _BY_WORDS[_split_words(opcode)])
+}
 
 
 def find_use(opcode: str) -> OpcodeUse | None:
-    """Return the row of an opcode, or of a name that LLVM, MLIR or libcu++ makes of it; None if no row is about it.
+    """Return the row of an opcode of PTX or SASS, or of a name that LLVM, MLIR or libcu++ makes of it; None for others.
 
     >>> find_use("cp.async.bulk.wait_group.read").opcode, find_use("cp_async_bulk_wait_group").opcode, find_use("add")
     ('cp.async.bulk.wait_group', 'cp.async.bulk.wait_group', None)
