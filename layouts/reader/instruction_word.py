@@ -101,15 +101,7 @@ def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:
     named = NAMED.search(plain)
     if len(text) > _MOST or named is None or "<<" not in plain or plain.count(";") > 1 or "{" in plain:
         return ()
-    known, open_terms = 0, {}
-    for term in _split_terms(plain[named.end() :].rstrip("; \n").strip()):
-        shifted = _SHIFTED.search(term)
-        try:
-            known |= parse_word(term, "text").word
-        except LayoutError:
-            if shifted is None or (field := _SIZE_FIELDS.get(int(shifted[1]))) is None or field.name in open_terms:
-                return ()
-            open_terms[field.name] = " ".join(term.split())
+    known, open_terms = _sort_terms(plain[named.end() :].rstrip("; \n").strip())
     if not open_terms:
         return ()
     for field in _SIZE_FIELDS.values():
@@ -120,6 +112,21 @@ def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:
         for meaning in _make_meanings(known, list(KINDS), True)
         if (title := _OPENED.sub(lambda match: _leave_open(match, open_terms), meaning.title))
     )
+
+
+def _sort_terms(expression: str) -> tuple[int, dict[str, str]]:
+    """Return (the OR of the terms that have a value, size → its term without one); no size if another field is open."""
+    known, open_terms = 0, {}
+    for term in _split_terms(expression):
+        try:
+            known |= parse_word(term, "text").word
+        except LayoutError:
+            shifted = _SHIFTED.search(term)
+            field = _SIZE_FIELDS.get(int(shifted[1])) if shifted else None
+            if field is None or field.name in open_terms:
+                return 0, {}
+            open_terms[field.name] = " ".join(term.split())
+    return known, open_terms
 
 
 def _split_terms(text: str) -> list[str]:
