@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.app.read import text_meanings
+from lanescope.app.read import opcode_readings, text_meanings
 from lanescope.reader import printed_maps
 from lanescope.workbench import build_bench
 from tests.cases import for_each
@@ -269,3 +269,47 @@ def test_a_shape_that_ptxas_does_not_know_is_told_its_neighbours() -> None:
 @for_each("message", ["Unexpected instruction types specified for 'cvt'", "Unknown modifier '.mmio'"])
 def test_ptxas_on_other_instructions_is_not_read(message: str) -> None:
     assert text_meanings.read_text(PTXAS + message).kind == "unknown"
+
+
+# instructions beside a matrix product ---------------------------------------------------------------------------------
+
+
+@for_each(
+    ("text", "said"),
+    [
+        ("griddepcontrol.wait;", "griddepcontrol.wait waits until"),
+        ('asm volatile("cp.async.commit_group;\\n" ::);', "cp.async.commit_group commits"),
+        ('asm("{ .reg .pred p;\\n\\t@p cp.async.cg.shared.global [%0], [%1], 16;\\n}");', "cp.async.cg copies"),
+        ("cp.async.bulk.wait_group{.read} N;", "cp.async.bulk.wait_group waits"),
+        ("add.s32 %r1, %r2, %r3;", "add.s32 is an instruction of PTX"),
+        ("nvvm.cp.async.commit.group", "cp.async.commit_group commits"),
+        ("call void @llvm.nvvm.cp.async.bulk.wait.group.read(i32 0)", "cp.async.bulk.wait_group waits"),
+        ("T.ptx.redux_sync.add.b32(out[0], T.uint32(1), T.uint32(0xFFFFFFFF))", "redux.sync reduces"),
+        ('llvm.inline_asm "@$0 mbarrier.init.shared::cta.b64 [$1], 1;", "b,r" %p, %a', "mbarrier.init initializes"),
+        ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;", "fence.proxy.async::generic"),
+        ("nvvm.tcgen05.wait <load>", "tcgen05.wait waits"),
+        (
+            "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2+URZ], R3 ;",
+            "SYNCS.PHASECHK.TRANS64.TRYWAIT is mbarrier.try_wait: it",
+        ),
+        ("        /*0250*/   @!P0 LDGSTS.E.BYPASS.128 [R5+0x400], desc[UR8][R2.64] ;", "LDGSTS is cp.async: it copies"),
+        ("WARPGROUP.DEPBAR.LE gsb0, 0x0", "WARPGROUP.DEPBAR is wgmma.wait_group: it waits"),
+        ("UBLKCP [UR4], [UR6], UR8", "UBLKCP is cp.async.bulk: it copies"),
+    ],
+)
+def test_ptx_without_a_matrix_says_what_it_does(text: str, said: str) -> None:
+    assert text_meanings.read_text(text).notices[0].startswith(said), text_meanings.read_text(text)
+
+
+@for_each(
+    "text",
+    ["set.add(x)", "v.max", "match.group", "ld.so", "st.session_state.x = 1", "x = a.min;", "BAR chart", "ERROR x"],
+)
+def test_members_of_objects_are_no_ptx(text: str) -> None:
+    assert not opcode_readings.read_opcodes(text)
+
+
+@for_each("text", ["a * b", "a*b", "*a", "b[i] * c"])
+def test_letters_between_operators_name_no_instructions(text: str) -> None:
+    told = text_meanings.read_text(text)
+    assert told.title == "An expression of C++" and not told.also

@@ -81,6 +81,7 @@ _SASS = re.compile(  # with dots; or hmma 16816 bf16: the size, then types
 )
 _BRACKET = re.compile(r"\b[A-Za-z]\w*\s?(?:[\[(][^\[\]()<>;{}]{0,40}[\])])+")
 _RATIO = re.compile(r"\s*\d:\d\s+[a-z]{4,}", re.I)
+_WORD = re.compile(r"[A-Za-z0-9]{2}")
 _ARGUMENTS = re.compile(r"[<({]")
 _KIND_LAST = re.compile(r"\s*(0x[0-9a-f_']{5,25})\s+(wgmma|tcgen05|idesc|desc|descriptor)\s*", re.I)
 _VALUE = re.compile(r"\b(?:0x[0-9a-f]+|\d{6,})\b", re.I)
@@ -97,7 +98,7 @@ def read_text(text: str) -> Reading:
     text = _respell(text)
     if (reading := _read_plain_words(text) or question_readings.read_place_question(text)) is not None:
         return reading
-    matches = lookup.find_named(pasted_text.clean_text(text))
+    matches = None if _is_product_of_letters(text) else lookup.find_named(pasted_text.clean_text(text))
     if matches and (name_readings.is_worded(text, matches) or name_readings.is_opcode_alone(text, matches)):
         return name_readings.read_name(text, matches)
     recognised = reader.recognise_text(text)
@@ -106,6 +107,11 @@ def read_text(text: str) -> Reading:
     if matches and name_readings.is_name_of_topic(matches, recognised):
         return name_readings.read_name(text, matches)
     return _read_recognised(text, matches, recognised)
+
+
+def _is_product_of_letters(text: str) -> bool:
+    """Return whether a text is an expression such as a * b, whose letters name no operands."""
+    return not _WORD.search(text) and page_meanings.is_expression(text)
 
 
 def _read_recognised(text: str, matches: FormMatches | None, recognised: reader.RecognisedText) -> Reading:

@@ -96,7 +96,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "a tensor-core operation of MLIR, LLVM or TVM",
         "nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)",
         compilers.recognise_compiler_names,
-        ("nvvm", "gpu.", "ptx", "llvm_wmma"),
+        ("nvvm", "gpu.", "ptx", "llvm_wmma", "tl::", "arch::mma<", "mmamacro::"),
     ),
     Recogniser(
         "the name of a CUTLASS or cuBLAS kernel, as profilers print it",

@@ -15,7 +15,7 @@ from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.errors import LayoutError
 from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import tensor_compilers
+from lanescope.reader import library_names, tensor_compilers
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _MOST = 64  # names per text
@@ -109,7 +109,8 @@ def _list_spellings(text: str) -> Iterator[list[str]]:
             places.append(
                 (match.start(), _parse_operation(match["op"], text[match.end("op") : match.end("op") + _NEAR]))
             )
-    places += tensor_compilers.list_spellings(text)
+    for names in (tensor_compilers, library_names):
+        places += names.list_spellings(text)
     for _, spelled in sorted(places, key=lambda place: place[0]):
         if spelled:
             yield spelled
