@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from lanescope.app.read import text_meanings
 from lanescope.app.read.message_readings import find_link
 from lanescope.app.read.text_meanings import read_text
@@ -9,6 +11,7 @@ from lanescope.messages import recognise_messages
 from lanescope.messages.map_rules import RULES
 from tests.cases import for_each
 from tests.client import Client
+from tests.command import run_lanescope
 
 PIPE = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to"
 STAGE = "a wgmma between start and end of the pipeline stage in the function"
@@ -314,3 +317,9 @@ def test_an_export_links_the_one_message_of_a_text(text: str, link: str) -> None
 def test_a_printed_text_of_other_words_lists_the_messages_with_its_number() -> None:
     nearest = recognise_messages("ptxas info : (C7508) a text of a later release").nearest
     assert [row.slug for row in nearest] == ["setmaxnreg-unknown-count"]
+
+
+def test_explain_takes_a_file_of_messages(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_text(PASTES[0][0])
+    assert run_lanescope("explain", str(log)).stdout == run_lanescope("explain", PASTES[0][0]).stdout

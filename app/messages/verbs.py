@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,12 +13,15 @@ from lanescope.app.kit.terminal import AsJson, print_answer, read_text
 if TYPE_CHECKING:
     from lanescope.app.messages.facts import MessageAnswer, MessageFact, MessageName
 
+_LONGEST_NAME = 200  # characters of a file's name
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def explain(
-    message: Annotated[str, typer.Argument(metavar="TEXT", help="What the tool printed; - for standard input.")] = "-",
+    message: Annotated[
+        str, typer.Argument(metavar="FILE|TEXT", help="What the tool printed, or a file with it; - for standard input.")
+    ] = "-",
     as_json: AsJson = False,
 ) -> None:
     """Explain a message of ptxas, cuTensorMapEncode or CuTe: its reason, the change, and the smallest program. Exit
@@ -25,7 +29,8 @@ def explain(
     """
     from lanescope.app.messages.facts import MessageQuestion, answer_message
 
-    text = read_text(message) if message == "-" else message
+    is_file = len(message) < _LONGEST_NAME and "\n" not in message and Path(message).is_file()
+    text = read_text(message) if message == "-" or is_file else message
     answer = answer_message(MessageQuestion(text=text))
     print_answer(answer, format_answer, as_json, bool(answer.found or answer.numbers or answer.listed))
 

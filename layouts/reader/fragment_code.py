@@ -20,7 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
 from lanescope.reader.code.tree import Statement
 from lanescope.reader.fragment_addresses import AddressMap, is_constant, list_address_maps, matches_addresses
-from lanescope.reader.fragment_formula import INDEX, rewrite_formula
+from lanescope.reader.fragment_formula import INDEX, assigns_letters, rewrite_formula
 from lanescope.reader.fragment_names import find_coordinate, find_coordinates, find_index, find_named
 from lanescope.reader.fragment_parts import MatchingValues, list_holding
 from lanescope.reader.fragment_values import MOST_VALUES, ValueClash, count_distinguished, find_clash
@@ -105,7 +105,8 @@ def is_fragment_code(text: str) -> bool:
     """Return whether a text may be such a formula or loop."""
     if len(text) > LONGEST or not _THREAD.search(text):
         return False
-    return bool((_ROW.search(text) and _COL.search(text)) or _STORE.search(text) or _find_half(text))
+    has_both = (_ROW.search(text) and _COL.search(text)) or assigns_letters(text)
+    return bool(has_both or _STORE.search(text) or _find_half(text))
 
 
 def _find_half(text: str) -> str:

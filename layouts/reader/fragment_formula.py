@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from lanescope.reader.lane_code import make_open_error, parse_lane_code, run_lane_code
 
 INDEX = ("i", "v", "value", "valueId", "value_id")
+_LETTER = re.compile(r"(?<![\w.])[rc](?!\w)")
+_ASSIGNED_LETTER = re.compile(r"(?<![\w.>])([rc])\s*=(?!=)")
+_LONG_NAME = re.compile(r"row|col", re.I)
 _SPECIAL = re.compile(r"%(?=(?:laneid|tid|warpid)\b)")
 _FLOOR, _NAMED_FLOOR = re.compile(r"//(?=\s*\d)"), re.compile(r"//\s*[A-Za-z_]\w*\s*(?:[-+*%)]|$)", re.M)
 _TOGETHER = re.compile(r",\s*(?=\w*(?:row|col)\w*\s*=(?!=))", re.I)  # row = lane / 4, col = …
@@ -64,9 +67,20 @@ class _Case:
     value: str
 
 
+def assigns_letters(text: str) -> bool:
+    """Return whether a text calls its row r and its column c.
+
+    >>> [assigns_letters(text) for text in ("r = lane / 4; c = lane % 4;", "row = 1; r = 2; c = 3;", "c = lane;")]
+    [True, False, False]
+    """
+    return {"r", "c"} == set(_ASSIGNED_LETTER.findall(text)) and not _LONG_NAME.search(text)
+
+
 def rewrite_formula(text: str) -> FormulaText:
-    """Rewrite a formula in PTX's style as C++; C++ code stays unchanged."""
+    """Rewrite a formula in PTX's style as C++; C++ code stays unchanged, but for r and c: they are row and col."""
     text = _SPECIAL.sub("", text)
+    if assigns_letters(text):
+        text = _LETTER.sub(lambda match: {"r": "row", "c": "col"}[match[0]], text)
     if ";" in text and not _NAMED.search(text):
         return FormulaText(text)
     text = _NAMED.sub(_spell_named, text.replace(";", "\n"))
