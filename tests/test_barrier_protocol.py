@@ -6,6 +6,9 @@ the stage.
 
 from __future__ import annotations
 
+import pytest
+
+from lanescope.reader.threads import kernels
 from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
@@ -115,7 +118,8 @@ def test_only_the_host_knows_whether_two_arguments_count_the_same_turns() -> Non
     assert find_lines(text.replace("t < K / BK", "t < tiles", 1)) == []
 
 
-def test_a_kernel_that_takes_too_many_steps_is_a_doubt() -> None:
+def test_a_kernel_that_takes_too_many_steps_is_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "MOST_BARRIER_STEPS", 2000)
     text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(
         "t < K / BK", "t < turns * 1"
     )
