@@ -15,19 +15,25 @@ Test = TypeVar("Test", bound=Callable[..., None])
 Names = Callable[[Any], object] | Sequence[str] | None
 
 
-def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Names = None) -> Callable[[Test], Test]:
+Cases = Iterable[Any] | Callable[[], Iterable[Any]]
+
+
+def for_each(names: str | Sequence[str], cases: Cases, ids: Names = None) -> Callable[[Test], Test]:
     """Return a decorator that runs a test for every case and reports every case that fails.
 
-    Arguments are those of `pytest.mark.parametrize`. Fixtures are set up once: use it for tests that change nothing of
+    Arguments are those of `pytest.mark.parametrize`; cases that take long to list are a function, called when the test
+    runs and not by every process that collects it. Fixtures are set up once: use it for tests that change nothing of
     theirs.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    rows = list(cases)
-    assert rows, f"no cases of {wanted}"
+    listed = None if callable(cases) else list(cases)
+    assert listed != [], f"no cases of {wanted}"
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
         def run_all(**fixtures: Any) -> None:
+            rows = list(cases()) if callable(cases) else listed
+            assert rows, f"no cases of {wanted}"
             failures: list[BaseException] = []
             for number, row in enumerate(rows):
                 values = [row] if len(wanted) == 1 else list(row)

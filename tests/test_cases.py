@@ -43,3 +43,21 @@ def test_fixtures_stay_arguments_and_an_empty_table_is_an_error() -> None:
     test(client="a client")
     with pytest.raises(AssertionError, match="no cases"):
         for_each("row", [])
+
+
+def test_a_table_that_is_a_function_is_listed_when_the_test_runs() -> None:
+    listed, seen = [], []
+
+    def list_rows() -> list[int]:
+        listed.append(True)
+        return [1, 2] if len(listed) == 1 else []
+
+    @for_each("row", list_rows)
+    def test(row: int) -> None:
+        seen.append(row)
+
+    assert not listed
+    test()
+    assert seen == [1, 2]
+    with pytest.raises(AssertionError, match="no cases"):
+        test()

@@ -28,9 +28,6 @@ from tests.cases import for_each
 from tests.sample import take_sample
 from tests.test_verify import GOOD, NONE, build_canonical, build_right_word
 
-CASES = json.loads(
-    gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes())
-)["cases"]
 BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
 SHARED_END = desc.SHARED_BEGIN + desc.MOST_SHARED
 
@@ -39,13 +36,21 @@ def build_case_view(case: dict[str, Any]) -> View:
     return View(case["rows"], case["k"], BITS[case["type"]], "MN" if case["tnsp"] else "K")
 
 
-def test_all_measured_maps_exactly() -> None:
+@pytest.fixture(scope="module")
+def measured() -> list[dict[str, Any]]:
+    """Descriptors, and the addresses that a device read with each."""
+    path = Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz"
+    cases: list[dict[str, Any]] = json.loads(gzip.decompress(path.read_bytes()))["cases"]
+    return cases
+
+
+def test_all_measured_maps_exactly(measured: list[dict[str, Any]]) -> None:
     assert (
-        len(CASES) == 500
-        and {c["swizzle_mode"] for c in CASES} == {0, 1, 2, 3}
-        and any(c["base_offset"] for c in CASES)
+        len(measured) == 500
+        and {c["swizzle_mode"] for c in measured} == {0, 1, 2, 3}
+        and any(c["base_offset"] for c in measured)
     )
-    for case in CASES:
+    for case in measured:
         descriptor = Descriptor(int(case["descriptor"], 16))
         assert np.array_equal(reads(descriptor, build_case_view(case)), case["address"]), case["descriptor"]
         decoded = (
@@ -60,11 +65,11 @@ def test_all_measured_maps_exactly() -> None:
         )
 
 
-def test_the_measurement_bites() -> None:
+def test_the_measurement_bites(measured: list[dict[str, Any]]) -> None:
     """Adding or XOR-ing base offset instead of subtracting it, or swapping the strides, must fail on some
     of the cases.
     """
-    moved = [c for c in CASES if c["base_offset"] and c["swizzle_mode"]]
+    moved = [c for c in measured if c["base_offset"] and c["swizzle_mode"]]
     wrong = 0
     for case in moved:
         descriptor = Descriptor(int(case["descriptor"], 16))
@@ -76,14 +81,14 @@ def test_the_measurement_bites() -> None:
             reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), build_case_view(c)),
             c["address"],
         )
-        for c in CASES
+        for c in measured
         for d in [Descriptor(int(c["descriptor"], 16))]
     )
     assert swapped > 400
 
 
-def test_many_at_once_equal_one_by_one() -> None:
-    words = np.array([int(c["descriptor"], 16) for c in CASES[:40]], dtype=np.uint64)
+def test_many_at_once_equal_one_by_one(measured: list[dict[str, Any]]) -> None:
+    words = np.array([int(c["descriptor"], 16) for c in measured[:40]], dtype=np.uint64)
     seen = View(64, 16, 16, "K")
     many = compute_many_addresses(words, seen)
     assert all(np.array_equal(many[n], reads(Descriptor(int(word)), seen)) for n, word in enumerate(words))

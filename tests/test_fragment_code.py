@@ -47,7 +47,7 @@ def get_open_reason(text: str) -> str:
     return refused.value.message
 
 
-@for_each("one", list_fragment_maps(), ids=lambda one: str(one.operand.pattern))
+@for_each("one", list_fragment_maps, ids=lambda one: str(one.operand.pattern))
 def test_the_formula_that_the_engine_prints_is_its_operand(one: FragmentMap) -> None:
     """Every map of the catalogue, from the text that its page shows."""
     forward = one.operand.formula()["forward"]

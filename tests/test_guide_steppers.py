@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from html import unescape
 
 from lanescope.app.guide import index, rendering
 from tests.cases import for_each
 from tests.client import Client
 
-SLUGS = [slug for slug in index.ORDER if rendering.find_stepper(slug)]
+
+@cache
+def list_slugs() -> list[str]:
+    """The guide's pages that have a stepper."""
+    return [slug for slug in index.ORDER if rendering.find_stepper(slug)]
 
 
 def read_data(page: str) -> dict[str, object]:
@@ -22,11 +27,11 @@ def read_data(page: str) -> dict[str, object]:
 
 
 def test_the_pages_on_what_moves_have_a_stepper() -> None:
-    assert {"ldmatrix", "swizzle", "one-tile", "k-major-needs-no-transpose", "lanes-and-fragments"} <= set(SLUGS)
+    assert {"ldmatrix", "swizzle", "one-tile", "k-major-needs-no-transpose", "lanes-and-fragments"} <= set(list_slugs())
     assert all(index.read_source(slug).count("@stepper") <= 1 for slug in index.ORDER)
 
 
-@for_each("slug", SLUGS)
+@for_each("slug", list_slugs)
 def test_a_page_shows_the_data_and_the_step_of_its_address(client: Client, slug: str) -> None:
     address = rendering.find_stepper(slug)
     own, page = client.get(address).text, client.get(f"/guide/{slug}").text
@@ -38,7 +43,7 @@ def test_a_page_shows_the_data_and_the_step_of_its_address(client: Client, slug:
     assert 'aria-valuenow="9"' in later and read_data(later) == read_data(page)
 
 
-@for_each("slug", SLUGS)
+@for_each("slug", list_slugs)
 def test_without_scripts_a_picture_leads_to_the_stepper(client: Client, slug: str) -> None:
     page = client.get(f"/guide/{slug}").text
     found = re.search(r'<noscript><a href="([^"]*)"><svg.*?</svg>.*?</a></noscript>', page, re.S)

@@ -17,7 +17,6 @@ from tests.cases import for_each
 from tests.client import Client
 
 BF16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-HELD = [i for i in catalog.instructions() if {"a", "d"} <= set(i.operands) and len(i.operands["a"].axes) == 2]
 
 
 def read(text: str) -> Reading:
@@ -52,15 +51,16 @@ def test_an_element_is_pinned_on_the_page_that_opens(client: Client, text: str) 
 def test_the_answer_is_where_the_maps_put_the_element() -> None:
     """The engine's forward map finds the element again, and the pin is one that the page takes."""
     draw = random.Random(5)
-    for form in draw.sample(HELD, 60):
+    held = [i for i in catalog.instructions() if {"a", "d"} <= set(i.operands) and len(i.operands["a"].axes) == 2]
+    for form in draw.sample(held, 60):
         op = form.operands[draw.choice("ad")]
         thread, value = draw.randrange(op.threads), draw.randrange(op.values)
         row, col = int(op.coords["row"][thread, value]), int(op.coords["col"][thread, value])
         reading = read(f"{op.name.upper()}[{row}][{col}] of {form.ptx}")
         assert reading.kind == "instruction", form.ptx
-        held = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
+        holders = [(one["thread"], one["value"]) for one in reading.facts["holders"]]
         places = np.argwhere((op.coords["row"] == row) & (op.coords["col"] == col))
-        assert sorted(held) == sorted((int(t), int(v)) for t, v in places) and (thread, value) in held
+        assert sorted(holders) == sorted((int(t), int(v)) for t, v in places) and (thread, value) in holders
         query = {name: values[0] for name, values in parse_qs(urlsplit(reading.link).query).items()}
         state, notices = parse_state(form, query)
         assert state.pinned() == (op.name, row, col) and not notices

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from itertools import product
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope.app.guide import index, rendering
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
+from tests.cases import for_each
 from tests.sample import take_sample
 
 READY = "document.documentElement.dataset.stepper === 'ready'"
 SHIFT = """(() => { window.moved = 0; new PerformanceObserver((list) => {
   for (const one of list.getEntries()) if (!one.hadRecentInput) window.moved += one.value;
 }).observe({ type: "layout-shift", buffered: true }); })()"""
-SLUGS = [slug for slug in index.ORDER if rendering.find_stepper(slug)]
 
 
 def opened(open_page: Open, address: str, **more: object) -> Page:
@@ -50,7 +49,12 @@ def test_an_address_opens_its_step_and_the_usual_one_needs_none(open_page: Open)
     expect(page).to_have_url(re.compile(r"lanes-and-fragments\?pin=a:3,2$"))
 
 
-@pytest.mark.parametrize(("width", "slug"), take_sample([*product((390, 1000, 1440), SLUGS)], 2))
+def list_screens() -> list[tuple[int, str]]:
+    """Widths, and pages of the guide that have a stepper."""
+    return take_sample([*product((390, 1000, 1440), filter(rendering.find_stepper, index.ORDER))], 2)
+
+
+@for_each(("width", "slug"), list_screens)
 def test_nothing_moves_while_the_page_loads(open_page: Open, slug: str, width: int) -> None:
     page = opened(open_page, f"/guide/{slug}", width=width, height=844)
     page.evaluate(SHIFT)
