@@ -74,10 +74,11 @@ class SharedOrder:
     """The state of every byte of shared memory, and of the groups of every thread."""
 
     def __init__(self, threads: int) -> None:
-        self.writer = np.full(SHARED_BYTES, _NOBODY, np.int64)  # thread of the last store, if it is certain
-        self.group = np.full(SHARED_BYTES, _PLAIN, np.int64)
+        self.writer = np.full(SHARED_BYTES, _NOBODY, np.int32)  # thread of the last store, if it is certain
+        self.has_writers = False  # whether any byte has one
+        self.group = np.full(SHARED_BYTES, _PLAIN, np.int32)
         self.stored: Ints = np.zeros(SHARED_BYTES, np.int64)  # barriers before it
-        self.reader = np.full(SHARED_BYTES, _NOBODY, np.int64)  # warp
+        self.reader = np.full(SHARED_BYTES, _NOBODY, np.int32)  # warp
         self.read: Ints = np.zeros(SHARED_BYTES, np.int64)
         self.barriers = 0
         self.committed: Ints = np.zeros(threads, np.int64)
@@ -88,7 +89,8 @@ class SharedOrder:
         self.used = False  # whether copied bytes were read since the last wait
         self.lost = False  # whether the groups are unknown
         self.unread: Mask = np.zeros(SHARED_BYTES, np.bool_)  # stored, and not read since
-        self.fresh: Mask = np.zeros(SHARED_BYTES, np.bool_)  # unread, and stored since warps or threads last met
+        self.meetings = 1  # of warps or threads, counted from 1
+        self.fresh: Ints = np.zeros(SHARED_BYTES, np.int64)  # of an unread byte: the meetings before its last store
         self.lapped = np.zeros(SHARED_BYTES, np.int64)  # 1 + the place of the copy that has overwritten an unread byte
         self.sites: list[Span] = []
         self.site_numbers: dict[Span, int] = {}
@@ -120,11 +122,13 @@ class SharedOrder:
 
     def meet_warp(self) -> None:
         """Let the threads of each warp see what they have stored: what comes next may overwrite it without a read."""
-        self.fresh[:] = False
+        self.meetings += 1
 
     def forget_stores(self) -> None:
         """Take everything as visible: something with an unknown effect on the order was executed."""
-        self.writer[:] = _NOBODY
+        if self.has_writers:
+            self.writer[:] = _NOBODY
+            self.has_writers = False
         self.barriers += 1
         self.meet_warp()
 
@@ -159,6 +163,7 @@ class SharedOrder:
                 first = bool(self.loops) and not self.loops[-1][1]  # no barrier at the loop's end would help
                 self._report("refill_early", place, store=site if first else None)
         owner = np.broadcast_to(lanes[:, None], places.shape)
+        self.has_writers = True
         self.writer[places] = _NOBODY if unsure or (copied and self.lost) else owner
         self.group[places] = self.committed[owner] if copied else _PLAIN
         self.stored[places] = self.barriers
@@ -189,11 +194,12 @@ class SharedOrder:
 
     def _note_lapped(self, places: Ints, site: Span, copied: bool) -> None:
         self.lapped[places] = np.where(self.unread[places] & copied, 1 + self._number_site(site), 0)
-        self.unread[places] = self.fresh[places] = True
+        self.unread[places] = True
+        self.fresh[places] = self.meetings
 
     def find_unread(self, places: Ints) -> Mask:
         """Return which bytes were stored after threads last met and are not read since."""
-        found: Mask = self.fresh[places] & (self.writer[places] != _NOBODY)
+        found: Mask = (self.fresh[places] == self.meetings) & (self.writer[places] != _NOBODY)
         return found
 
     def report_second_store(self, site: Span) -> None:
@@ -223,7 +229,8 @@ class SharedOrder:
             span = site if waited is None else waited.span
             self.mistake = OrderMistake("barrier_missing", span, waited=waited is not None)
             raise OrderMistakeFound
-        self.unread[places] = self.fresh[places] = False
+        self.unread[places] = False
+        self.fresh[places] = 0
         self.checked += int(known.any())
         self.used |= bool(copied.any())
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
