@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 from lanescope.reader.code import (
@@ -51,7 +52,7 @@ from lanescope.reader.code.call_frames import CallFrame
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
 from lanescope.reader.code.memory import OutsideMemory
 from lanescope.reader.code.paths import EscapedPath, JumpTarget
-from lanescope.reader.code.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
+from lanescope.reader.code.run_records import Calls, Fork, KernelLaunchRecord, MemoryStore, SkippedCode
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
 from lanescope.reader.code.values import ResolvedType
@@ -123,6 +124,7 @@ class Evaluator:
         self.asm_runs_before = 0  # how many of these the entry functions before this one ran
         self.overflowed: dict[str, int] = {}  # entry functions that ran more → the order of the first left out
         self.skipped: list[SkippedCode] = []
+        self.skipped_counts: Counter[Calls] = Counter()  # by the first two calls around them
         self.memory_stores: list[MemoryStore] = []
         self.launches: list[KernelLaunchRecord] = []
         self.fork_records: list[Fork] = []

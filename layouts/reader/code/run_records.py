@@ -91,8 +91,9 @@ def record_fork(ev: Evaluator, number: int, conditions: tuple[str, ...], left: t
 def record_skipped(ev: Evaluator, span: Span) -> None:
     """Record skipped code, up to MOST_SKIPPED of the outermost function and the one that it calls."""
     calls = ev.list_running_functions()
-    if len(ev.skipped) < MOST_SKIPPED * MOST_SKIPPING and count_skipped(ev.skipped, calls) < MOST_SKIPPED:
+    if len(ev.skipped) < MOST_SKIPPED * MOST_SKIPPING and ev.skipped_counts[calls[:2]] < MOST_SKIPPED:
         ev.run_count += 1
+        ev.skipped_counts[calls[:2]] += 1
         ev.skipped.append(SkippedCode(span, calls, tuple(ev.branch_arms), ev.run_count))
 
 

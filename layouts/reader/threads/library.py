@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +57,14 @@ def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if result is not library_barriers.NOT_HERE:
         return result
     follow_call(run, name, node, scope)
-    for names, least, call in _FUNCTIONS:
-        if names.fullmatch(name) and len(node.arguments) >= least:
-            return call(run, name, node, scope)
-    return NOT_HERE
+    call = _find_function(name, len(node.arguments))
+    return call(run, name, node, scope) if call is not None else NOT_HERE
+
+
+@lru_cache(maxsize=1 << 10)
+def _find_function(name: str, arguments: int) -> Callable[[KernelRunner, str, tree.Call, Scope], Any] | None:
+    """Return what a library function with a number of arguments does; None for an unknown one."""
+    return next((call for names, least, call in _FUNCTIONS if arguments >= least and names.fullmatch(name)), None)
 
 
 def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,13 +49,23 @@ def call_method(run: KernelRunner, place: Pointer, name: str, node: tree.Call, s
     raise TraceLostError
 
 
+@lru_cache(maxsize=1 << 10)
+def _find_function(
+    name: str, arguments: int
+) -> tuple[int, Callable[[KernelRunner, Pointer, tree.Call, Scope], Any]] | None:
+    """Return (which argument is the barrier, what is done) of a function; None for one that takes no barrier."""
+    known = ((at, call) for names, least, at, call in _FUNCTIONS if arguments >= least and names.fullmatch(name))
+    return next(known, None)
+
+
 def call_function(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Call a function of libcu++ that takes a barrier; NOT_HERE for any other."""
-    found = next((one for one in _FUNCTIONS if one[0].fullmatch(name) and len(node.arguments) >= one[1]), None)
+    found = _find_function(name, len(node.arguments))
     if found is None:
         return NOT_HERE
-    barrier = _find_barrier(run, node.arguments[found[2]], scope)
-    if found[3] is _get_handle:
+    at, execute = found
+    barrier = _find_barrier(run, node.arguments[at], scope)
+    if execute is _get_handle:
         return barrier
     if not is_barrier(barrier) and name == "init":
         return NOT_HERE
@@ -63,7 +74,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
         return None
     if not isinstance(barrier, Pointer):
         raise TraceLostError
-    return found[3](run, barrier, node, scope)
+    return execute(run, barrier, node, scope)
 
 
 def _find_barrier(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
