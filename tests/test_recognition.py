@@ -257,3 +257,19 @@ def test_an_expression_of_cxx_opens_no_page(text: str) -> None:
     found = text_meanings.read_text(text)
     assert (found.kind, found.title) == ("unknown", "An expression of C++")
     assert not text_meanings.find_certain_link(text)
+
+
+@for_each(
+    ("start", "count"),
+    [
+        ("desc_base", 0),
+        ("start_encoded", 0),
+        ("init", 0),
+        ("smem_addr", 2),  # neither shifted nor masked
+        ("(uint64_t)p >> 4", 1),
+    ],
+)
+def test_a_name_is_an_address_only_if_it_says_so(start: str, count: int) -> None:
+    """A word that is made already has a start."""
+    told = text_meanings.read_text(f"uint64_t desc = {start} | (1ull << 16) | (64ull << 32) | (1ull << 62);")
+    assert told.kind == "builder" and len(told.facts["warnings"]) == count, told.facts

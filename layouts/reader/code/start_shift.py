@@ -16,6 +16,7 @@ _SHR = re.compile(r"(?<![\w.])shr\.\w+\s[^;]*,\s*(\d+)\s*;")
 _LITERAL = re.compile(r"\d+[uUlL]*")
 # names of addresses, not of amounts in units of 16 bytes
 _ADDRESS = re.compile(r"addr|ptr|smem|shared|shm|base|buf|tile|mem|data|&|(?<![a-z])s[ab](?![a-z])", re.I)
+_ENCODED = re.compile(r"desc|enc(?:oded)?(?![a-z])", re.I)  # names of words or fields that are made already
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
 
 
@@ -55,9 +56,12 @@ def find_unshifted_start(value: SymbolicInt, low: int, span: Span) -> Iterator[P
         return  # the result of a call may be shifted
     if (value.plain is not None and value.width > 40) or _is_joined_halves(value):
         return  # the word is unknown, or made elsewhere
-    if piece.shift == 0 and (_is_masked(value, low) or any(_ADDRESS.search(name) for name, _ in piece.source.terms)):
+    if any(_ENCODED.search(name) for name, _ in piece.source.terms):
+        return
+    is_address = any(_ADDRESS.search(name) for name, _ in piece.source.terms)
+    if piece.shift == 0 and (_is_masked(value, low) or is_address):
         yield Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
-    if value.plain is None and _has_wide_start(value, low):
+    if value.plain is None and _has_wide_start(value, low) and (piece.shift or is_address):
         yield Pitfall(
             "generic_pointer",
             "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
