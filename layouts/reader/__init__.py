@@ -122,7 +122,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "a tensor map in a type of MLIR",
         "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b>",
         tensor_types.recognise_tensor_map_types,
-        ("tensormap.descriptor", "tensordesc"),
+        ("tensormap.descriptor", "tensordesc", "nvgpu."),
     ),
     Recogniser(
         "the arguments of a TMA tensor map, as CUTLASS, TVM or DeepGEMM prints them",

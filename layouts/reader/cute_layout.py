@@ -40,6 +40,11 @@ _KNOWN = re.compile(
 _OF_POINTERS = re.compile(r"(?<!\w)(?:Sw?|o|0x[0-9a-fA-F]+|\d+b)(?!\w)")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
+_NUMBERS = r"\(\d+(?:, ?\d+)+\)"
+_TILE_LAYOUT = re.compile(  # of TVM: S[shape : strides], ComposeLayout(per_element, swizzle_len, atom_len, layout)
+    r"(?<![\w.])(?:T\.)?(?:ComposeLayout\((?P<base>\d+), ?(?P<bits>\d+), ?(?P<shift>\d+), ?)?"
+    rf"(?:T\.)?TileLayout\((?:T\.)?S\[(?P<shape>{_NUMBERS}) ?: ?(?P<strides>{_NUMBERS})\]\)(?(base)\))"
+)
 _COORDINATES = re.compile(r"\d@\d")
 _MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements per stage, and stages that begin inside one
 _WORD_DIGITS = 8  # hex digits from which a half is not a size
@@ -47,7 +52,7 @@ _WORD_DIGITS = 8  # hex digits from which a half is not a size
 
 def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the layouts that a text spells or prints. LayoutError if it resembles a layout but is not valid."""
-    text = _KEYWORD.sub(r"\1", text)
+    text = _TILE_LAYOUT.sub(_spell_tile_layout, _KEYWORD.sub(r"\1", text))
     if len(text) <= cute.LONGEST:
         text = _VALUES.sub(r"\1", text, count=1)
     _refuse_coordinates(text)
@@ -63,6 +68,12 @@ def recognise_layouts(text: str) -> tuple[TextMeaning, ...]:
         if alone := _parse_single_layout(text, not halves, any(line.worded or line.pointed for line in lines)):
             return alone
     return _parse_several_layouts(text, lines or list(atom_traits.find_layouts(text)))
+
+
+def _spell_tile_layout(match: re.Match[str]) -> str:
+    """Spell a layout of TVM's TIRx as CuTe prints it. TVM, src/tirx/ir/layout/compose_layout.cc."""
+    swizzle = "Sw<{bits},{base},{shift}> o ".format(**match.groupdict()) if match["base"] else ""
+    return f"{swizzle}{match['shape']}:{match['strides']}"
 
 
 def _refuse_coordinates(text: str) -> None:

@@ -21,8 +21,8 @@ from lanescope.shared.tma import WIDTHS
 
 _MOST = 16
 _OF_NVGPU = re.compile(
-    r"!?nvgpu\.tensormap\.descriptor<\s*tensor\s*=\s*memref<(?P<sizes>(?:\d+x)+)(?P<type>\w+)[^!\n]{0,160}?"
-    r"swizzle\s*=\s*(?:swizzle_)?(?P<mode>none|32b|64b|128b)\b(?P<rest>[^>]{0,120})>"
+    r"(?:!?nvgpu\.tensormap\.descriptor|(?<=[:,>] ))<\s*tensor\s*=\s*memref<(?P<sizes>(?:\d+x)+)(?P<type>\w+)"
+    r"[^!\n]{0,160}?swizzle\s*=\s*(?:swizzle_)?(?P<mode>none|32b|64b|128b)\b(?P<rest>[^>]{0,120})>"
 )
 _OF_TRITON = re.compile(
     r"!tt\.tensordesc<(?:tensor<)?(?P<sizes>(?:\d+x)+)(?P<type>\w+)(?:,\s*(?P<layout>#[^>!\n]{1,400}>?))?>"
