@@ -28,6 +28,7 @@ from lanescope.reader.threads.barrier_simulation import (
     make_agents,
 )
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
+from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench import barrier_initialization
 from lanescope.workbench.barrier_initialization import find_unsynchronized_use
@@ -50,7 +51,7 @@ TITLES = {
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
 _OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
-_MBARRIER = re.compile(r"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b")
+_MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
 

@@ -12,7 +12,7 @@ from lanescope.reader.code.lexing import PreprocessingToken
 _KEPT = r"//[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\\n])'|\"(?:\\.|[^\"\\\n])*+\"?"
 _NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 _OWN = (
-    r"\b(?:__forceinline__|__noinline__|__inline__|__grid_constant__|__restrict__|__restrict)\b"
+    r"\b(?:__forceinline__|__noinline__|__inline__|__grid_constant__|C(?:UTE|UTLASS)_GRID_CONSTANT|__restrict__|__restrict)\b"
     rf"|\b__attribute__\s*{_NESTED}|\b__align__\s*{_NESTED}|\balignas\s*{_NESTED}|\[\[[^\]\n]{{0,200}}\]\]"
     rf"|(?<![(=|,!])(?<![(=|,!]\s)\bnoexcept\b(?:\s*{_NESTED})?|\b_Pragma\s*{_NESTED}"
     rf"|\b__(?:cluster_dims|maxnreg|block_size)__\s*{_NESTED}"

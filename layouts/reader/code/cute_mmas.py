@@ -340,7 +340,7 @@ def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
     """
     arguments = term.arguments
     if name == "tile_to_mma_shape":
-        return _tile_to_mma_shape([evaluate(argument) for argument in arguments])
+        return tile_to_mma_shape([evaluate(argument) for argument in arguments])
     if name == "tile_size":
         place = _get_number(next(iter(dict(term.named).get("<>", ())), None))
         if len(arguments) != 1 or place is None or place > 2:
@@ -359,7 +359,7 @@ def evaluate_mma_call(name: str, term: OpaqueValue, evaluate: Any) -> Any:
     return (mma.atom.get_tile(operand), sizes[0] // parts[0], sizes[1] // parts[1], *shape[2:])
 
 
-def _tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
+def tile_to_mma_shape(values: Sequence[Any]) -> CuteLayout | None:
     """Return UMMA::tile_to_mma_shape(atom, ((M, K), rest of M, rest of K, …), order)."""
     if not 2 <= len(values) <= 3 or not isinstance(values[0], CuteLayout):
         return None

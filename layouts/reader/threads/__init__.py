@@ -6,5 +6,5 @@ from; `kernels.py` which kernels a text has, their template arguments and block 
 `arguments.py` their arguments, `names.py` names, types and structs, `values.py` loads, stores and conversions,
 `assembly.py` PTX, `records.py` the records of a run;
 `bit_fields.py` has structs that are one word, `packing.py` registers that are made of smaller elements, `quotients.py`
-sizes such as K / 8. Unknown values are None.
+sizes such as K / 8, `cutlass_source.py` functions of CUTLASS, as code. Unknown values are None.
 """

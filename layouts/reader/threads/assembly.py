@@ -58,7 +58,7 @@ _WIDTH = re.compile(r"\.[bufs](\d+)\b")
 
 def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     """Run an asm statement."""
-    if is_skipped(run, assembly.code or ""):
+    if is_skipped(run, assembly.code or "", assembly.span):
         return
     code = AsmCode(run, assembly, scope)
     if assembly.code is None:

@@ -47,7 +47,9 @@ _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask
 _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
-    r"|make_\w+|min|max|mem(?:set|cpy)|sizeof|data|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast"
+    r"|make_\w+|min|max|mem(?:set|cpy)|sizeof|data|begin|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?|static_cast"
+    r"|print\w*|CUTE_\w+|congruent|compatible|evenly_divides|is_static|cast_smem_ptr_to_uint"
+    r"|get_(?:thread_)?slice|partition_\w+|retile\w*|cooperative_copy|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)|tma_store_(?:arrive|wait)"
     r"|clock\w*|LANESCOPE_\w+|move|forward|cp_async_bulk_(?:commit|wait)_group\w*|cp_async_bulk\w*shared_to_global\w*"
 )
 
@@ -104,13 +106,13 @@ class BarrierTrace:
         """Note that the running threads of each warp meet; twice in a row is once."""
         if self.events and not (self.events[-1].kind == "warp" and (self.events[-1].mask == run.mask).all()):
             nothing = np.zeros(run.threads, np.int64)
-            at = run.calls[-1] if run.calls else (0, 0)
+            at = run.find_own_place(run.calls[-1]) if run.calls else (0, 0)
             self.events.append(BarrierEvent("warp", run.mask.copy(), nothing, nothing, at, at))
 
-    def note_product(self, run: KernelRunner) -> None:
+    def note_product(self, run: KernelRunner, site: Span) -> None:
         """Note that the running threads multiply, where the kernel's own lines lead to it."""
         self.meet_warps(run)
-        at = run.calls[0] if run.calls else (0, 0)
+        at = run.calls[0] if run.calls else site
         if not any(event.kind == "product" and event.call == at for event in self.events):
             nothing = np.zeros(run.threads, np.int64)
             self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
@@ -146,13 +148,13 @@ class BarrierTrace:
 # instructions ---------------------------------------------------------------------------------------------------------
 
 
-def is_skipped(run: KernelRunner, code: str) -> bool:
+def is_skipped(run: KernelRunner, code: str, site: Span) -> bool:
     """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
     if run.barriers is None or not _only_multiplies(code):
         return False
     if _ELSEWHERE.search(code):
         raise TraceLostError
-    run.barriers.note_product(run)
+    run.barriers.note_product(run, site)
     return True
 
 
@@ -231,7 +233,7 @@ def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
 
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
-    call = run.calls[-1] if run.calls else code.assembly.span
+    call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
     if kind in ("block", "pass"):
         everyone = np.full(run.threads, -1, np.int64)
         places = _read_lanes(code, operands[0]) if operands else everyone * 0
@@ -243,7 +245,7 @@ def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]
     places = _read_lanes(code, operands[at[-1]])
     given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and kind in ("init", "wait", "arrive") else ""
     values = _read_lanes(code, given) if given and "expect_tx" not in opcode else np.ones(run.threads, np.int64)
-    site = _find_count_site(code, kind, given) if given else call
+    site = run.find_own_place(_find_count_site(code, kind, given)) if given else call
     return BarrierEvent(kind, run.mask.copy(), places, values, site, call, opcode.startswith("tcgen05.commit"))
 
 
@@ -323,7 +325,8 @@ def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
         return
     if _SYNC.fullmatch(name):
         nothing = np.zeros(run.threads, np.int64)
-        trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, node.span, node.span))
+        at = run.find_own_place(node.span)
+        trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, at, at))
     elif _MEET.fullmatch(name):
         trace.meet_warps(run)
     elif not _HARMLESS.fullmatch(name):

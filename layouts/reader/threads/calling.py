@@ -12,7 +12,7 @@ from lanescope.reader.threads.arguments import bind_parameters
 from lanescope.reader.threads.cute import calls as cute_calls
 from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
 from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
-from lanescope.reader.threads.declaring import MOST_DEEP, make_member_scope
+from lanescope.reader.threads.declaring import MOST_DEEP, make_member_scope, make_object
 from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.order_events import follow_call
@@ -41,10 +41,21 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
         return run.evaluate_template(function, scope)
     if isinstance(function, tree.Call):
         return run.evaluate(function, scope)
-    if isinstance(function, tree.Name) and function.path[0][0] == "cute":
-        return None  # not what the text calls alike
     found = resolve_path(run, function.path, scope) if isinstance(function, tree.Name) else None
+    if isinstance(function, tree.Name) and function.path[0][0] == "cute" and not _is_library(run, found):
+        return None  # not what the text calls alike
     return run.evaluate(function, scope) if isinstance(found, Pointer) else found
+
+
+def _is_slice(name: tree.Name, node: tree.Call, scope: Scope) -> bool:
+    """Return whether a call is a part of a tensor that is not known: tile(_, k) of a variable."""
+    whole = any(isinstance(one, tree.Name) and one.last == "_" for one in node.arguments)
+    return whole and scope.declares(name.last)
+
+
+def _is_library(run: KernelRunner, found: Any) -> bool:
+    """Return whether functions are those of a library that follows the text."""
+    return isinstance(found, FunctionSet) and found.functions[0].span[0] >= run.length
 
 
 def _call_overload(run: KernelRunner, name: tree.Name, found: FunctionSet, node: tree.Call, scope: Scope) -> Any:
@@ -85,14 +96,24 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
         if result is not library.NOT_HERE:
             return result
         found = find_builtin(function.last)
-    if isinstance(found, SizedType) and found.scope is None:
-        values = [run.evaluate(argument, scope) for argument in node.arguments]
-        return cast_value(run, values[0], found) if len(values) == 1 else None
+    if isinstance(found, SizedType):
+        return _construct(run, found, node, scope)
     return library.forget_arguments(run, node, scope)
+
+
+def _construct(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Any:
+    """Return the value that a call of a type makes: a converted number, or an object, as far as barriers need it."""
+    if kind.scope is None:
+        values = [run.evaluate(argument, scope) for argument in node.arguments]
+        return cast_value(run, values[0], kind) if len(values) == 1 else None
+    follows = run.barriers is not None
+    return make_object(run, kind, node, scope) if follows else library.forget_arguments(run, node, scope)
 
 
 def _call_undeclared(run: KernelRunner, name: tree.Name, node: tree.Call, scope: Scope) -> Any:
     """Call a function of CuTe or CUDA; library.NOT_HERE for another one."""
+    if run.barriers is not None and _is_slice(name, node, scope):
+        return None
     if names_cute(run.text):
         result = cute_calls.call_function(run, name.last, node, name.path[-1][1] or (), scope)
         if result is not NOT_CUTE:

@@ -109,6 +109,15 @@ def _allocate_local(
         run.mask = mask
 
 
+def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Pointer | None:
+    """Return a new object that a call of its class constructs; None if that is not followed."""
+    place = Pointer("local", LocalMemory(), make_uniform(0, LONG), kind)
+    declaration = tree.Declaration(name="", type=None, arguments=node.arguments, span=node.span)
+    constructed = construct_object(run, place, declaration, scope)
+    objects.note_object(run, place, scope, constructed)
+    return place if constructed else None
+
+
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
     """Construct an object by its constructor or from its members' items; return whether that was possible."""
     arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)

@@ -206,7 +206,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         return value
     if place is None and isinstance(node.target, tree.Call) and names_cute(run.text):
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
-        run.forget_order()
+        run.forget_stores()
     if node.op and isinstance(place, Pointer):
         value = _combine_values(node.op, load_place(run, place, node.target.span), value)
     elif isinstance(place, Pointer) and isinstance(place.array, LocalMemory):

@@ -15,8 +15,9 @@ import numpy as np
 from lanescope.reader.code import tree
 from lanescope.reader.code import tree_statements as statements
 from lanescope.reader.threads import declaring, objects
+from lanescope.reader.threads.arguments import hold_value
 from lanescope.reader.threads.assembly import run_assembly
-from lanescope.reader.threads.numbers import get_number
+from lanescope.reader.threads.numbers import get_number, make_number
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import Mask, merge_values, spread_coefficient
 
@@ -49,6 +50,16 @@ def _run_expression(run: KernelRunner, statement: statements.ExpressionStatement
 
 def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
     declaring.declare_variable(run, declaration, scope)
+    return mask
+
+
+def _run_unpack(run: KernelRunner, unpack: tree.UnpackDeclaration, scope: Scope, mask: Mask) -> Mask:
+    """Run `auto [a, b] = tuple`; the parts of another value are not known."""
+    value = run.evaluate(unpack.value, scope)
+    known = isinstance(value, tuple) and len(value) == len(unpack.names)
+    for n, name in enumerate(unpack.names):
+        item = value[n] if known else None
+        scope.names[name] = hold_value(make_number(item) if isinstance(item, int) else item)
     return mask
 
 
@@ -268,6 +279,7 @@ HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
     tree.DeferredBody: _run_deferred,
     statements.ExpressionStatement: _run_expression,
     tree.Declaration: _run_declaration,
+    tree.UnpackDeclaration: _run_unpack,
     tree.Alias: _run_definition,
     tree.UsingDeclaration: _run_nothing,
     tree.NamespaceAlias: _run_nothing,

@@ -9,13 +9,15 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from lanescope.cute.algebra import make_layout
 from lanescope.reader.code import tree
 from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.threads.arguments import make_argument
+from lanescope.reader.threads.arguments import hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
-from lanescope.reader.threads.names import bind_templates, evaluate_template, resolve_path
-from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.cutlass_source import NAMES, parse_library
+from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.program import (
     FunctionSet,
     KernelLaunch,
@@ -37,7 +39,9 @@ from lanescope.reader.threads.program import (
 )
 from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
+from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
+from lanescope.reader.threads.types import SizedType
 
 MOST_KERNELS = 24
 WARP = 32
@@ -47,6 +51,8 @@ ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS = 40_000
+_OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
+_ELEMENT = SizedType("auto", 2)  # in a run of barriers, which do not depend on it
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -88,15 +94,21 @@ def run_kernels(
             if expression is not None:
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
-        program = _Program(text, scope, body, f"dim3({block})" if block else "", follow, size)
+        source = _enter_library(text, scope) if follow == BARRIERS else ""
+        program = _Program(text + source, len(text), scope, body, f"dim3({block})" if block else "", follow, size)
         yield list(program.run_all(recorded))
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A text whose kernels are run. block: of those that it does not launch; follow, size: see run_kernels."""
+    """A text whose kernels are run.
+
+    length: of the text without library functions; block: of kernels that it does not launch; follow, size: see
+    run_kernels.
+    """
 
     text: str
+    length: int
     scope: Scope
     body: Sequence[tree.Statement]
     block: str
@@ -127,7 +139,8 @@ class _Program:
         """Return the launches of a kernel; one of which nothing is known if the text has none."""
         launches = list(make_launches(one for one in recorded if self._is_record_of(one, function)))
         if not launches or all(map(_is_open, launches)):
-            written = list_launches(self.text, self.body, function.name, partial(self._may_launch, kernel=function))
+            text = self.text[: self.length]
+            written = list_launches(text, self.body, function.name, partial(self._may_launch, kernel=function))
             launches = written or launches
         launches = launches or [KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
@@ -155,13 +168,17 @@ class _Program:
         return qualifier == read_namespace(self.text, start) if qualifier else bool(start <= at < past)
 
     def _make_host(self) -> KernelRunner:
-        return KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
+        host = KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
+        host.open_member = _OPEN_MEMBER if self.follow == BARRIERS else None
+        return host
 
     def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
         enclosing = Scope(self.scope.find_home(launch.at))
-        _bind_launcher(host, launch.around, enclosing)
+        _bind_launcher(host, launch.around, enclosing, _ELEMENT if self.follow == BARRIERS else None)
+        if self.follow == BARRIERS:
+            _bind_sizes(host, launch.around, enclosing, self.size[0])
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
@@ -203,11 +220,24 @@ class _Program:
     def _make_runner(self, block: tuple[int, int, int]) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.size, runner.blocks = self.size
+        runner.length = self.length
         if self.follow == ORDER:
             runner.order = SharedOrder(runner.threads)
         elif self.follow == BARRIERS:
             runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
+            runner.open_member = _OPEN_MEMBER
         return runner
+
+
+def _enter_library(text: str, scope: Scope) -> str:
+    """Enter functions of CUTLASS that a text calls and does not declare; return their source."""
+    if not NAMES.search(text):
+        return ""
+    source, body = parse_library(len(text))
+    library = Scope()
+    enter_definitions(library, body)
+    scope.names = {**library.names, **scope.names}
+    return source
 
 
 def _is_open(launch: KernelLaunch) -> bool:
@@ -226,15 +256,34 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
     return True
 
 
-def _bind_launcher(host: KernelRunner, around: tree.Function | None, enclosing: Scope) -> None:
-    """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults."""
+def _bind_launcher(
+    host: KernelRunner, around: tree.Function | None, enclosing: Scope, element: SizedType | None = None
+) -> None:
+    """Bind the template parameters of a function that launches a kernel: as the text first gives them, or defaults.
+
+    element: for types that are not known.
+    """
     uses = list_template_uses(host.text, around.name) if around is not None and around.templates else []
     for n, parameter in enumerate(around.templates if around is not None else ()):
         values = (evaluate_template(host, use[n], host.globals) for use in uses if n < len(use))
         value = next((value for value in values if value is not None), None)
         if value is None and parameter.default is not None:
             value = evaluate_template(host, parameter.default, enclosing)
-        enclosing.names[parameter.name] = value if value is not None else _find_namesake(host, parameter)
+        value = value if value is not None else _find_namesake(host, parameter)
+        enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
+
+
+def _bind_sizes(host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int) -> None:
+    """Give integers that a function launches a kernel with the size of a matrix, and layouts its shape."""
+    for parameter in around.parameters if around is not None else ():
+        kind = find_type(host, parameter.type, enclosing)
+        if kind is not None and kind.pointer and kind.target is not None:
+            pointer = Pointer("global", parameter.name, make_number(0, LONG), kind.target)
+            enclosing.names[parameter.name] = hold_value(pointer)
+        elif kind is not None and kind.integer:
+            enclosing.names[parameter.name] = make_number(size)
+        elif kind is _ELEMENT and "layout" in parameter.name.lower():
+            enclosing.names[parameter.name] = make_layout((size, size))
 
 
 def _find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:

@@ -273,10 +273,13 @@ def _append_member(
 ) -> bool:
     """Append a member to the layout of a struct; return whether its type is known. before: the text before it."""
     kind = find_type(run, member.type, inner)
-    if kind is None:
-        value = _find_cute_member(run, member, inner)
+    value = _find_cute_member(run, member, inner) if kind is None else None
+    if value is not None:
         inner.names[member.name], layout.sized = value, False
-        return value is not None
+        return True
+    kind = kind or run.open_member
+    if kind is None:
+        return False
     if not member.name:
         layout.append_members(kind)
         return True

@@ -36,6 +36,10 @@ class Scope:
         inside = [home for home in self.namespaces if home[0] <= at < home[1]]
         return self.namespaces[max(inside)] if inside else self
 
+    def declares(self, name: str) -> bool:
+        """Return whether a name is declared, even if its value is unknown."""
+        return name in self.names or (self.parent is not None and self.parent.declares(name))
+
     def find(self, name: str) -> Any:
         """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
         scope: Scope | None = self
@@ -157,6 +161,8 @@ def _flatten_declarations(
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(")
 _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")  # what may name a number of threads
+_PARAMETERS = re.compile(r"\b(?:ClusterLaunchParams\s+\w+\s*=?|launch_kernel_on_cluster\s*\()\s*\{([^{}]*)\}")
+_BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
@@ -230,6 +236,7 @@ def list_launches(
             block = _read_block(text, past + opened.end())
         elif enclosing is not None:
             block = _find_pointer_block(text, match.start(), enclosing.span[1])
+            block = block or _find_configured_block(text[slice(*enclosing.span)])
         found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start()))
     return found[:MOST_LAUNCHES]
 
@@ -264,6 +271,13 @@ def _find_pointer_block(text: str, at: int, past: int) -> str:
     named = re.search(r"(\w+)\s*=\s*&?\s*(?:\w+::)*$", text[max(at - 80, 0) : at])
     launch = re.compile(rf"\b{named[1]}\s*<<<").search(text, at, past) if named else None
     return _read_block(text, launch.end()) if launch else ""
+
+
+def _find_configured_block(text: str) -> str:
+    """Return the block of the only launch configuration of a function: ClusterLaunchParams or cudaLaunchConfig_t."""
+    listed = [split_operands(match[1])[1:2] for match in _PARAMETERS.finditer(text)]
+    found = [block for blocks in listed for block in blocks] + [match[1] for match in _BLOCK_MEMBER.finditer(text)]
+    return found[0].strip() if len(found) == 1 else ""
 
 
 def list_template_uses(text: str, name: str) -> list[tuple[tree.Expression, ...]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
-from lanescope.reader.threads import calling, evaluating, executing, names
+from lanescope.reader.threads import calling, evaluating, executing, names, places
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.numbers import ThreadNumber, list_size_names, make_number
@@ -58,6 +58,7 @@ class KernelRunner:
 
     def __init__(self, text: str, threads: int, block: tuple[int, int, int], globals_: Scope) -> None:
         self.text = text
+        self.length = len(text)  # without library functions that follow it
         self.has_operators = "operator" in text
         self.threads = threads
         self.block = block
@@ -96,6 +97,7 @@ class KernelRunner:
         self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
         self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS
+        self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
         self.strides = OpenStrides()  # of CuTe's layouts
@@ -123,6 +125,9 @@ class KernelRunner:
 
     def evaluate_template(self, argument: tree.Expression, scope: Scope) -> Any:
         return names.evaluate_template(self, argument, scope)
+
+    def find_place(self, node: tree.Expression, scope: Scope) -> Any:
+        return places.find_place(self, node, scope)
 
     def find_type(self, type_: tree.Type | None, scope: Scope) -> SizedType | None:
         return names.find_type(self, type_, scope)
@@ -194,10 +199,14 @@ class KernelRunner:
         depth = self.order.depth if self.order is not None else 0
         return self.calls[depth] if depth < len(self.calls) else site
 
-    def forget_order(self) -> None:
-        """Take all stores as visible, since something with an unknown effect on the order was executed."""
+    def forget_stores(self) -> None:
+        """Take all stores as visible, since something with an unknown effect on them was executed."""
         if self.order is not None:
             self.order.forget_stores()
+
+    def forget_order(self) -> None:
+        """Take all stores as visible, since something with an unknown effect on the order was executed."""
+        self.forget_stores()
         if self.barriers is not None:
             raise TraceLostError
 
@@ -245,6 +254,10 @@ class KernelRunner:
 
     def call_method(self, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
         return calling.call_method(self, place, name, node, scope)
+
+    def find_own_place(self, site: Span) -> Span:
+        """Return a place of the text itself: a site, else the innermost call that leads to it from there."""
+        return next((place for place in (site, *reversed(self.calls)) if place[1] <= self.length), site)
 
     # statements
 
@@ -339,8 +352,8 @@ class KernelRunner:
         execute()
         self.assumed -= 1
         inner, self.shared.changed = self.shared.changed, outer
-        for places in inner:
-            self.shared.record[places] = OPEN
+        for changed in inner:
+            self.shared.record[changed] = OPEN
         if outer is not None:
             outer += inner
         del self.products[products:]

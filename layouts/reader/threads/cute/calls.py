@@ -13,7 +13,9 @@ from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
-from lanescope.reader.threads.cute import copies, products
+from lanescope.reader.code.cute_tuples import get_modes
+from lanescope.reader.threads.cute import bulk, copies, products
+from lanescope.reader.threads.cute.bulk import AsyncMma, TmaCopy, make_async_mma
 from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
 from lanescope.reader.threads.cute.layout_calls import (
     LAYOUT_FUNCTIONS,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 NOT_HERE = object()
+_OPEN_ELEMENT = SizedType("auto", 2)  # of a tensor whose elements do not matter
 _NOT_FOLLOWED = (IndexError, TypeError, AttributeError, ValueError)  # of arguments that CuTe takes and we do not
 
 
@@ -76,7 +79,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
         return NOT_HERE
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     given = [simplify(run.evaluate_template(argument, scope)) for argument in templates]
-    if name in _SHARED_NAMES and not any(is_cute_value(value) for value in (*values, *given)):
+    if name in _SHARED_NAMES and run.barriers is None and not any(is_cute_value(value) for value in (*values, *given)):
         return NOT_HERE
     try:
         result = expose(act(CuteCall(run, name, node, scope, values, given)), node.span)
@@ -90,6 +93,8 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
 
 def call_member(run: KernelRunner, owner: Any, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the result of a member function of a value of CuTe; None if it is unknown."""
+    if isinstance(owner, TmaCopy | AsyncMma):
+        return bulk.call_member(run, owner, name, node, scope)
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     try:
         result = expose(_call_member(run, owner, name, values), node.span)
@@ -172,7 +177,7 @@ def _make_pointer(call: CuteCall) -> Any:
     if isinstance(value, Pointer):
         return replace(value, type=kind, dims=()) if kind is not None else replace(value, dims=())
     if call.name != "make_gmem_ptr":
-        return None
+        return Pointer("shared", None, None, _OPEN_ELEMENT) if call.run.barriers is not None else None
     node = call.node.arguments[0]
     kind = kind or _find_pointed(call, node)
     around = (*call.run.calls, *call.run.turns)  # where the same text may be another pointer
@@ -285,6 +290,8 @@ def _make_mma(call: CuteCall) -> Any:
     atoms = require_plain(values[1]) if len(values) > 1 else algebra.make_layout((1, 1, 1))
     if isinstance(values[0], ScalarMma):
         return ScalarMma(atoms.size)
+    if isinstance(values[0], AsyncMma):
+        return make_async_mma(values[0], atoms)
     if not isinstance(values[0], MmaAtomName):
         return None
     return make_tiled_mma(values[0], atoms, make_tilers(values[2]) if len(values) > 2 else ())
@@ -314,9 +321,16 @@ def _make_operand(call: CuteCall) -> Any:
     return copy
 
 
+def _get_part(call: CuteCall) -> Any:
+    """Evaluate tensor<mode>(tensor)."""
+    tensor = call.values[0]
+    layout = get_modes(tensor.layout, call.places, call.name) if isinstance(tensor, CuteTensor) else None
+    return replace(tensor, layout=layout) if layout is not None else None
+
+
 def _get_tile_size(call: CuteCall) -> Any:
     mma = call.values[0]
-    return mma.shape[call.places[0]] if isinstance(mma, TiledMMA) else None
+    return mma.shape[call.places[0]] if isinstance(mma, TiledMMA | AsyncMma) else None
 
 
 def _partition_fragment(call: CuteCall) -> Any:
@@ -370,12 +384,16 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     "local_tile": _tile_tensor,
     "local_partition": _partition_tensor,
     "recast": _recast,
+    "tensor": _get_part,
     "make_tiled_mma": _make_mma,
     "make_tiled_copy": _make_copy,
     "tile_size": _get_tile_size,
     "partition_fragment_C": _partition_fragment,
     **copies.FUNCTIONS,
     **products.FUNCTIONS,
+    **bulk.FUNCTIONS,
 }
 _WITHOUT_RESULT = {**copies.FUNCTIONS, **products.FUNCTIONS}
-_SHARED_NAMES = frozenset("size get shape rank copy gemm clear fill filter select take append product for_each".split())
+_SHARED_NAMES = frozenset(
+    "size get shape rank copy gemm clear fill filter select tensor take append product for_each".split()
+)

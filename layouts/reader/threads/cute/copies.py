@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.reader.threads.cute.bulk import TmaCopy, note_copy
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
@@ -29,7 +30,7 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
         base = value.base if isinstance(value, CuteTensor) else None
         if base is not None and base.space == "shared":
             run.shared.broken = run.shared.broken or f"{name} may write it"
-            run.forget_order()
+            run.forget_stores()
         elif base is not None and isinstance(base.array, LocalMemory):
             base.array.forget_values()
 
@@ -40,6 +41,10 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
 def _copy(call: CuteCall) -> None:
     """Run copy([atom,] source, destination), copy_if and copy_aligned."""
     run, values = call.run, call.values
+    if isinstance(values[0], TmaCopy):
+        note_copy(call, values[0])
+    if run.barriers is not None:
+        return  # elements do not matter
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
     if len(tensors) < 2:
         forget_tensors(run, values, call.name)

@@ -17,6 +17,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.cute_values import make_canonical_atom
 from lanescope.reader.cutlass import find_warp_shape
 from lanescope.reader.smem_atoms import parse_atom_name
+from lanescope.reader.threads.cute.bulk import AsyncMma, TmaCopy, find_async_mma, make_async_mma
 from lanescope.reader.threads.cute.layouts import make_composed, make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
@@ -47,7 +48,7 @@ _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_
 _DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
 CUTE_VALUES = (
     CuteTensor, CuteLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
-    MmaAtomName, ScalarMma, ThreadSlice,
+    MmaAtomName, ScalarMma, ThreadSlice, TmaCopy, AsyncMma,
 )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def evaluate_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
 
 def evaluate_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the value of a name or a type that nothing in the text declares; None if it is none of CuTe's."""
-    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "SM90", "GMMA", "detail")]
+    parts = [part for part in path if part[0] not in ("", "std", "cute", "cutlass", "SM90", "GMMA", "UMMA", "detail")]
     if not parts:
         return None
     name, arguments = parts[-1]
@@ -180,6 +181,8 @@ def find_constant(name: str) -> Any:
 
 def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
     """Make the value of a class template of CuTe."""
+    if (mma := find_async_mma(name, values)) is not None:
+        return mma
     if _COPY.fullmatch(name) and values:
         return CopyOperation(name, get_bits(values[0]) or 0)
     if (atom := parse_atom_name(name)) and not atom.base32 and not atom.sparse:
@@ -207,6 +210,8 @@ def _make_copy_atom(run: KernelRunner, operation: Any, element: Any) -> Any:
 
 def _make_mma_type(run: KernelRunner, atom: Any, atoms: Any = None, tilers: Any = ()) -> Any:
     layout = make_strided(run, (1, 1, 1), "left") if atoms is None else atoms
+    if isinstance(atom, AsyncMma) and isinstance(layout, CuteLayout):
+        return make_async_mma(atom, layout)
     known = isinstance(atom, MmaAtomName) and isinstance(layout, CuteLayout)
     return make_tiled_mma(atom, layout, make_tilers(tilers) if tilers else ()) if known else None
 
@@ -253,6 +258,8 @@ def find_member_type(run: KernelRunner, owner: Any, name: str) -> Any:
             return find_warp_shape(owner.name)
         if isinstance(owner, TiledMMA):
             return owner.atom.shape if name == "AtomShape_MNK" else owner.shape
+    if name in ("AtomThrID", "ThrID") and isinstance(owner, AsyncMma):
+        return algebra.make_layout(owner.threads_of_atom)
     if name in ("value_type", "element_type") and isinstance(owner, CuteTensor):
         return owner.element
     return None

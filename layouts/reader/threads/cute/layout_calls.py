@@ -74,7 +74,7 @@ def measure(value: Any) -> Any:
         return value.size
     if isinstance(value, int):
         return value
-    if isinstance(value, TiledMMA | ScalarMma):
+    if isinstance(value, TiledMMA | ScalarMma) or hasattr(value, "threads"):
         return value.threads
     if isinstance(value, CuteCopy):
         return value.tiled.threads

@@ -27,6 +27,9 @@ _REGISTER_BYTES = 4
 def _multiply(call: CuteCall) -> None:
     """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
     run, values = call.run, call.values
+    if run.barriers is not None:
+        run.barriers.note_product(run, call.node.span)
+        return
     mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
     if not isinstance(mma, TiledMMA) or len(tensors) not in (3, 4):

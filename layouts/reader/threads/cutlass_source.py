@@ -1,0 +1,182 @@
+"""Functions and classes of CUTLASS that kernels call around mbarriers, as device code of our own with the same effect.
+
+Texts include CUTLASS and do not contain it; names that it declares itself are its own. A cluster has one block here:
+what reaches others is not among these functions, so that their use is not followed. Sources: CUTLASS 4.7,
+cute/arch/copy_sm90_desc.hpp, cute/arch/cluster_sm90.hpp, cutlass/arch/barrier.h, cutlass/pipeline/sm90_pipeline.hpp.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from lanescope.reader.code import cxx
+from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.tree import Statement
+
+NAMES = re.compile(r"\b(?:Cluster(?:Transaction)?Barrier|initialize_barrier|wait_barrier|PipelineTmaAsync)\b")
+_BARRIER = r"""
+struct NAME {
+  uint64_t word_;
+  static void init(uint64_t const* at_, uint32_t count_) { initialize_barrier(*at_, count_); }
+  static void wait(uint64_t const* at_, uint32_t parity_) { wait_barrier(*at_, parity_); }
+  static void arrive(uint64_t const* at_) { arrive_barrier(*at_); }
+  static void arrive_and_expect_tx(uint64_t const* at_, uint32_t n_) { set_barrier_transaction_bytes(*at_, n_); }
+  static void expect_transaction(uint64_t const* at_, uint32_t bytes_) {}
+  static void invalidate(uint64_t const* at_) {}
+  void init(uint32_t count_) { initialize_barrier(word_, count_); }
+  void wait(uint32_t parity_) { wait_barrier(word_, parity_); }
+  void arrive() { arrive_barrier(word_); }
+  void arrive_and_expect_tx(uint32_t bytes_) { set_barrier_transaction_bytes(word_, bytes_); }
+  void expect_transaction(uint32_t bytes_) {}
+  void invalidate() {}
+};
+"""
+_SOURCE = rf"""
+inline void initialize_barrier(uint64_t& at_, int count_ = 1) {{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(__cvta_generic_to_shared(&at_)), "r"(count_));
+}}
+inline void set_barrier_transaction_bytes(uint64_t& at_, uint32_t bytes_) {{
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :: "r"(__cvta_generic_to_shared(&at_)), "r"(bytes_));
+}}
+inline void wait_barrier(uint64_t& at_, int parity_) {{
+  asm volatile("{{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }}"
+               :: "r"(__cvta_generic_to_shared(&at_)), "r"(parity_));
+}}
+inline void arrive_barrier(uint64_t& at_) {{
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(__cvta_generic_to_shared(&at_)));
+}}
+inline uint32_t elect_one_sync() {{
+  uint32_t chosen_;
+  asm volatile("{{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }}" : "=r"(chosen_));
+  return chosen_;
+}}
+inline void umma_arrive(uint64_t const* at_) {{
+  if (elect_one_sync())
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+                 :: "r"(__cvta_generic_to_shared(at_)));
+}}
+inline int canonical_lane_idx() {{ return threadIdx.x % 32; }}
+inline int canonical_warp_idx() {{ return threadIdx.x / 32; }}
+inline int canonical_warp_idx_sync() {{ return threadIdx.x / 32; }}
+inline int canonical_warp_group_idx() {{ return threadIdx.x / 128; }}
+constexpr int NumThreadsPerWarp = 32;
+constexpr int NumThreadsPerWarpGroup = 128;
+constexpr int NumWarpsPerWarpGroup = 4;
+inline void cluster_sync() {{ __syncthreads(); }}
+inline void cluster_arrive() {{}}
+inline void cluster_arrive_relaxed() {{}}
+inline void cluster_wait() {{ __syncthreads(); }}
+inline void pipeline_init_arrive_relaxed(int size_) {{}}
+inline void pipeline_init_wait(int size_) {{ __syncthreads(); }}
+struct NamedBarrier {{
+  static void sync(uint32_t threads_, uint32_t number_) {{
+    asm volatile("bar.sync %0, %1;" :: "r"(number_ + 8), "r"(threads_));
+  }}
+  static void arrive(uint32_t threads_, uint32_t number_) {{
+    asm volatile("bar.arrive %0, %1;" :: "r"(number_ + 8), "r"(threads_));
+  }}
+}};
+inline bool thread0() {{ return false; }}
+inline bool block0() {{ return false; }}
+struct Allocator1Sm {{
+  static constexpr int Sm100TmemCapacityColumns = 512;
+  void allocate(int columns_, uint32_t* at_) {{}}
+  void free(uint32_t at_, int columns_) {{}}
+  void release_allocation_lock() {{}}
+}};
+{_BARRIER.replace("NAME", "ClusterBarrier")}
+{_BARRIER.replace("NAME", "ClusterTransactionBarrier")}
+template <int Stages_>
+struct LanescopeState {{
+  static constexpr int Stages = Stages_;
+  int index_;
+  uint32_t phase_;
+  uint32_t count_;
+  LanescopeState() : index_(0), phase_(0), count_(0) {{}}
+  LanescopeState(int first_, uint32_t parity_, uint32_t turns_) : index_(first_), phase_(parity_), count_(turns_) {{}}
+  int index() {{ return index_; }}
+  uint32_t phase() {{ return phase_; }}
+  uint32_t count() {{ return count_; }}
+  void operator++() {{
+    count_ += 1;
+    index_ += 1;
+    if (index_ == Stages_) {{ index_ = 0; phase_ ^= 1; }}
+  }}
+  void advance(uint32_t steps_) {{
+    count_ += steps_;
+    phase_ ^= ((index_ + steps_) / Stages_) & 1;
+    index_ = (index_ + steps_) % Stages_;
+  }}
+}};
+template <int Stages_> using PipelineState = LanescopeState<Stages_>;
+template <class Pipeline_>
+LanescopeState<Pipeline_::Stages> make_producer_start_state() {{
+  return LanescopeState<Pipeline_::Stages>(0, 1, 0);
+}}
+struct LanescopeCategory {{
+  static constexpr int NonParticipant = 0;
+  static constexpr int Producer = 1;
+  static constexpr int Consumer = 2;
+  static constexpr int ProducerConsumer = 3;
+}};
+struct LanescopeParams {{
+  uint32_t transaction_bytes;
+  int role;
+  uint32_t is_leader;
+  uint32_t num_consumers;
+  uint32_t num_producers;
+}};
+template <int Stages_>
+struct LanescopeStorage {{
+  uint64_t full_barrier_[Stages_];
+  uint64_t empty_barrier_[Stages_];
+}};
+template <int Stages_>
+struct PipelineTmaAsync {{
+  static constexpr int Stages = Stages_;
+  using PipelineState = LanescopeState<Stages_>;
+  using SharedStorage = LanescopeStorage<Stages_>;
+  using Params = LanescopeParams;
+  using ThreadCategory = LanescopeCategory;
+  using ProducerBarrierType = uint64_t;
+  uint64_t* full_;
+  uint64_t* empty_;
+  uint32_t bytes_;
+  uint32_t leads_;
+  template <class Storage_, class Params_, class Cluster_>
+  PipelineTmaAsync(Storage_& storage_, Params_ params_, Cluster_ cluster_)
+      : full_(&storage_.full_barrier_[0]), empty_(&storage_.empty_barrier_[0]), bytes_(params_.transaction_bytes),
+        leads_(params_.is_leader) {{
+    if (size(cluster_) != 1 || params_.num_consumers % 128 != 0) lanescope_not_followed();
+    if (threadIdx.x / 32 == 0 && elect_one_sync()) {{
+      for (int n_ = 0; n_ < Stages_; ++n_) {{
+        initialize_barrier(full_[n_], 1);
+        initialize_barrier(empty_[n_], params_.num_consumers / 128);
+      }}
+    }}
+  }}
+  template <class State_> int producer_try_acquire(State_ const& at_) {{ return 0; }}
+  template <class State_> int consumer_try_wait(State_ const& at_) {{ return 0; }}
+  template <class State_> void producer_acquire(State_ const& at_, int token_ = 0) {{
+    wait_barrier(empty_[at_.index_], at_.phase_);
+    if (leads_) set_barrier_transaction_bytes(full_[at_.index_], bytes_);
+  }}
+  template <class State_> void producer_commit(State_ const& at_, uint32_t bytes_ = 0) {{}}
+  template <class State_> void producer_tail(State_ at_) {{}}
+  template <class State_> uint64_t* producer_get_barrier(State_ const& at_) {{ return &full_[at_.index_]; }}
+  template <class State_> void consumer_wait(State_ const& at_, int token_ = 0) {{
+    wait_barrier(full_[at_.index_], at_.phase_);
+  }}
+  template <class State_> void consumer_release(State_ const& at_) {{
+    if (threadIdx.x % 128 == 0) arrive_barrier(empty_[at_.index_]);
+  }}
+}};
+"""
+
+
+@lru_cache(maxsize=2)
+def parse_library(start: int) -> tuple[str, tuple[Statement, ...]]:
+    """Return the source, and its definitions as those of a text that it continues at a place."""
+    return _SOURCE, tuple(cxx.parse_cxx(make_plain_source(" " * start + _SOURCE)))

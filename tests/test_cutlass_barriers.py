@@ -1,0 +1,242 @@
+"""CUTLASS's barriers and pipelines are mbarriers: its kernels are simulated like those that spell their PTX.
+
+One kernel has a ring of barriers of its own that a block fills and empties, one a PipelineTmaAsync between a warpgroup
+that copies and two that multiply, one a barrier for copies and one for tcgen05.mma.
+"""
+
+from __future__ import annotations
+
+from lanescope.workbench.barrier_protocol import find_protocol_mistakes
+from tests.cases import for_each
+from tests.checked import check_text
+from tests.sample import take_each
+
+HOST = """
+template <class T> void multiply(int m, int n, int k, T const* A, T const* B, T* C) {
+  auto shape = make_shape(int(m), int(n), int(k));
+  auto tile = make_shape(Int<128>{}, Int<128>{}, Int<64>{});
+  auto sA = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
+  auto sB = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
+  Tensor mA = make_tensor(make_gmem_ptr(A), make_shape(m, k), make_stride(k, Int<1>{}));
+  Tensor mB = make_tensor(make_gmem_ptr(B), make_shape(n, k), make_stride(k, Int<1>{}));
+  auto tma_a = make_tma_atom(SM90_TMA_LOAD{}, mA, sA(_, _, 0), make_shape(Int<128>{}, Int<64>{}));
+  auto tma_b = make_tma_atom(SM90_TMA_LOAD{}, mB, sB(_, _, 0), make_shape(Int<128>{}, Int<64>{}));
+  TiledMMA mma = make_tiled_mma(SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>{}, Layout<Shape<_2>>{});
+  cutlass::ClusterLaunchParams params{dim3(m / 128, n / 128), dim3(THREADS), dim3(1), 1 << 17};
+  void const* kernel = (void const*)&ring<decltype(shape), decltype(tile), decltype(sA), decltype(sB), decltype(tma_a),
+                                          decltype(tma_b), decltype(mma), T>;
+  cutlass::launch_kernel_on_cluster(params, kernel, shape, tile, tma_a, tma_b, mma, C);
+}
+"""
+HEAD = """#include <cute/tensor.hpp>
+#include <cutlass/arch/barrier.h>
+using namespace cute;
+template <class T, class LayoutA, class LayoutB> struct Storage {
+  alignas(1024) ArrayEngine<T, cosize_v<LayoutA>> A;
+  alignas(1024) ArrayEngine<T, cosize_v<LayoutB>> B;
+BARRIERS
+};
+template <class Problem, class Tile, class LayoutA, class LayoutB, class TmaA, class TmaB, class Mma, class T>
+__global__ void ring(Problem shape, Tile tile, CUTLASS_GRID_CONSTANT TmaA const tma_a,
+                     CUTLASS_GRID_CONSTANT TmaB const tma_b, Mma mma, T* C) {
+  auto [M, N, K] = shape;
+  Tensor mA = tma_a.get_tma_tensor(make_shape(M, K));
+  Tensor mB = tma_b.get_tma_tensor(make_shape(N, K));
+  auto at = make_coord(blockIdx.x, blockIdx.y, _);
+  Tensor gA = local_tile(mA, tile, at, Step<_1, X, _1>{});
+  Tensor gB = local_tile(mB, tile, at, Step<X, _1, _1>{});
+  extern __shared__ char memory[];
+  auto& s = *reinterpret_cast<Storage<T, LayoutA, LayoutB>*>(memory);
+  Tensor sA = make_tensor(make_smem_ptr(s.A.begin()), LayoutA{});
+  Tensor sB = make_tensor(make_smem_ptr(s.B.begin()), LayoutB{});
+  auto [tAgA, tAsA] = tma_partition(tma_a, Int<0>{}, Layout<_1>{}, group_modes<0, 2>(sA), group_modes<0, 2>(gA));
+  auto [tBgB, tBsB] = tma_partition(tma_b, Int<0>{}, Layout<_1>{}, group_modes<0, 2>(sB), group_modes<0, 2>(gB));
+  constexpr int bytes = sizeof(make_tensor_like(tensor<0>(tAsA))) + sizeof(make_tensor_like(tensor<0>(tBsB)));
+  constexpr int stages = size<2>(LayoutA{});
+  int tiles = size<1>(tAgA);
+"""
+MULTIPLY = """
+    warpgroup_arrive();
+    gemm(mma, tCrA(_, _, _, STAGE), tCrB(_, _, _, STAGE), sum);
+    warpgroup_commit_batch();
+    warpgroup_wait<0>();
+"""
+FRAGMENTS = """
+  auto part = mma.get_slice(THREAD);
+  Tensor tCrA = part.make_fragment_A(part.partition_A(sA));
+  Tensor tCrB = part.make_fragment_B(part.partition_B(sB));
+  Tensor sum = partition_fragment_C(mma, make_shape(Int<128>{}, Int<128>{}));
+  clear(sum);
+"""
+RING = (
+    HEAD.replace("BARRIERS", "  uint64_t full[size<2>(LayoutA{})];\n  cutlass::arch::ClusterBarrier empty[4];")
+    + FRAGMENTS.replace("THREAD", "threadIdx.x")
+    + """
+  using Full = cutlass::arch::ClusterTransactionBarrier;
+  bool leads = threadIdx.x < 32 && elect_one_sync();
+  if (leads)
+    for (int i = 0; i < stages; ++i) { Full::init(&s.full[i], 1); s.empty[i].init(256); }
+  cutlass::arch::fence_barrier_init();
+  __syncthreads();
+  auto fill = cutlass::make_producer_start_state<cutlass::PipelineState<stages>>();
+  cutlass::PipelineState<stages> read;
+  int next = 0;
+  for (int k = 0; k < tiles; ++k) {
+    while (leads && next < tiles && next < k + stages - 1) {
+      s.empty[fill.index()].wait(fill.phase());
+      Full::arrive_and_expect_tx(&s.full[fill.index()], bytes);
+      copy(tma_a.with(s.full[fill.index()]), tAgA(_, next), tAsA(_, fill.index()));
+      copy(tma_b.with(s.full[fill.index()]), tBgB(_, next), tBsB(_, fill.index()));
+      ++fill;
+      ++next;
+    }
+    Full::wait(&s.full[read.index()], read.phase());
+"""
+    + MULTIPLY.replace("STAGE", "read.index()")
+    + """
+    s.empty[read.index()].arrive();
+    ++read;
+  }
+}
+"""
+    + HOST.replace("THREADS", "256")
+)
+PIPELINE = (
+    HEAD.replace("BARRIERS", "  typename cutlass::PipelineTmaAsync<4>::SharedStorage pipeline;")
+    + """
+  using Pipeline = cutlass::PipelineTmaAsync<stages>;
+  int group = cutlass::canonical_warp_group_idx();
+  typename Pipeline::Params params;
+  params.transaction_bytes = bytes;
+  params.role = group == 0 ? Pipeline::ThreadCategory::Producer : Pipeline::ThreadCategory::Consumer;
+  params.is_leader = threadIdx.x == 0;
+  params.num_consumers = 256;
+  Pipeline pipeline(s.pipeline, params, Shape<_1, _1, _1>{});
+  __syncthreads();
+  if (group == 0) {
+    if (threadIdx.x == 0) {
+      auto fill = cutlass::make_producer_start_state<Pipeline>();
+      for (int k = 0; k < tiles; ++k, ++fill) {
+        pipeline.producer_acquire(fill);
+        auto* full = pipeline.producer_get_barrier(fill);
+        copy(tma_a.with(*full), tAgA(_, k), tAsA(_, fill.index()));
+        copy(tma_b.with(*full), tBgB(_, k), tBsB(_, fill.index()));
+      }
+    }
+  } else {
+"""
+    + FRAGMENTS.replace("THREAD", "threadIdx.x - 128")
+    + """
+    typename Pipeline::PipelineState read;
+    for (int k = 0; k < tiles; ++k) {
+      pipeline.consumer_wait(read, pipeline.consumer_try_wait(read));
+"""
+    + MULTIPLY.replace("STAGE", "read.index()")
+    + """
+      pipeline.consumer_release(read);
+      ++read;
+    }
+  }
+}
+"""
+    + HOST.replace("THREADS", "384")
+)
+
+TENSOR = (
+    HEAD.replace("BARRIERS", "  uint64_t tma, mma;")
+    + FRAGMENTS.replace("THREAD", "0").replace("clear(sum)", "mma.accumulate_ = UMMA::ScaleOut::Zero")
+    + """
+  bool warp0 = threadIdx.x < 32, leads = elect_one_sync();
+  if (warp0 && leads) {
+    initialize_barrier(s.tma, 1);
+    initialize_barrier(s.mma, 1);
+  }
+  __syncthreads();
+  int tma_bit = 0, mma_bit = 0;
+  for (int k = 0; k < tiles; ++k) {
+    if (warp0 && leads) {
+      set_barrier_transaction_bytes(s.tma, bytes);
+      copy(tma_a.with(s.tma), tAgA(_, k), tAsA(_, 0));
+      copy(tma_b.with(s.tma), tBgB(_, k), tBsB(_, 0));
+    }
+    wait_barrier(s.tma, tma_bit);
+    tma_bit ^= 1;
+    if (warp0) {
+      gemm(mma, tCrA(_, _, _, 0), tCrB(_, _, _, 0), sum);
+      mma.accumulate_ = UMMA::ScaleOut::One;
+      cutlass::arch::umma_arrive(&s.mma);
+    }
+    wait_barrier(s.mma, mma_bit);
+    mma_bit ^= 1;
+  }
+}
+"""
+    + HOST.replace("THREADS", "128").replace(
+        "SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>{}, Layout<Shape<_2>>{}",
+        "SM100_MMA_F16BF16_SS<T, T, float, 128, 128, UMMA::Major::K, UMMA::Major::K>{}",
+    )
+)
+
+
+def find_lines(text: str) -> list[tuple[str, str]]:
+    """Return (code, the line at which it is reported) of every mistake."""
+    found = find_protocol_mistakes(text, {})
+    return [
+        (one.code, text[: one.span[0]].rpartition("\n")[2] + text[one.span[0] :].partition("\n")[0]) for one in found
+    ]
+
+
+@for_each("text", (RING, PIPELINE, TENSOR))
+def test_a_right_kernel_has_no_mistake(text: str) -> None:
+    assert check_text(text).findings == ()
+
+
+WAIT = "Full::wait(&s.full[read.index()], read.phase());"
+MISTAKES = [
+    (RING, "s.empty[i].init(256)", "s.empty[i].init(2)", "mbarrier_count", "init(2)"),
+    (RING, WAIT, "", "mbarrier_unawaited", "gemm(mma"),
+    (RING, WAIT, WAIT.replace("read.phase()", "0"), "mbarrier_parity", "full[read.index()], 0"),
+    (RING, ".wait(fill.phase())", ".wait(fill.phase() ^ 1)", "mbarrier_parity", "wait(fill.phase()"),
+    (RING, "s.empty[read.index()].arrive();", "Full::arrive(&s.full[read.index()]);", "mbarrier_other", "Full::arrive"),
+    (RING, "s.empty[read.index()].arrive();", "", "mbarrier_stuck", "wait(fill.phase())"),
+    (RING, "arrive_and_expect_tx", "expect_transaction", "mbarrier_stuck", WAIT),
+    (RING, "  __syncthreads();\n", "", "mbarrier_unsynchronized", "fence_barrier_init"),
+    (PIPELINE, "make_producer_start_state<Pipeline>()", "PipelineState<4>()", "mbarrier_parity", "producer_acquire"),
+    (PIPELINE, "++k, ++fill", "++k", "mbarrier_refilled", "producer_acquire"),
+    (PIPELINE, "pipeline.consumer_release(read);", "", "mbarrier_stuck", "producer_acquire"),
+    (PIPELINE, "is_leader = threadIdx.x == 0", "is_leader = threadIdx.x == 1", "mbarrier_stuck", "consumer_wait"),
+    (TENSOR, "tma_bit ^= 1;", "", "mbarrier_parity", "wait_barrier(s.tma"),
+    (TENSOR, "umma_arrive(&s.mma)", "umma_arrive(&s.tma)", "mbarrier_other", "umma_arrive"),
+    (TENSOR, "initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)", "mbarrier_count", "s.tma, 2"),
+    (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
+]
+
+
+@for_each("text, old, new, code, place", take_each(MISTAKES, lambda row: (row[0], row[3])))
+def test_a_mistake_is_found_at_its_line(text: str, old: str, new: str, code: str, place: str) -> None:
+    assert text.count(old) == 1, old
+    found = find_lines(text.replace(old, new))
+    assert [one for one, _ in found] == [code]
+    assert place in found[0][1]
+
+
+@for_each(
+    "old, new",
+    [
+        ("tma_a.with(*full)", "tma_a.with(*full, mask)"),  # bytes of other blocks, too
+        ("Shape<_1, _1, _1>{})", "Shape<_2, _1, _1>{})"),  # arrivals of other blocks
+        ("num_consumers = 256", "num_consumers = 96"),  # another thread of them arrives
+    ],
+)
+def test_what_reaches_other_blocks_is_not_followed(old: str, new: str) -> None:
+    wrong = PIPELINE.replace("pipeline.consumer_release(read);", "")
+    assert wrong.count(old) == 1
+    assert find_lines(wrong)
+    assert not find_lines(wrong.replace(old, new))
+
+
+def test_names_that_the_text_declares_are_its_own() -> None:
+    own = "__device__ void initialize_barrier(uint64_t& bar, int n) { not_followed(bar, n); }\n"
+    wrong = TENSOR.replace("initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)")
+    assert find_lines(wrong)
+    assert not find_lines(own + wrong)
