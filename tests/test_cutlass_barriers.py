@@ -177,6 +177,23 @@ TENSOR = (
     )
 )
 
+COPIES = """    if (warp0 && leads) {
+      set_barrier_transaction_bytes(s.tma, bytes);
+      copy(tma_a.with(s.tma), tAgA(_, k), tAsA(_, 0));
+      copy(tma_b.with(s.tma), tBgB(_, k), tBsB(_, 0));
+    }
+    wait_barrier(s.tma, tma_bit);
+    tma_bit ^= 1;
+"""
+STORED = TENSOR.replace(
+    COPIES,
+    """    cooperative_copy<128>(threadIdx.x, gA(_, _, k), sA(_, _, 0));
+    cooperative_copy<128>(threadIdx.x, gB(_, _, k), sB(_, _, 0));
+    fence_view_async_shared();
+  __syncthreads();  // stored
+""",
+)
+
 
 def find_lines(text: str) -> list[tuple[str, str]]:
     """Return (code, the line at which it is reported) of every mistake."""
@@ -186,7 +203,7 @@ def find_lines(text: str) -> list[tuple[str, str]]:
     ]
 
 
-@for_each("text", (RING, PIPELINE, TENSOR))
+@for_each("text", (RING, PIPELINE, TENSOR, STORED))
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
     assert check_text(text).findings == ()
 
@@ -208,6 +225,8 @@ MISTAKES = [
     (TENSOR, "tma_bit ^= 1;", "", "mbarrier_parity", "wait_barrier(s.tma"),
     (TENSOR, "umma_arrive(&s.mma)", "umma_arrive(&s.tma)", "mbarrier_other", "umma_arrive"),
     (TENSOR, "initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)", "mbarrier_count", "s.tma, 2"),
+    (TENSOR, "wait_barrier(s.mma, mma_bit);", "", "mbarrier_unawaited", "umma_arrive"),
+    (STORED, "  __syncthreads();  // stored", "", "barrier_missing", "gemm(mma"),
     (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
 ]
 

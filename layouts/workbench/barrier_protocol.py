@@ -40,7 +40,7 @@ TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
     "mbarrier_parity": "A wait for an mbarrier has the wrong parity",
     "mbarrier_other": "A thread arrives on another mbarrier than the one that is waited for",
-    "mbarrier_unawaited": "No thread waits for the mbarrier of a copy",
+    "mbarrier_unawaited": "No thread waits for the mbarrier of a copy or a product",
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     **barrier_initialization.TITLES,
@@ -106,11 +106,21 @@ def _judge_run(run: KernelRun) -> Pitfall | None:
     if not run.complete or trace is None or not trace.ended:
         return None
     name = run.function.name
+    if trace.unordered is not None:
+        return _describe_unordered(*trace.unordered)
     if not is_exact(trace.events):
         return _find_uninitialized(trace.events, name)
     if not run.runner.turn_counts.are_alike:
         return find_unsynchronized_use(trace.events, name, run.runner.text)
     return _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
+
+
+def _describe_unordered(product: Span, store: Span) -> Pitfall:
+    message = (
+        "This product reads shared memory that threads of other warps have stored to, and no barrier is between: put"
+        " __syncthreads() after the copy."
+    )
+    return Pitfall("barrier_missing", message, product)
 
 
 def _find_uninitialized(events: Sequence[BarrierEvent], kernel: str) -> Pitfall | None:
@@ -146,6 +156,8 @@ class _Judge:
             return None  # an excerpt without arrivals, or a trial of mbarriers
         if self.unawaited:
             return self._describe_unawaited()
+        if self.committed and not self.committed & self.awaited:
+            return self._describe_uncollected()
         return find_unsynchronized_use(self.events, self.kernel, self.text) or self._find_bad_schedule()
 
     def _find_bad_schedule(self) -> Pitfall | None:
@@ -254,7 +266,17 @@ class _Judge:
     @cached_property
     def unawaited(self) -> frozenset[int]:
         """The mbarriers that bytes of copies arrive on and that no thread waits for."""
-        return self.filled - {step.place for step in self._list_steps() if step.kind in WAITS}
+        return self.filled - self.awaited
+
+    @cached_property
+    def awaited(self) -> frozenset[int]:
+        """The mbarriers that a thread waits for."""
+        return frozenset(step.place for step in self._list_steps() if step.kind in WAITS)
+
+    @cached_property
+    def committed(self) -> frozenset[int]:
+        """The mbarriers on which the commits of products arrive."""
+        return frozenset(step.place for step in self._list_steps() if self.events[step.event].commits)
 
     @cached_property
     def arriving(self) -> Mapping[int, set[int]]:
@@ -289,14 +311,21 @@ class _Judge:
         )
         return Pitfall("mbarrier_unawaited", message, product.call)
 
+    def _describe_uncollected(self) -> Pitfall:
+        commit = next(event for event in self.events if event.commits)
+        message = (
+            f"No thread of {self.kernel} waits for the mbarriers on which its commits of products arrive: what follows"
+            " may overwrite operands that are still read, or read a sum that is not there."
+        )
+        return Pitfall("mbarrier_unawaited", message, commit.call)
+
     def _find_early_wait(self) -> Pitfall | None:
         """Return a wait for products that passes before the first one has ended, though it could wait for it."""
-        committed = {step.place for step in self._list_steps() if self.events[step.event].commits}
         for repair in list_repairs(self.events, self.agents):
             ones = {n for n, event in repair.parities if event == repair.event}
             places = {step.place for n in ones for step in self.agents[n].steps if step.event == repair.event}
             begins = bool(ones) and not any(repair.parities[n, repair.event] for n in ones)
-            if begins and places <= committed and not ones & self.working and self._is_mended(repair):
+            if begins and places <= self.committed and not ones & self.working and self._is_mended(repair):
                 return self._describe(repair, False)
         return None
 

@@ -86,12 +86,16 @@ class BarrierEvent:
 class BarrierTrace:
     """The operations of a kernel's threads, in the order in which they were run.
 
-    peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left.
+    peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left; filled:
+    id of a tensor's pointer → it, the threads that have stored to it since any waited for others, and where;
+    unordered: the first product that reads such a tensor, and the store.
     """
 
     events: list[BarrierEvent] = field(default_factory=list)
     peeked: BarrierEvent | None = None
     doubt: bool = False
+    filled: dict[int, tuple[Pointer, Mask, Span]] = field(default_factory=dict)
+    unordered: tuple[Span, Span] | None = None
 
     def add(self, run: KernelRunner, event: BarrierEvent) -> None:
         """Add an operation; TraceLostError if it may not be executed."""
@@ -100,6 +104,8 @@ class BarrierTrace:
         if self.doubt or early or (run.assumed and not known) or len(self.events) >= MOST_EVENTS:
             raise TraceLostError
         self.peeked = None
+        if event.kind in ("block", "wait", "await"):
+            self.filled.clear()
         self.events.append(event)
 
     def meet_warps(self, run: KernelRunner) -> None:
@@ -116,6 +122,19 @@ class BarrierTrace:
         if not any(event.kind == "product" and event.call == at for event in self.events):
             nothing = np.zeros(run.threads, np.int64)
             self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
+
+    def note_fill(self, run: KernelRunner, tensor: Pointer, site: Span) -> None:
+        """Note that the running threads store to a tensor in shared memory, if they certainly do."""
+        before = self.filled.get(id(tensor), (tensor, run.nobody, site))[1]
+        if not run.assumed:
+            self.filled[id(tensor)] = tensor, before | run.mask, site
+
+    def note_read(self, run: KernelRunner, tensor: Pointer, site: Span) -> None:
+        """Note a product that reads a tensor: no other warp may have stored to it since threads last waited."""
+        _, mask, store = self.filled.get(id(tensor), (tensor, run.nobody, site))
+        writers, readers = (set((np.flatnonzero(lanes) // WARP).tolist()) for lanes in (mask, run.mask))
+        if writers and readers and len(writers | readers) > 1 and self.unordered is None:
+            self.unordered = site, store
 
     def follow_loop(self, run: KernelRunner, inside: Mask | None) -> Mask:
         """Return the threads that run another iteration; a loop whose end depends on a wait ends after it."""

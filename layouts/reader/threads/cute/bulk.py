@@ -99,7 +99,7 @@ def _partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) 
         return None
     counts = (mode.size // size for mode, size in zip(modes, sizes, strict=False))
     layout = make_strided(run, (tuple(sizes), *counts), "left")
-    return None if layout is None else replace(tensor, base=None, layout=algebra.concatenate(*layout.modes, *modes[2:]))
+    return None if layout is None else replace(tensor, layout=algebra.concatenate(*layout.modes, *modes[2:]))
 
 
 def _partition_shape(call: CuteCall) -> Any:
@@ -126,11 +126,35 @@ def note_copy(call: CuteCall, atom: TmaCopy) -> None:
     run.barriers.add(run, BarrierEvent("copy", run.mask.copy(), places, ones, at, at))
 
 
+def _fill(call: CuteCall) -> None:
+    """Follow cooperative_copy<threads>(thread, source, destination)."""
+    note_fill(call, call.values[-1])
+
+
+def note_fill(call: CuteCall, target: Any) -> None:
+    """Note a copy of threads to shared memory."""
+    trace, base = call.run.barriers, target.base if isinstance(target, CuteTensor) else None
+    if trace is not None and base is not None and base.space == "shared":
+        trace.note_fill(call.run, base, call.node.span)
+
+
+def follow_product(call: CuteCall) -> None:
+    """Follow gemm of a run of barriers: what it reads of shared memory by descriptors."""
+    run, mma = call.run, call.values[0]
+    if run.barriers is None:
+        return
+    run.barriers.note_product(run, call.node.span)
+    for operand in call.values[-3:-1] if isinstance(mma, AsyncMma) else ():
+        if isinstance(operand, CuteTensor) and operand.base is not None and operand.space == "shared":
+            run.barriers.note_read(run, operand.base, call.node.span)
+
+
 FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys(
         ("make_tma_atom", "make_tma_copy", "make_tma_atom_A_sm100", "make_tma_atom_B_sm100"), lambda call: TmaCopy()
     ),
     **dict.fromkeys(("partition_shape_A", "partition_shape_B"), _partition_shape),
     "tile_to_mma_shape": lambda call: tile_to_mma_shape(call.values),
+    "cooperative_copy": _fill,
     "tma_partition": lambda call: (call.values[4], call.values[3]) if len(call.values) == 5 else None,
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.reader.threads.cute.bulk import TmaCopy, note_copy
+from lanescope.reader.threads.cute.bulk import TmaCopy, note_copy, note_fill
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
@@ -43,6 +43,8 @@ def _copy(call: CuteCall) -> None:
     run, values = call.run, call.values
     if isinstance(values[0], TmaCopy):
         note_copy(call, values[0])
+    elif run.barriers is not None:
+        note_fill(call, values[-1])
     if run.barriers is not None:
         return  # elements do not matter
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
+from lanescope.reader.threads.cute.bulk import follow_product
 from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, write_elements
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
@@ -28,7 +29,7 @@ def _multiply(call: CuteCall) -> None:
     """Run gemm(mma, [D,] A, B, C): products of every atom of the thread's fragments, over M, N and K."""
     run, values = call.run, call.values
     if run.barriers is not None:
-        run.barriers.note_product(run, call.node.span)
+        follow_product(call)
         return
     mma = values[0].of if isinstance(values[0], ThreadSlice) else values[0]
     tensors = [value for value in values[1:] if isinstance(value, CuteTensor)]
