@@ -15,8 +15,8 @@ HOST = """
 template <class T> void multiply(int m, int n, int k, T const* A, T const* B, T* C) {
   auto shape = make_shape(int(m), int(n), int(k));
   auto tile = make_shape(Int<128>{}, Int<128>{}, Int<64>{});
-  auto sA = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
-  auto sB = tile_to_shape(GMMA::Layout_K_SW128_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
+  auto sA = tile_to_shape(GMMA::Layout_K_INTER_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
+  auto sB = tile_to_shape(GMMA::Layout_K_INTER_Atom<T>{}, make_shape(Int<128>{}, Int<64>{}, Int<4>{}));
   Tensor mA = make_tensor(make_gmem_ptr(A), make_shape(m, k), make_stride(k, Int<1>{}));
   Tensor mB = make_tensor(make_gmem_ptr(B), make_shape(n, k), make_stride(k, Int<1>{}));
   auto tma_a = make_tma_atom(SM90_TMA_LOAD{}, mA, sA(_, _, 0), make_shape(Int<128>{}, Int<64>{}));
@@ -225,6 +225,14 @@ MISTAKES = [
     (TENSOR, "tma_bit ^= 1;", "", "mbarrier_parity", "wait_barrier(s.tma"),
     (TENSOR, "umma_arrive(&s.mma)", "umma_arrive(&s.tma)", "mbarrier_other", "umma_arrive"),
     (TENSOR, "initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)", "mbarrier_count", "s.tma, 2"),
+    (
+        PIPELINE,
+        "params.transaction_bytes = bytes",
+        "params.transaction_bytes = bytes / 2",
+        "expect_tx_bytes",
+        "acquire",
+    ),
+    (TENSOR, "tma_b.with(s.tma)", "tma_b.with(s.mma)", "expect_tx_bytes", "tma_b.with(s.mma)"),
     (TENSOR, "wait_barrier(s.mma, mma_bit);", "", "mbarrier_unawaited", "umma_arrive"),
     (STORED, "  __syncthreads();  // stored", "", "barrier_missing", "gemm(mma"),
     (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
@@ -259,3 +267,11 @@ def test_names_that_the_text_declares_are_its_own() -> None:
     wrong = TENSOR.replace("initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)")
     assert find_lines(wrong)
     assert not find_lines(own + wrong)
+
+
+@for_each("bytes_", [1, 2, 4, 8])
+def test_a_byte_count_is_wrong_if_it_is_that_of_no_element_size(bytes_: int) -> None:
+    """The type of the elements is a template argument that the text does not give."""
+    given = PIPELINE.replace("transaction_bytes = bytes;", f"transaction_bytes = 2 * 128 * 64 * {bytes_};")
+    assert find_lines(given) == []
+    assert find_lines(given.replace("2 * 128 * 64", "3 * 128 * 64")) != []

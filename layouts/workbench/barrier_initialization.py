@@ -6,6 +6,7 @@ mbarrier, so that nothing tells it that this has happened (PTX ISA 9.1, 9.7.13.1
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,11 +15,32 @@ from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barrier_simulation import USES
 from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
+from lanescope.workbench.barrier_messages import format_count
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.loop_texts import find_enclosing_brace, find_next_statement
 from lanescope.workbench.results import Span
 
 TITLES = {"mbarrier_unsynchronized": "No barrier between mbarrier.init and the use of the mbarrier by other threads"}
+
+
+def find_uninitialized(events: Sequence[BarrierEvent], kernel: str) -> Pitfall | None:
+    """Return the finding of mbarriers that continue an array whose first ones a loop initializes."""
+    sites: dict[Span, list[int]] = defaultdict(list)
+    for event in events:
+        if event.kind == "init":
+            sites[event.site] += map(int, event.places[event.mask])
+    ready = [place for places in sites.values() for place in places]
+    used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
+    missing = used - set(ready)
+    if len(ready) != len(set(ready)) or not missing:
+        return None
+    behind = {site: 8 * len(places) + min(places) for site, places in sites.items() if len(places) > 1}
+    if missing != set(behind.values()) & missing or any(after not in missing for after in behind.values()):
+        return None
+    first = next(event for event in events if event.kind == "init" and event.site in behind)
+    count = format_count(len(missing), "mbarrier")
+    message = f"{kernel} uses {count} behind those that are initialized here: one more of each array is needed."
+    return Pitfall("mbarrier_uninitialized", message, first.call)
 
 
 def find_unsynchronized_use(events: Sequence[BarrierEvent], kernel: str, text: str) -> Pitfall | None:

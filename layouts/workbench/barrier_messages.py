@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_turns
@@ -66,6 +67,28 @@ def describe_stuck(phase: int, count: int, total: int) -> str:
         f"This wait never ends: phase {phase} of its mbarrier, initialized for {format_count(count, 'arrival')}, needs"
         f" {(phase + 1) * count:,} in all, and the kernel's threads arrive {format_count(total, 'time')}."
     )
+
+
+def describe_unordered(product: Span, store: Span) -> Pitfall:
+    """Return the finding of a product that reads what other warps have stored."""
+    message = (
+        "This product reads shared memory that threads of other warps have stored to, and no barrier is between: put"
+        " __syncthreads() after the copy."
+    )
+    return Pitfall("barrier_missing", message, product)
+
+
+def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
+    """Return the finding of an mbarrier that expects other bytes than copies bring in the whole kernel."""
+    found = counts.find_difference()
+    if found is None:
+        return None
+    site, expected, copied = found
+    message = (
+        f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase ends"
+        f" {'too early' if expected < copied else 'never'}."
+    )
+    return Pitfall("expect_tx_bytes", message, site)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -19,7 +19,6 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.barrier_simulation import (
     SCHEDULES,
-    USES,
     WAITS,
     AgentStep,
     Outcome,
@@ -31,10 +30,15 @@ from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
 from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench import barrier_initialization
-from lanescope.workbench.barrier_initialization import find_unsynchronized_use
-from lanescope.workbench.barrier_messages import describe_count, describe_parity, describe_stuck, format_count
+from lanescope.workbench.barrier_initialization import find_uninitialized, find_unsynchronized_use
+from lanescope.workbench.barrier_messages import (
+    describe_count,
+    describe_other_bytes,
+    describe_parity,
+    describe_stuck,
+    describe_unordered,
+)
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_other_mbarriers, list_repairs
-from lanescope.workbench.results import Span
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
@@ -51,6 +55,7 @@ TITLES = {
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
 _OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
+_ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
 _MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
@@ -71,15 +76,32 @@ def find_protocol_mistakes(
                 return []
             found = _judge_runs(branches[0])
             if found:
-                others = list(run_kernels(text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1])))
-                same = {(one.code, one.span) for runs in others for one in _judge_runs(runs)}
-                return [one for one in found if (one.code, one.span) in same]
+                other = (text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1]))
+                found = _keep_repeated(found, run_kernels(*other))
+                depends = any(one.code == "expect_tx_bytes" for one in found)
+                for element in _ELEMENTS if depends else ():
+                    if _may_have(branches[0], element):
+                        found = _keep_repeated(found, run_kernels(*other, element))
+                return found
             long = list(filter(_is_long, branches[0]))
             if not long:
                 break
     except (LayoutError, OverdueError):
         return []
     return list(map(_describe_long, long))
+
+
+def _keep_repeated(found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]]) -> list[Pitfall]:
+    """Keep the mistakes that other runs show, too."""
+    same = {(one.code, one.span) for runs in branches for one in _judge_runs(runs)}
+    return [one for one in found if (one.code, one.span) in same]
+
+
+def _may_have(runs: Iterable[KernelRun], element: int) -> bool:
+    """Return whether the bytes that an mbarrier expects may be a number for elements of this size."""
+    traces = filter(None, (run.runner.barriers for run in runs))
+    differences = filter(None, (trace.bytes.find_difference() for trace in traces))
+    return any(2 * expected == element * copied for _, expected, copied in differences)
 
 
 def _is_long(run: KernelRun) -> bool:
@@ -107,40 +129,13 @@ def _judge_run(run: KernelRun) -> Pitfall | None:
         return None
     name = run.function.name
     if trace.unordered is not None:
-        return _describe_unordered(*trace.unordered)
+        return describe_unordered(*trace.unordered)
     if not is_exact(trace.events):
-        return _find_uninitialized(trace.events, name)
+        return find_uninitialized(trace.events, name)
     if not run.runner.turn_counts.are_alike:
         return find_unsynchronized_use(trace.events, name, run.runner.text)
-    return _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
-
-
-def _describe_unordered(product: Span, store: Span) -> Pitfall:
-    message = (
-        "This product reads shared memory that threads of other warps have stored to, and no barrier is between: put"
-        " __syncthreads() after the copy."
-    )
-    return Pitfall("barrier_missing", message, product)
-
-
-def _find_uninitialized(events: Sequence[BarrierEvent], kernel: str) -> Pitfall | None:
-    """Return the finding of mbarriers that continue an array whose first ones a loop initializes."""
-    sites: dict[Span, list[int]] = defaultdict(list)
-    for event in events:
-        if event.kind == "init":
-            sites[event.site] += map(int, event.places[event.mask])
-    ready = [place for places in sites.values() for place in places]
-    used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
-    missing = used - set(ready)
-    if len(ready) != len(set(ready)) or not missing:
-        return None
-    behind = {site: 8 * len(places) + min(places) for site, places in sites.items() if len(places) > 1}
-    if missing != set(behind.values()) & missing or any(after not in missing for after in behind.values()):
-        return None
-    first = next(event for event in events if event.kind == "init" and event.site in behind)
-    count = format_count(len(missing), "mbarrier")
-    message = f"{kernel} uses {count} behind those that are initialized here: one more of each array is needed."
-    return Pitfall("mbarrier_uninitialized", message, first.call)
+    mistake = _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
+    return mistake or describe_other_bytes(trace.bytes, name)
 
 
 class _Judge:

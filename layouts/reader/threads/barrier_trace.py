@@ -16,6 +16,7 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register, parse_immediate
+from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.numbers import ThreadNumber, make_number, select_numbers
 from lanescope.reader.threads.storage import Ints, Mask, Pointer, spread_coefficient
 
@@ -96,6 +97,7 @@ class BarrierTrace:
     doubt: bool = False
     filled: dict[int, tuple[Pointer, Mask, Span]] = field(default_factory=dict)
     unordered: tuple[Span, Span] | None = None
+    bytes: BarrierBytes = field(default_factory=BarrierBytes)
 
     def add(self, run: KernelRunner, event: BarrierEvent) -> None:
         """Add an operation; TraceLostError if it may not be executed."""
@@ -203,6 +205,10 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     if mask.any():
         outer, run.mask = run.mask, mask
         event = _make_event(code, kind, opcode, operands)
+        if kind == "copy":
+            trace.bytes.note_copied(mask, event.places, None, event.call)
+        elif "expect_tx" in opcode:
+            trace.bytes.note_expected(mask, event.places, _find_lanes(code, operands[-1]), event.call)
         if kind == "wait" and not _repeats(code):
             trace.peeked = event
         else:
@@ -278,6 +284,13 @@ def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
     if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
         return site
     return code.run.calls[-1] if code.run.calls else code.assembly.span
+
+
+def _find_lanes(code: AsmCode, token: str) -> Ints | None:
+    """Return the value of an operand in every thread, None if it is not known."""
+    value = code.get_value(token)
+    known = isinstance(value, ThreadNumber) and value.const is not None
+    return spread_coefficient(value.const, code.run.threads) if known else None
 
 
 def _read_lanes(code: AsmCode, token: str) -> Ints:

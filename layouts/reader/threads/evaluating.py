@@ -10,6 +10,7 @@ import numpy as np
 from lanescope.cxx.integers import COMPARED
 from lanescope.reader.code import tree
 from lanescope.reader.threads import calling
+from lanescope.reader.threads.cute import bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
 from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
@@ -243,6 +244,8 @@ def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
     else:
         place = find_place(run, node.value, scope) if not isinstance(node.value, tree.NumberLiteral) else None
         size = place.type.size * prod(place.dims) if isinstance(place, Pointer) else None
+        if place is None and run.barriers is not None and isinstance(node.value, tree.Call):
+            size = bulk.count_bytes(run.evaluate(node.value, scope))
         if place is None and isinstance(node.value, tree.Name):
             place = find_builtin(node.value.last)
         if isinstance(place, SizedType):

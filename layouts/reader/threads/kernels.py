@@ -52,7 +52,6 @@ KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS = 40_000
 _OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
-_ELEMENT = SizedType("auto", 2)  # in a run of barriers, which do not depend on it
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -78,12 +77,13 @@ def run_kernels(
     recorded: Sequence[KernelLaunchRecord] = (),
     follow: str = "",
     size: KnownSize = (0, 0),
+    element: int = 2,
 ) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
     macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
     evaluation of the text has reached; follow: ORDER of accesses to shared memory, to the first mistake, or BARRIERS,
-    for known sizes.
+    for known sizes; element: the bytes of elements whose type is not known.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
@@ -95,7 +95,16 @@ def run_kernels(
                 scope.names[name] = LaterValue(tree.Declaration(name=name, type=None, value=expression, const=True))
         enter_definitions(scope, body)
         source = _enter_library(text, scope) if follow == BARRIERS else ""
-        program = _Program(text + source, len(text), scope, body, f"dim3({block})" if block else "", follow, size)
+        program = _Program(
+            text + source,
+            len(text),
+            scope,
+            body,
+            f"dim3({block})" if block else "",
+            follow,
+            size,
+            SizedType("auto", element),
+        )
         yield list(program.run_all(recorded))
 
 
@@ -103,8 +112,8 @@ def run_kernels(
 class _Program:
     """A text whose kernels are run.
 
-    length: of the text without library functions; block: of kernels that it does not launch; follow, size: see
-    run_kernels.
+    length: of the text without library functions; block: of kernels that it does not launch; follow, size, element:
+    see run_kernels.
     """
 
     text: str
@@ -114,6 +123,7 @@ class _Program:
     block: str
     follow: str
     size: KnownSize
+    element: SizedType
 
     def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
         """Run each kernel for each of its launches that differs from the earlier ones."""
@@ -176,9 +186,9 @@ class _Program:
         """Run a kernel for a launch; None if one with the same block and template arguments was run."""
         host = self._make_host()
         enclosing = Scope(self.scope.find_home(launch.at))
-        _bind_launcher(host, launch.around, enclosing, _ELEMENT if self.follow == BARRIERS else None)
+        _bind_launcher(host, launch.around, enclosing, self.element if self.follow == BARRIERS else None)
         if self.follow == BARRIERS:
-            _bind_sizes(host, launch.around, enclosing, self.size[0])
+            _bind_sizes(host, launch.around, enclosing, self.size[0], self.element)
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
@@ -273,7 +283,9 @@ def _bind_launcher(
         enclosing.names[parameter.name] = value if value is not None else element if parameter.is_type else None
 
 
-def _bind_sizes(host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int) -> None:
+def _bind_sizes(
+    host: KernelRunner, around: tree.Function | None, enclosing: Scope, size: int, element: SizedType
+) -> None:
     """Give integers that a function launches a kernel with the size of a matrix, and layouts its shape."""
     for parameter in around.parameters if around is not None else ():
         kind = find_type(host, parameter.type, enclosing)
@@ -282,7 +294,7 @@ def _bind_sizes(host: KernelRunner, around: tree.Function | None, enclosing: Sco
             enclosing.names[parameter.name] = hold_value(pointer)
         elif kind is not None and kind.integer:
             enclosing.names[parameter.name] = make_number(size)
-        elif kind is _ELEMENT and "layout" in parameter.name.lower():
+        elif kind is element and "layout" in parameter.name.lower():
             enclosing.names[parameter.name] = make_layout((size, size))
 
 

@@ -123,6 +123,7 @@ def note_copy(call: CuteCall, atom: TmaCopy) -> None:
     places = spread_coefficient(address.const, run.threads)
     ones = np.ones(run.threads, np.int64)
     at = run.find_own_place(call.node.span)
+    run.barriers.bytes.note_copied(run.mask, places, count_bytes(call.values[-1]), at)
     run.barriers.add(run, BarrierEvent("copy", run.mask.copy(), places, ones, at, at))
 
 
@@ -147,6 +148,13 @@ def follow_product(call: CuteCall) -> None:
     for operand in call.values[-3:-1] if isinstance(mma, AsyncMma) else ():
         if isinstance(operand, CuteTensor) and operand.base is not None and operand.space == "shared":
             run.barriers.note_read(run, operand.base, call.node.span)
+
+
+def count_bytes(target: Any) -> int | None:
+    """Return the bytes of a tensor, None if they are not known."""
+    if not isinstance(target, CuteTensor) or target.base is None or target.base.offset is None:
+        return None
+    return int(target.layout.size * target.base.type.size)
 
 
 FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
