@@ -198,6 +198,8 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
         return True
     kind = _classify(opcode)
     if not kind:
+        if "_tx" in opcode:
+            _note_bytes(code, opcode, instruction)
         if _JOINT.search(opcode):
             trace.meet_warps(run)
         return opcode.startswith("bra") or bool(_SILENT.match(opcode))
@@ -205,10 +207,8 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     if mask.any():
         outer, run.mask = run.mask, mask
         event = _make_event(code, kind, opcode, operands)
-        if kind == "copy":
-            trace.bytes.note_copied(mask, event.places, None, event.call)
-        elif "expect_tx" in opcode:
-            trace.bytes.note_expected(mask, event.places, _find_lanes(code, operands[-1]), event.call)
+        if kind == "copy" or "_tx" in opcode:
+            _note_bytes(code, opcode, instruction)
         if kind == "wait" and not _repeats(code):
             trace.peeked = event
         else:
@@ -284,6 +284,16 @@ def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
     if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
         return site
     return code.run.calls[-1] if code.run.calls else code.assembly.span
+
+
+def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:
+    """Note the bytes of an expect_tx; those of other instructions are not known."""
+    run, operands = code.run, instruction.operands
+    places = _read_lanes(code, [operand for operand in operands if operand.startswith("[")][-1])
+    values = _find_lanes(code, operands[-1]) if "expect_tx" in opcode else None
+    call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    if run.barriers is not None:
+        run.barriers.bytes.note_expected(_find_mask(code, instruction), places, values, call)
 
 
 def _find_lanes(code: AsmCode, token: str) -> Ints | None:

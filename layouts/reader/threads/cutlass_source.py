@@ -22,13 +22,13 @@ struct NAME {
   static void wait(uint64_t const* at_, uint32_t parity_) { wait_barrier(*at_, parity_); }
   static void arrive(uint64_t const* at_) { arrive_barrier(*at_); }
   static void arrive_and_expect_tx(uint64_t const* at_, uint32_t n_) { set_barrier_transaction_bytes(*at_, n_); }
-  static void expect_transaction(uint64_t const* at_, uint32_t bytes_) {}
+  static void expect_transaction(uint64_t const* at_, uint32_t n_) { lanescope_expect(*at_, n_); }
   static void invalidate(uint64_t const* at_) {}
   void init(uint32_t count_) { initialize_barrier(word_, count_); }
   void wait(uint32_t parity_) { wait_barrier(word_, parity_); }
   void arrive() { arrive_barrier(word_); }
   void arrive_and_expect_tx(uint32_t bytes_) { set_barrier_transaction_bytes(word_, bytes_); }
-  void expect_transaction(uint32_t bytes_) {}
+  void expect_transaction(uint32_t n_) { lanescope_expect(word_, n_); }
   void invalidate() {}
 };
 """
@@ -38,6 +38,10 @@ inline void initialize_barrier(uint64_t& at_, int count_ = 1) {{
 }}
 inline void set_barrier_transaction_bytes(uint64_t& at_, uint32_t bytes_) {{
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :: "r"(__cvta_generic_to_shared(&at_)), "r"(bytes_));
+}}
+inline void lanescope_expect(uint64_t& at_, uint32_t bytes_) {{
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                :: "r"(__cvta_generic_to_shared(&at_)), "r"(bytes_));
 }}
 inline void wait_barrier(uint64_t& at_, int parity_) {{

@@ -149,6 +149,7 @@ def _add(
 ) -> None:
     assert run.barriers is not None
     if run.mask.any():
+        run.barriers.bytes.note_expected(run.mask, _spread(run, place.shared_address), None, node.span)
         run.barriers.add(run, _make_event(run, kind, place, values, node, site or node.span))
 
 

@@ -11,6 +11,7 @@ from lanescope.reader.threads.results import store_result
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
+    Mask,
     Pointer,
     ReadBytes,
     make_open_data,
@@ -94,7 +95,7 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
         memory.forget_values()
         return
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
-        _copy_struct(place, value, offset)
+        _copy_struct(place, value, offset, None if run.runs_everyone() else run.mask)
         return
     converted = convert_value(run, value, kind)
     if kind.field[1]:
@@ -103,13 +104,13 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
 
 
-def _copy_struct(place: Pointer, value: Any, offset: int) -> None:
+def _copy_struct(place: Pointer, value: Any, offset: int, mask: Mask | None) -> None:
     if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
         first = value.offset.known
         if first is not None:
             for start, (cell, size) in list(value.array.cells.items()):
                 if first <= start < first + place.type.size:
-                    place.array.write_value(offset + start - first, size, cell, None)
+                    place.array.write_value(offset + start - first, size, cell, mask)
             return
     for start, (_, size) in list(place.array.cells.items()):
         if offset <= start < offset + place.type.size:
