@@ -20,7 +20,7 @@ from lanescope.reader.threads.quotients import Coefficient, Monomial, cancel_quo
 MOST_TERMS = 24
 INT, UINT, LONG, ULONG = (32, True), (32, False), (64, True), (64, False)
 _ALL = (1 << 64) - 1
-_keep_results = lru_cache(maxsize=1 << 12)
+_keep_results = lru_cache(maxsize=1 << 10)
 
 
 @value_class(frozen=True, slots=True, eq=False)
