@@ -58,6 +58,7 @@ from lanescope.workbench.cute_reads import (
     list_cute_fragments,
     name_open_parameters,
 )
+from lanescope.workbench.finding_codes import DOUBTS
 from lanescope.workbench.fragment_blame import assign_fragment_blame
 from lanescope.workbench.function_texts import blank_text, find_functions
 from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
@@ -74,6 +75,7 @@ from lanescope.workbench.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.result_origins import find_origin_mistakes
 from lanescope.workbench.result_stores import find_result_mistakes
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -288,8 +290,11 @@ def _check_barriers(source: _EvaluatedText, of_kernels: Collection[CheckFinding]
     """Check the phases of mbarriers if the kernels have no other mistakes from which theirs may follow."""
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return []
-    given = list_given_values(source.choices)
-    return list(map(_make_pitfall_finding, find_protocol_mistakes(source.text, given, source.code.launches)))
+    given, launches = list_given_values(source.choices), source.code.launches
+    found = find_protocol_mistakes(source.text, given, launches)
+    if all(one.code in DOUBTS for one in found):
+        found += find_origin_mistakes(KernelText(source.code), given, launches)
+    return list(map(_make_pitfall_finding, found))
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

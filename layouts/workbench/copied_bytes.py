@@ -74,7 +74,7 @@ class FilledBytes:
 
     @cached_property
     def part(self) -> FilledPart:
-        width, pitch = _measure_line(self.map) if self.map is not None else (0, 0)
+        width, pitch = measure_line(self.map) if self.map is not None else (0, 0)
         swizzle = (self.map.swizzle if self.map is not None else None) or "none"
         return FilledPart(self.low, self.size, self.step, self.count, width, pitch, swizzle)
 
@@ -237,12 +237,12 @@ def count_box_span(tensor_map: TensorMap | None, bits: int = 0) -> int:
     """
     if tensor_map is None:
         return 0
-    _, pitch = _measure_line(tensor_map, bits)
+    _, pitch = measure_line(tensor_map, bits)
     sizes = [size for size in tensor_map.box[1:] if size is not None]
     return pitch * prod(sizes) if 1 + len(sizes) == len(tensor_map.box) else 0
 
 
-def _measure_line(tensor_map: TensorMap, bits: int = 0) -> tuple[int, int]:
+def measure_line(tensor_map: TensorMap, bits: int = 0) -> tuple[int, int]:
     """Return (bytes of a line of a box, bytes to the next line); 0 if they are open."""
     element_bits = _SHARED_BITS.get(tensor_map.data_type or "", tensor_map.element_bits or bits)
     width = (tensor_map.box[0] or 0) * element_bits // 8 if tensor_map.box else 0

@@ -64,6 +64,8 @@ _NAMED = {
 # calls that are neither a fence, a product nor a wait
 _HARMLESS = re.compile(rf"__\w+|{COMPUTING}|warpgroup_fence_operand")
 _BULK_STORE = re.compile(r"cp(?:\.reduce)?\.async\.bulk(?:\.tensor)?(?:\.[1-5]d)?\.global\.shared")
+_PTX_COPIES = frozenset(("cp_async_bulk", "cp_async_bulk_tensor"))  # of cuda::ptx, in both directions
+_PTX_STORE_ARGUMENTS = 5  # those of a load have an mbarrier, too
 _LIBRARY = re.compile(r"(?:::)?(?:cde|cuda|std)::")
 _LIBRARY_STORE = re.compile(r"mem(?:cpy|move|set)\w*|copy\w*|fill\w*|(?:st|red)_async")  # functions of it that store
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"")
@@ -104,7 +106,10 @@ def is_bulk_store(event: KernelEvent) -> bool:
         return False
     if isinstance(run, AsmRun):
         return bool(_BULK_STORE.search(join_strings(run.text)))
-    return isinstance(run, BodilessCall) and ("shared_to_global" in run.term.head or is_atom_store(run))
+    if not isinstance(run, BodilessCall):
+        return False
+    of_ptx = run.term.head in _PTX_COPIES and len(run.term.arguments) == _PTX_STORE_ARGUMENTS
+    return "shared_to_global" in run.term.head or is_atom_store(run) or of_ptx
 
 
 def list_buffers(event: KernelEvent) -> set[str]:

@@ -126,7 +126,7 @@ def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
     """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
     if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
         return
-    in_tile, located = _TilePlaces(run), _OriginPlaces(run)
+    in_tile, located = TilePlaces(run), _OriginPlaces(run)
     for array in dict.fromkeys(store.array for store in run.outputs):
         stores = [store for store in run.outputs if store.array == array]
         sites = list(dict.fromkeys(store.site for store in stores))
@@ -201,7 +201,7 @@ def _find_term(text: str, site: Span, what: str) -> Span:
 # points ---------------------------------------------------------------------------------------------------------------
 
 
-class _TilePlaces:
+class TilePlaces:
     """Rows and columns of elements of D within the tile of their instruction."""
 
     located = False  # whether they are places in global memory
@@ -246,7 +246,7 @@ class _TilePlaces:
         return sum(sizes) if all(sizes) else 0
 
 
-class _OriginPlaces(_TilePlaces):
+class _OriginPlaces(TilePlaces):
     """Places in global memory of the rows of A and the columns of B that elements of D are made of."""
 
     located = True
@@ -310,9 +310,9 @@ class LocatedStore:
 
 def locate_stores(run: KernelRunner) -> Iterator[LocatedStore]:
     """Yield the first store of elements of D of each place."""
-    places, seen = _TilePlaces(run), set[object]()
+    places, seen = TilePlaces(run), set[object]()
     for store in run.outputs:
-        first, record, lanes = next(_list_pieces(store), (0, 0, store.data.record[:0, 0]))
+        first, record, lanes = next(list_pieces(store), (0, 0, store.data.record[:0, 0]))
         if (store.site, store.array) in seen or not len(lanes):
             continue
         thread = store.data.thread[lanes, first]
@@ -332,7 +332,7 @@ def _find_instruction(opcode: str) -> Instruction | None:
 
 
 def _collect_points(
-    run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: _TilePlaces
+    run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: TilePlaces
 ) -> _Points | None:
     """Return the elements that an array gets; None if something of them is not known."""
     names = sorted({name for store in stores for name in store.offset.terms} | {()})  # () first: the constant
@@ -340,7 +340,7 @@ def _collect_points(
     for store in stores:
         terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
         address = np.stack(terms, axis=1).astype(np.float64)
-        for first, record, lanes in _list_pieces(store):
+        for first, record, lanes in list_pieces(store):
             thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
             found = placed.find(record, thread, byte)
             if found is None:
@@ -361,7 +361,7 @@ def _collect_points(
     return points if stored_once or placed.count_elements(stores) == len(elements) else None
 
 
-def _list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
+def list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
     """Yield (first byte, record, threads) of the elements of one product that a store takes."""
     for first in range(0, store.data.size, store.size):
         record = store.data.record[:, first]

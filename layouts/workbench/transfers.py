@@ -13,9 +13,8 @@ from math import prod
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.loops import MOST_ITERATIONS
-from lanescope.reader.code.map_objects import list_filled_names
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.tma_rules import TensorMap, list_items
 from lanescope.reader.code.values import Address, Pointer
 from lanescope.workbench.asm_operands import find_operand_argument, find_operand_number, join_strings
 from lanescope.workbench.blamed_numbers import find_argument_span
@@ -29,7 +28,7 @@ from lanescope.workbench.cutlass_calls import (
 )
 from lanescope.workbench.kernel_runs import KernelEvent, KernelRun, KernelText, is_bulk_store
 from lanescope.workbench.known_values import require_known
-from lanescope.workbench.names import find_operand_letter
+from lanescope.workbench.named_maps import find_named_map
 from lanescope.workbench.results import Span
 
 TITLES = {
@@ -51,6 +50,7 @@ _QUALIFIER = re.compile(r"::(%\w+|%\[\w+\])")
 _MASK = re.compile(rf"\s*,\s*{_FIELD}")
 _ELSEWHERE = re.compile(r"cta_group::2|mapa|shared::cluster\.b64|im2col")  # bytes of, or for, other CTAs
 _NAMED_LOAD = re.compile(r"cp_async_bulk_tensor_[1-5]d_global_to_shared")
+_PTX_LOAD_ARGUMENTS = 6  # of cuda::ptx::cp_async_bulk_tensor: two spaces, address, map, coordinates, mbarrier
 _MOST_ARGUMENTS = 16  # of a call
 _LONGEST = 80  # characters of an argument that names a map
 CUT_TURNS = frozenset(MOST_ITERATIONS)  # a loop with this many iterations may have been cut
@@ -252,9 +252,14 @@ def read_copy(event: KernelEvent, blank: str) -> TileCopy | None:
         return _read_cutlass_copy(event, run, blank)
     if _NAMED_LOAD.fullmatch(run.term.head) and len(run.term.arguments) >= 4:
         to, tensor_map, *places, barrier = run.term.arguments
-        names = _list_argument_names(run, tensor_map, 1, blank)
+        names = list_argument_names(run, tensor_map, 1, blank)
         at = tuple(get_integer(place) for place in places)
         return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at)
+    if run.term.head == "cp_async_bulk_tensor" and len(run.term.arguments) == _PTX_LOAD_ARGUMENTS:
+        to, tensor_map, where, barrier = run.term.arguments[2:]
+        names = list_argument_names(run, tensor_map, 3, blank)
+        at = tuple(get_integer(item) for item in list_items(where) or ())
+        return TileCopy(event, _get_call_address(to), _get_name(barrier), names, at) if at else None
     return None
 
 
@@ -265,7 +270,7 @@ def _read_ptx_copy(event: KernelEvent, run: AsmRun, blank: str) -> TileCopy | No
         (to, _, _), (_, written, _), (barrier, _, _) = (find_operand_argument(run, tensor[n], 0) for n in (1, 2, 4))
         found = [find_operand_argument(run, coordinate.strip(), 0) for coordinate in tensor[3].split(",")]
         at, spans = tuple(value for value, _, _ in found), tuple(span for _, span, _ in found)
-        names = _list_names(run, tensor[2]) | _list_words(blank, written)
+        names = list_names(run, tensor[2]) | _list_words(blank, written)
         times = _count_multicast(run, text, tensor.end())
         return TileCopy(event, _strip_address(to), _get_name(barrier), names, at, written=spans, times=times)
     if plain := _PLAIN.search(text):
@@ -303,7 +308,7 @@ def _read_cutlass_copy(event: KernelEvent, call: BodilessCall, blank: str) -> Ti
         event,
         _get_call_address(arguments[atom.to]),
         _get_name(name_barrier(arguments[atom.barrier])),
-        _list_argument_names(call, arguments[0], 0, blank),
+        list_argument_names(call, arguments[0], 0, blank),
         tuple(get_integer(arguments[n]) for n in atom.coordinates),
         written=tuple(span or call.term.span for span in spans),
         times=1 if atom.mask is None else count_receivers(arguments[atom.mask]),
@@ -314,13 +319,7 @@ def find_map(copy: TileCopy, maps: Sequence[TensorMap]) -> TensorMap | None:
     """Find the tensor map of a copy: the one that fills its object, if that is known, else by its name, else by the
     operand in the name; None if none or several different ones fit.
     """
-    named = [tensor_map for tensor_map in maps if tensor_map.has_name_in(copy.maps)]
-    letter = find_operand_letter(*copy.maps)
-    if len(named) != 1 and letter is not None and not list_filled_names(copy.maps):
-        lettered = [tensor_map for tensor_map in named or maps if find_operand_letter(*tensor_map.names) == letter]
-        named = lettered or named
-    kinds = {(tensor_map.box, tensor_map.element_bits, tensor_map.swizzle) for tensor_map in named}
-    return named[0] if len(kinds) == 1 else None
+    return find_named_map(copy.maps, maps)
 
 
 def _count_bytes(copy: TileCopy, maps: Sequence[TensorMap]) -> int | None:
@@ -339,7 +338,8 @@ def count_box_bytes(tensor_map: TensorMap) -> int:
     return prod(sizes) * (tensor_map.element_bits or 0) // 8 if sizes else 0
 
 
-def _list_names(run: AsmRun, argument: str) -> frozenset[str]:
+def list_names(run: AsmRun, argument: str) -> frozenset[str]:
+    """Return the names of the symbols in an operand of an asm statement, and of what they hold."""
     value = find_operand_argument(run, argument, 0)[0]
     symbols = {name for piece in value.pieces for name, _ in piece.source.terms} if value is not None else set()
     places: Mapping[str, tuple[str, ...]] = dict(run.places)
@@ -358,7 +358,7 @@ def _list_value_names(value: object) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
-def _list_argument_names(call: BodilessCall, value: object, number: int, blank: str) -> frozenset[str]:
+def list_argument_names(call: BodilessCall, value: object, number: int, blank: str) -> frozenset[str]:
     """Return the names of an argument of a call, and the words that it is written with."""
     written = find_argument_span(blank, call.term.span, number)
     return _list_value_names(value) | (_list_words(blank, written) if written is not None else set())

@@ -69,7 +69,7 @@ class MapSheet:
 
     def read_numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
         """Read the items of an array, innermost dimension first. outermost: the text lists the outermost first."""
-        values = _list_items(value)
+        values = list_items(value)
         values = values[::-1] if outermost and values is not None else values
         if values is None:
             self.symbols[name] = str(value)
@@ -78,17 +78,17 @@ class MapSheet:
         return tuple(self.read_number(v, f"{name}[{n}]") for n, v in enumerate(values))
 
 
-def _list_items(value: Any) -> list[Any] | None:
+def list_items(value: Any) -> list[Any] | None:
     """Return the items of an array, or of its `.data()`."""
     if isinstance(value, ArrayValue):
         return [cell.value for cell in value.cells]
     if isinstance(value, Pointer):
         return _list_items_from_pointer(value)
     if isinstance(value, OpaqueValue) and value.head in ("data", "begin", "get", "cast", "ctypes") and value.arguments:
-        return _list_items(value.arguments[0])
+        return list_items(value.arguments[0])
     if isinstance(value, OpaqueValue) and value.named:
         this = dict(value.named).get("self")
-        return _list_items(this) if this is not None else None
+        return list_items(this) if this is not None else None
     return None
 
 

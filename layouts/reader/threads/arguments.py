@@ -60,6 +60,7 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
             value = run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
             inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
+            inner.passed[parameter.name] = expression, enclosing
 
 
 def _find_referenced(run: KernelRunner, type_: tree.Type | None, expression: Any, scope: Scope) -> Pointer | None:

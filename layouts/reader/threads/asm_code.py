@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -39,26 +40,38 @@ def _parse_operand(token: str) -> tuple[int | None, str]:
 
 
 class AsmCode:
-    """One asm statement: the values of its operands, and of the registers that it declares."""
+    """One asm statement: the values of its operands, and of the registers that it declares.
 
-    def __init__(self, run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
+    later: the numbers of operands that are loaded only if something needs them.
+    """
+
+    def __init__(
+        self, run: KernelRunner, assembly: Assembly, scope: Scope, later: Collection[int] = frozenset()
+    ) -> None:
         self.run, self.assembly, self.scope = run, assembly, scope
         self.names = {name: n for n, name in enumerate(assembly.names) if name}
-        self.places: list[Any] = []
-        self.values: list[Any] = []
+        self.places: list[Any] = [None] * len(assembly.operands)
+        self.values: list[Any] = [None] * len(assembly.operands)
         self.registers: dict[str, Any] = {}
-        for kind, expression in assembly.operands:
-            out = kind.startswith(("=", "+"))
-            place = find_place(run, expression, scope) if out else None
-            self.places.append(place)
-            if kind.startswith("="):
-                self.values.append(None)
-            elif out:
-                self.values.append(load_place(run, place, expression.span) if isinstance(place, Pointer) else None)
-            else:
-                self.values.append(run.evaluate(expression, scope))
+        self.left = frozenset(later)
+        self._load_operands(set(range(len(assembly.operands))) - self.left)
         self.written: set[int] = set()
         self.guards: dict[str, bool] = {}
+
+    def _load_operands(self, numbers: Collection[int]) -> None:
+        for n in sorted(numbers):
+            kind, expression = self.assembly.operands[n]
+            out = kind.startswith(("=", "+"))
+            place = self.places[n] = find_place(self.run, expression, self.scope) if out else None
+            if not out:
+                self.values[n] = self.run.evaluate(expression, self.scope)
+            elif not kind.startswith("="):
+                self.values[n] = load_place(self.run, place, expression.span) if isinstance(place, Pointer) else None
+
+    def load_rest(self) -> None:
+        """Load the operands that were left for later."""
+        self._load_operands(self.left)
+        self.left = frozenset()
 
     def find_number(self, token: str) -> int | None:
         """Return the number of an operand, None for another token."""
@@ -156,6 +169,6 @@ class AsmCode:
     def write_outputs(self) -> None:
         """Write the outputs; those that nothing computed become unknown."""
         for n, (kind, expression) in enumerate(self.assembly.operands):
-            if kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
+            if n not in self.left and kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
                 store_place(self.run, self.places[n], value, expression.span)

@@ -60,7 +60,7 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     """Run an asm statement."""
     if is_skipped(run, assembly.code or "", assembly.span):
         return
-    code = AsmCode(run, assembly, scope)
+    code = AsmCode(run, assembly, scope, run.barriers.list_later(assembly) if run.barriers is not None else ())
     if assembly.code is None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
         run.forget_order()
@@ -158,7 +158,8 @@ def _forget_shared_memory(code: AsmCode, opcode: str, operands: list[str]) -> No
 
 
 def _read_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    read_descriptors(code, opcode, operands)
+    if code.run.barriers is None:
+        read_descriptors(code, opcode, operands)
     outputs = split_operands(operands[0].strip("{} ")) if operands else []
     for register, data in zip(
         outputs, make_results(code.run, opcode, code.assembly.span, None, len(outputs)), strict=True

@@ -18,6 +18,7 @@ from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
 SCHEDULES = ("first thread first", "last thread first", "in turns")
 USES = ("arrive", "copy", "wait", "await")  # events of an mbarrier that is initialized
 WAITS = ("wait", "await")
+MEETINGS = ("warp", "wgmma")  # events for which the threads of a warp, or of a warpgroup, meet
 _CODES = 4096  # values of a step, from -1 on
 _ALL = 1 << 30
 
@@ -62,7 +63,7 @@ class Outcome:
 
     blocked: the agents that wait for ever, each with its step; passed: (agent, mbarrier) → (event, parity, completed
     phases) of its waits; begun: (agent, arrival) → its phase; awaited: (agent, mbarrier) → the phases of the arrivals
-    that it has waited for; barriers: every mbarrier at the end.
+    that it has waited for; barriers: every mbarrier at the end; moves: (agent, event) of copies and products in order.
     """
 
     blocked: list[tuple[int, AgentStep]] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Outcome:
     begun: dict[tuple[int, int], int] = field(default_factory=dict)
     awaited: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     barriers: dict[int, PhaseBarrier] = field(default_factory=dict)
+    moves: list[tuple[int, int]] = field(default_factory=list)
 
 
 def is_exact(events: Sequence[BarrierEvent]) -> bool:
@@ -156,18 +158,23 @@ class Simulation:
         return found
 
 
+def _key_meeting(agent: Agent, step: AgentStep) -> tuple[int, int]:
+    """Return what the agents that meet have in common."""
+    return step.event, agent.warp if step.kind == "warp" else agent.warp // 4
+
+
 class _BlockState:
     """Where every agent is, and who has come to which barrier of threads."""
 
     def __init__(self, simulation: Simulation, outcome: Outcome) -> None:
         self.simulation, self.outcome = simulation, outcome
         self.at = [0] * len(simulation.agents)
-        self.reached: dict[tuple[int, int], int] = {}  # (event, warp) → agents that have come to a warp's meeting
-        self.members = Counter((s.event, a.warp) for a in simulation.agents for s in a.steps if s.kind == "warp")
+        self.reached: dict[tuple[int, int], int] = {}  # (event, warp or warpgroup) → agents that have come to a meeting
+        self.members = Counter(_key_meeting(a, s) for a in simulation.agents for s in a.steps if s.kind in MEETINGS)
         self.arrived: Counter[int] = Counter()  # threads at each barrier of the block
         self.passes: Counter[int] = Counter()  # how often it has completed
         self.waiting: dict[int, int] = {}  # agent → the completion that it waits for
-        self.met: set[int] = set()  # agents that have come to their warp's meeting
+        self.met: set[int] = set()  # agents that have come to their meeting
 
     def advance(self, n: int, most: int) -> bool:
         """Run an agent until it is blocked, or for some steps; return whether it has moved."""
@@ -190,7 +197,9 @@ class _BlockState:
             return self._await(n, step)
         elif step.kind == "wait":
             return self._wait(n, step)
-        elif step.kind == "warp":
+        elif step.kind == "copy":
+            self.outcome.moves.append((n, step.event))
+        elif step.kind in MEETINGS:
             return self._meet(n, agent, step)
         elif step.kind in ("block", "pass"):
             return self._block(n, agent, step)
@@ -212,13 +221,15 @@ class _BlockState:
         return True
 
     def _meet(self, n: int, agent: Agent, step: AgentStep) -> bool:
-        key = step.event, agent.warp
+        key = _key_meeting(agent, step)
         if n not in self.met:
             self.met.add(n)
             self.reached[key] = self.reached.get(key, 0) + 1
         if self.reached[key] < self.members[key]:
             return False
         self.met.discard(n)
+        if step.kind == "wgmma":
+            self.outcome.moves.append((n, step.event))
         return True
 
     def _block(self, n: int, agent: Agent, step: AgentStep) -> bool:

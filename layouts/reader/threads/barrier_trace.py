@@ -7,7 +7,7 @@ the code repeats until it succeeds is one wait. Rules: PTX ISA 9.1, 9.7.13.15 (m
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.numbers import ThreadNumber, make_number, select_numbers
-from lanescope.reader.threads.storage import Ints, Mask, Pointer, spread_coefficient
+from lanescope.reader.threads.storage import DataBytes, Ints, Mask, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
+    from lanescope.reader.code.tree_statements import Assembly
     from lanescope.reader.threads.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 
@@ -63,8 +64,9 @@ class TraceLostError(Exception):
 class BarrierEvent:
     """One operation of some threads.
 
-    kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, block (a barrier
-    of threads), pass (an arrival at one that does not wait) or warp; places: the mbarrier of every thread, or the
+    kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, wgmma (each one,
+    in a run that follows tiles), block (a barrier of threads), pass (an arrival at one that does not wait) or warp;
+    places: the mbarrier of every thread, or the
     number of the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the
     expression of that; call: where the helper is called; commits: whether it arrives when products have ended.
     """
@@ -161,6 +163,29 @@ class BarrierTrace:
         self.add(run, self.peeked)
 
     @property
+    def skips_products(self) -> bool:
+        """Whether products are only noted, and bytes not followed."""
+        return True
+
+    def list_later(self, assembly: Assembly) -> Collection[int]:
+        """Return the numbers of the operands of an asm statement that are loaded only if something needs them."""
+        return ()
+
+    def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:
+        """Follow a copy whose bytes arrive on an mbarrier: the last event. mask: the threads that issue it."""
+
+    def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
+        """Follow an instruction without mbarriers; return whether nothing is left to do for it."""
+        return False
+
+    def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
+        """Note a store of running threads to shared memory."""
+
+    def replace_bytes(self, data: DataBytes, places: Ints) -> DataBytes:
+        """Return loaded bytes of shared memory as each thread finds them."""
+        return data
+
+    @property
     def ended(self) -> bool:
         """Whether nothing is left open at the end of a run."""
         return self.peeked is None
@@ -171,7 +196,7 @@ class BarrierTrace:
 
 def is_skipped(run: KernelRunner, code: str, site: Span) -> bool:
     """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
-    if run.barriers is None or not _only_multiplies(code):
+    if run.barriers is None or not run.barriers.skips_products or not _only_multiplies(code):
         return False
     if _ELSEWHERE.search(code):
         raise TraceLostError
@@ -202,21 +227,31 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
             _note_bytes(code, opcode, instruction)
         if _JOINT.search(opcode):
             trace.meet_warps(run)
-        return opcode.startswith("bra") or bool(_SILENT.match(opcode))
+        silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
+        return silent or trace.follow_move(code, opcode, operands, _find_mask(code, instruction))
     mask = _find_mask(code, instruction)
     if mask.any():
         outer, run.mask = run.mask, mask
-        event = _make_event(code, kind, opcode, operands)
+        _add_event(code, kind, opcode, operands)
         if kind == "copy" or "_tx" in opcode:
             _note_bytes(code, opcode, instruction)
-        if kind == "wait" and not _repeats(code):
-            trace.peeked = event
-        else:
-            trace.add(run, event)
         run.mask = outer
     if kind == "wait":
         _put(code, operands[0].split("|")[0], make_number(1) if _repeats(code) else None)
     return True
+
+
+def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> None:
+    """Add the event of an instruction, which the running threads execute."""
+    run, trace = code.run, code.run.barriers
+    assert trace is not None
+    event = _make_event(code, kind, opcode, operands)
+    if kind == "wait" and not _repeats(code):
+        trace.peeked = event
+    else:
+        trace.add(run, event)
+    if kind == "copy":
+        trace.follow_copy(code, opcode, operands, run.mask)
 
 
 def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:

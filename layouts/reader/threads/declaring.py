@@ -202,7 +202,7 @@ def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: Siz
     dims, item_type = kind.dims, replace(kind, dims=())
     if "extern" in head or declaration.external:
         known = run.dynamic.get("")
-        address = known.offset if known is not None else make_uniform(128 * 1024, LONG)
+        address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
         result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
         run.dynamic.setdefault("", result)
         return result

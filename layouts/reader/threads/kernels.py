@@ -40,6 +40,7 @@ from lanescope.reader.threads.program import (
 from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
 from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
 from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.tile_trace import TileSetup, TileTrace
 from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
 from lanescope.reader.threads.types import SizedType
 
@@ -52,6 +53,7 @@ KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
 MOST_BARRIER_STEPS = 40_000
 _OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
+DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -78,12 +80,14 @@ def run_kernels(
     follow: str = "",
     size: KnownSize = (0, 0),
     element: int = 2,
+    tiles: TileSetup | None = None,
 ) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
     macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
     evaluation of the text has reached; follow: ORDER of accesses to shared memory, to the first mistake, or BARRIERS,
-    for known sizes; element: the bytes of elements whose type is not known.
+    for known sizes; element: the bytes of elements whose type is not known; tiles: of a run that follows BARRIERS and
+    tiles.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
@@ -104,6 +108,7 @@ def run_kernels(
             follow,
             size,
             SizedType("auto", element),
+            tiles,
         )
         yield list(program.run_all(recorded))
 
@@ -112,8 +117,8 @@ def run_kernels(
 class _Program:
     """A text whose kernels are run.
 
-    length: of the text without library functions; block: of kernels that it does not launch; follow, size, element:
-    see run_kernels.
+    length: of the text without library functions; block: of kernels that it does not launch; follow, size, element,
+    tiles: see run_kernels.
     """
 
     text: str
@@ -124,6 +129,7 @@ class _Program:
     follow: str
     size: KnownSize
     element: SizedType
+    tiles: TileSetup | None = None
 
     def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
         """Run each kernel for each of its launches that differs from the earlier ones."""
@@ -200,7 +206,7 @@ class _Program:
         if block is None:
             return KernelRun(function, host, False, THREADS_OPEN)
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
-        runner = self._make_runner(block)
+        runner = self._make_runner(block, function.name)
         return KernelRun(function, *self._run_with_arguments(runner, function, inner), "", open_)
 
     def _run_with_arguments(
@@ -212,7 +218,7 @@ class _Program:
         try:
             return runner, _run_to_end(runner, function, scope)
         except CountFoundError:
-            again = self._make_runner(runner.block)
+            again = self._make_runner(runner.block, runner.kernel)
             again.turn_counts = TurnCounts(runner.turn_counts.names)
             return self._run_with_arguments(again, function, scope)
 
@@ -227,8 +233,9 @@ class _Program:
                 inner.names[parameter.name] = value
         return inner
 
-    def _make_runner(self, block: tuple[int, int, int]) -> KernelRunner:
+    def _make_runner(self, block: tuple[int, int, int], kernel: str) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
+        runner.kernel = kernel
         runner.size, runner.blocks = self.size
         runner.length = self.length
         if self.follow == ORDER:
@@ -236,6 +243,9 @@ class _Program:
         elif self.follow == BARRIERS:
             runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
             runner.open_member = _OPEN_MEMBER
+        if self.tiles is not None:
+            runner.barriers, runner.block_index = TileTrace(setup=self.tiles), self.tiles.block
+            runner.shared.dynamic = DYNAMIC
         return runner
 
 

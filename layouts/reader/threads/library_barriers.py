@@ -21,6 +21,7 @@ from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.sites import trace_site
 from lanescope.reader.threads.storage import Ints, Pointer, spread_coefficient
+from lanescope.reader.threads.tile_trace import follow_box_store, note_box_call
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -62,6 +63,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
     """Call a function of libcu++ that takes a barrier; NOT_HERE for any other."""
     found = _find_function(name, len(node.arguments))
     if found is None:
+        follow_box_store(run, name, node, scope)
         return NOT_HERE
     at, execute = found
     barrier = _find_barrier(run, node.arguments[at], scope)
@@ -99,6 +101,9 @@ def _arrive_once(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Sc
 
 def _copy(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> None:
     _add(run, "copy", barrier, _count_threads(run), node)
+    function = node.function
+    if run.barriers is not None and run.mask.any():
+        note_box_call(run, getattr(function, "last", ""), node, scope, len(run.barriers.events) - 1)
 
 
 def _expect(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> None:

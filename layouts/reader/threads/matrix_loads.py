@@ -24,7 +24,7 @@ def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, span
     """
     span, site, step = (*spans, *spans[:1] * 2)[:3]
     followed = address is not None and "m8n8" in opcode and "b16" in opcode
-    if not followed or run.barriers is not None or (not run.runs_everyone() and not _has_complete_warps(run)):
+    if not followed or not run.follows_bytes or (not run.runs_everyone() and not _has_complete_warps(run)):
         return [make_open_data(run.threads, 4)] * count
     arguments = run.mask & _gives_address(run, count)
     rows = run.load_shared(address, 16, arguments, site)

@@ -25,10 +25,13 @@ BASES = "~bases"  # is among the names of a class with base classes, whose funct
 
 @dataclass(slots=True)
 class Scope:
-    """Names of a block; parent: the enclosing scope; namespaces: of a text, the names that several of them declare."""
+    """Names of a block; parent: the enclosing scope; namespaces: of a text, the names that several of them declare;
+    passed: the arguments of parameters whose value is unknown, each with its scope.
+    """
 
     parent: Scope | None = None
     names: dict[str, Any] = field(default_factory=dict)
+    passed: dict[str, Any] = field(default_factory=dict)
     namespaces: dict[Span, Scope] = field(default_factory=dict)
 
     def find_home(self, at: int) -> Scope:
@@ -48,6 +51,13 @@ class Scope:
                 return scope.names[name]
             scope = scope.parent
         return None
+
+    def find_passed(self, name: str) -> Any:
+        """Return (argument, its scope) of a parameter whose value is unknown; None for any other name."""
+        scope: Scope | None = self
+        while scope is not None and name not in scope.names:
+            scope = scope.parent
+        return scope.passed.get(name) if scope is not None else None
 
     def add_function(self, function: tree.Function, home: Span | None = None) -> None:
         """Add a function to those of its name. home: the namespace around it; None for one of a class."""

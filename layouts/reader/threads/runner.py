@@ -95,6 +95,8 @@ class KernelRunner:
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.assumed = 0  # how many open conditions around are taken as met
         self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
+        self.block_index = (0, 0, 0)  # of a run with known sizes
+        self.kernel = ""  # its name
         self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
@@ -135,6 +137,11 @@ class KernelRunner:
     def resolve(self, path: tree.Path, scope: Scope) -> Any:
         return names.resolve_path(self, path, scope)
 
+    @property
+    def follows_bytes(self) -> bool:
+        """Whether the origin of bytes is followed: not by a run for mbarriers alone."""
+        return self.barriers is None or not self.barriers.skips_products
+
     def store_shared(
         self, address: Any, data: DataBytes, site: Span, copied: bool = False, step: Span | None = None
     ) -> None:
@@ -145,7 +152,7 @@ class KernelRunner:
         if address is None or address.const is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
-        if self.barriers is not None:  # which follows no bytes
+        if not self.follows_bytes:
             return
         places = spread_coefficient(address.const, self.threads)
         if site not in self.stores:
@@ -159,6 +166,8 @@ class KernelRunner:
                 self.order.copy = (*self.calls, site)
             self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
         self.shared.store_bytes(places, data, self.mask, self.stores.index(site))
+        if self.barriers is not None:
+            self.barriers.note_store(places, data, self.mask, site)
         if not self.assumed:
             self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
 
@@ -185,11 +194,12 @@ class KernelRunner:
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
-        if self.barriers is not None:
+        if not self.follows_bytes:
             return make_open_data(self.threads, size)
         if self.order is not None:
             self.order.read_bytes(self._make_access(places, size, mask, site))
-        return self.shared.load_bytes(places, size, mask)
+        data = self.shared.load_bytes(places, size, mask)
+        return data if self.barriers is None else self.barriers.replace_bytes(data, places)
 
     def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:
         return SharedAccess(places, size, mask, self._find_order_site(site), self.assumed > 0)
@@ -242,7 +252,7 @@ class KernelRunner:
 
     def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""
-        if self.barriers is not None:
+        if not self.follows_bytes:
             return make_open_data(self.threads, size)
         if offset is None or len(self.records) > 20_000:
             self.open_loads = True

@@ -60,7 +60,7 @@ def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
         return place.array.initializer if not place.dims else None
-    return None
+    return scope.find_passed(node.last) if place is None else None
 
 
 def _varies(value: Any) -> bool:

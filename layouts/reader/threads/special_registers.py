@@ -38,8 +38,10 @@ def read_variable(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
         return _number_threads(run.threads, run.block, at)
     if name == "blockDim":
         return make_uniform(run.block[at] if at < 3 else 1, UINT)
+    if run.size and name == "blockIdx":
+        return make_uniform(run.block_index[at] if at < 3 else 0, UINT)
     if run.size:
-        return make_uniform(run.blocks if name == "gridDim" and at == 0 else int(name == "gridDim"), UINT)
+        return make_uniform(run.blocks if at == 0 else 1, UINT)
     return make_name(f"{name}.{dim}", UINT)
 
 

@@ -217,6 +217,7 @@ class SharedMemory:
     was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     stored_again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
     next: int = BASE
+    dynamic: int = 1 << 17  # the address of dynamic shared memory
     broken: str = ""
     changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
     past: int = 0  # the end of the highest bytes that are certainly stored

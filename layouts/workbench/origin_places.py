@@ -1,0 +1,56 @@
+"""Where a store of D gets its row or column from: the definition in its function that has a wrong term."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.reader.threads.tile_trace import BoxMove
+from lanescope.workbench.blamed_numbers import list_local_values
+from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.results import Span
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
+_GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
+_MOST = 4  # definitions that lead from one to the next
+
+
+def find_store_place(text: str, site: Span, box: BoxMove | None, depends: str, outer: int) -> Span:
+    """Return the place of a store's wrong term. depends: what the distance differs by; outer: 0 if the coordinate that
+    is wrong is the outer one of the matrix, else 1.
+    """
+    if box is not None:
+        number = len(box.sites) - 1 if outer and len(box.sites) == 3 else (0 if outer else 1)
+        return box.sites[number] if number < len(box.sites) else site
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), site[0])
+    if function is None:
+        return site
+    values = list(_list_definitions(blank, function, site))
+    form = _BLOCK if depends == "block" else _GROUP
+    fitting = [at for at in values if form.search(blank[slice(*at)]) and "*" in blank[slice(*at)]]
+    return fitting[0] if fitting else site
+
+
+def _list_definitions(blank: str, function: FunctionText, site: Span) -> Iterator[Span]:
+    """Yield the values of the variables of an address, from the nearest on; also those in macros that it uses."""
+    seen: set[str] = set()
+    queue = [(site, 0)]
+    while queue:
+        at, depth = queue.pop(0)
+        words = _WORD.findall(blank[slice(*at)])
+        for word in words:
+            if word in seen:
+                continue
+            seen.add(word)
+            macro = re.search(rf"#[ \t]*define[ \t]+{word}\b[^\n]*", blank)
+            if macro:
+                queue.append((macro.span(), depth))
+                continue
+            for value in list_local_values(blank, function, word, site):
+                line = blank.rfind("\n", 0, value[0]) + 1, blank.find(";", value[1])
+                whole = value if blank[value[0] : value[0] + len(word)] != word else (value[0], line[1])
+                yield whole
+                if depth < _MOST:
+                    queue.append((whole, depth + 1))

@@ -1,0 +1,71 @@
+"""Kernels that store D at other rows or columns than those of the A and B that TMA brings, and right ones beside them.
+
+A matrix product is run for several blocks: the coordinates of the copies say where an element of D comes from, the
+address of the store where it goes.
+"""
+
+from __future__ import annotations
+
+from tests.cases import for_each
+from tests.checked import check_text, list_codes
+from tests.transfer_kernels import EPILOGUE, plant
+
+STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
+EACH = (
+    "    for (int h = 0; h < 2; ++h) for (int e = 0; e < 2; ++e) C[(r + 8 * h) * N + c + e] = d[j * 4 + 2 * h + e];\n"
+)
+PLACE = "C[(r + 8 * h) * N + c + e]"
+ROW_COL = "int row = blockIdx.y * BM, col = blockIdx.x * BN;"
+GRID = "dim3(N / BN, M / BM)"
+KERNEL = plant(  # a grid in one direction, whose kernel says which tile a block has
+    (STORES, EACH),
+    (ROW_COL, "int tiles = N / BN, m = blockIdx.x / tiles, n = blockIdx.x % tiles, row = m * BM, col = n * BN;"),
+    (GRID, "M / BM * (N / BN)"),
+)
+STAGED = EPILOGUE.replace("  int lane", "  bf16* stage = sA;\n  int lane").replace(
+    STORES, EACH.replace(PLACE, "stage[(r - row + 8 * h) * (BN + 8) + c - col + e]")
+)
+STAGED = (
+    STAGED[: STAGED.rindex("}")]
+    + """  __syncthreads();
+  for (int i = threadIdx.x; i < BM * BN; i += 128)
+    C[(row + i / BN) * N + col + i % BN] = stage[i / BN * (BN + 8) + i % BN];
+}
+"""
+)
+THROUGH_SHARED = plant((EPILOGUE.replace(STORES, EACH), STAGED), text=KERNEL)
+STAGE_READ = "= stage[i / BN * (BN + 8)"
+LOAD_B = "t * BK, col);"
+
+MISTAKES = [
+    (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
+    (KERNEL, PLACE, "C[(n * BM + r - row + 8 * h) * N + c + e]", "result_misplaced", "C[(n * BM"),
+    (KERNEL, "C[(r + 8 * h) * N + c + e]", "C[(r + 8 * h) * N + c - col + m * BN + e]", "result_misplaced", "C[(r + 8"),
+    (THROUGH_SHARED, STAGE_READ, "= stage[i / BN * (BN + 16)", "result_misplaced", STAGE_READ[:9]),
+]
+
+
+@for_each(("kernel", "old", "new", "code", "line"), MISTAKES, ids=[one[2][:30] for one in MISTAKES])
+def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: str, line: str) -> None:
+    text = plant((old, new), text=kernel)
+    lines = text.split("\n")
+    places = {one.code: lines[text.count("\n", 0, one.span[0])] for one in check_text(text).findings}
+    assert line in places.get(code, f"none of it: {places}")
+
+
+RIGHT = {
+    "column by column": (PLACE, "C[(c + e) * M + r + 8 * h]"),
+    "a part of a larger matrix": (PLACE, "C[(r + 8 * h + 64) * N + c + e]"),
+    "heads of 64 columns": (PLACE, "C[((c + e) / 64 * M + r + 8 * h) * 64 + (c + e) % 64]"),
+    "rows of an expert": (LOAD_B, "t * BK, gridDim.z * N + col);"),
+    "a snake of tiles": ("n * BN;", "(m % 2 ? tiles - 1 - n : n) * BN;"),
+}
+
+
+@for_each(("old", "new"), list(RIGHT.values()), ids=list(RIGHT))
+def test_other_orders_of_d_are_right(old: str, new: str) -> None:
+    assert list_codes(plant((old, new), text=KERNEL)) == []
+
+
+def test_d_may_go_through_shared_memory() -> None:
+    assert list_codes(THROUGH_SHARED) == []
