@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
-from tests.transfer_kernels import EPILOGUE, plant
+from tests.transfer_kernels import EPILOGUE, READ_B, plant
 
 STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
 EACH = (
@@ -41,6 +41,13 @@ MISTAKES = [
     (KERNEL, LOAD_B, "t * BK, m * BN);", "row_coordinate_wrong", "m * BN"),
     (KERNEL, PLACE, "C[(n * BM + r - row + 8 * h) * N + c + e]", "result_misplaced", "C[(n * BM"),
     (KERNEL, "C[(r + 8 * h) * N + c + e]", "C[(r + 8 * h) * N + c - col + m * BN + e]", "result_misplaced", "C[(r + 8"),
+    (
+        KERNEL,
+        READ_B,
+        "sB + (slot + STAGES - min(t, 1)) % STAGES * BN * BK + k * 16",
+        "k_slice_repeated",
+        "multiply<1>(",
+    ),
     (THROUGH_SHARED, STAGE_READ, "= stage[i / BN * (BN + 16)", "result_misplaced", STAGE_READ[:9]),
 ]
 

@@ -71,6 +71,11 @@ class SumOrigin:
     numbers: tuple[int, int]
     products: tuple[TileProduct, ...]
 
+    def list_slices(self, n: int) -> list[int] | None:
+        """Return the K of A (n = 0) or of B (1) in each product; None if it is not one coordinate."""
+        found = [pair[n][0] for pair in self.k if len(pair[n]) == 1]
+        return found if len(found) == len(self.k) else None
+
 
 def split_places(tensor_map: TensorMap, places: Ints, base: int) -> Ints:
     """Return where in a box bytes of shared memory are: [places, dimensions], innermost first. base: its address."""

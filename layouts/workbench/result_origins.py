@@ -28,7 +28,7 @@ from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
 from lanescope.reader.threads.tile_trace import BoxMove, TileSetup
 from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.origin_places import find_store_place
+from lanescope.workbench.origin_places import find_repeated_slice, find_store_place
 from lanescope.workbench.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
 from lanescope.workbench.result_stores import TilePlaces, list_pieces
 from lanescope.workbench.results import Span
@@ -125,11 +125,12 @@ def _judge_kernel(runs: Sequence[tuple[tuple[int, int, int], KernelRunner]], map
             return None
         for array, tile in _list_tiles(block, finder):
             tiles.setdefault(array, []).append(tile)
-    for array, of_array in tiles.items():
-        found = _judge_array(array, of_array, runs[0][1].text)
-        if found is not None:
-            return found
-    return None
+    text = runs[0][1].text
+    sums = {id(tile.sum): tile.sum for of_array in tiles.values() for tile in of_array}
+    repeated = next(filter(None, (find_repeated_slice(total, text) for total in sums.values())), None)
+    if repeated is not None:
+        return repeated
+    return next(filter(None, (_judge_array(array, of_array, text) for array, of_array in tiles.items())), None)
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------
@@ -320,10 +321,13 @@ def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile |
 
 def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
     """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
-    places, or the copies of a tile begin within another one, or not where the matrix begins.
+    places, or the copies of a tile begin within another one, outside the matrix, or not where that begins.
     """
     made = [tuple(map(int, one.tile.made.min(axis=0))) for one in shifted]
     put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
+    outside = [any(at[n] >= SIZE for at in of_tiles for n in (0, 1)) for of_tiles in (made, put)]
+    if outside[0] != outside[1]:  # past the end of the matrix
+        return outside[0]
     if len(set(made)) < len(set(put)):
         return True
     if len(set(put)) < len(set(made)):
