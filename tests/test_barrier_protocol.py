@@ -15,6 +15,7 @@ from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_each
 from tests.test_copied_bytes import RIGHT as RING
+from tests.transfer_kernels import plant
 
 INIT = """  if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i) { init_barrier(&s.full[i], 1); init_barrier(&s.empty[i], 2); }
@@ -166,6 +167,28 @@ def test_a_wait_passes_unless_the_current_phase_has_its_parity(parity: int, arri
     waiting = Agent(0, 1, (AgentStep(9, "wait", 8, parity),))
     outcome = Simulation([waiting, arriving]).run(SCHEDULES[1])
     assert (outcome.barriers[8].completed, not outcome.blocked) == (arrivals, passes)
+
+
+OTHER = "&other[slot]"
+TWO_MBARRIERS = plant(  # one for A, one for B, with one variable for the parity of both
+    ("(sB + STAGES * BN * BK);", "(sB + STAGES * BN * BK), *other = full + STAGES;"),
+    ("init_barrier(&full[i], 1);", "{ init_barrier(&full[i], 1); init_barrier(&other[i], 1); }"),
+    (
+        "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
+        f"expect_bytes(&full[slot], BM * BK * sizeof(bf16)); expect_bytes({OTHER}, BN * BK * sizeof(bf16));",
+    ),
+    ("&tb, &full[slot]", f"&tb, {OTHER}"),
+    (
+        "wait(&full[slot], (t / STAGES) & 1);",
+        f"int phase = t / STAGES & 1;\n    wait(&full[slot], phase); wait({OTHER}, phase);",
+    ),
+)
+
+
+@for_each(("phase", "found"), [("t / STAGES & 1", []), ("0", ["mbarrier_parity"])])
+def test_a_parity_of_two_mbarriers_must_alternate(phase: str, found: list[str]) -> None:
+    text = plant(("int phase = t / STAGES & 1;", f"int phase = {phase};"), text=TWO_MBARRIERS)
+    assert [code for code, _ in find_lines(text)] == found
 
 
 LIBRARY = """#include <cuda/barrier>

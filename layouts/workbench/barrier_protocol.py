@@ -37,8 +37,10 @@ from lanescope.workbench.barrier_messages import (
     describe_parity,
     describe_stuck,
     describe_unordered,
+    format_count,
 )
-from lanescope.workbench.barrier_repairs import ProtocolRepair, list_other_mbarriers, list_repairs
+from lanescope.workbench.barrier_repairs import ProtocolRepair, list_joint_parities, list_other_mbarriers, list_repairs
+from lanescope.workbench.results import Span
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
@@ -81,7 +83,7 @@ def find_protocol_mistakes(
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
                     if _may_have(branches[0], element):
-                        found = _keep_repeated(found, run_kernels(*other, element))
+                        found = _keep_repeated(found, run_kernels(*other, element=element))
                 return found
             long = list(filter(_is_long, branches[0]))
             if not long:
@@ -174,6 +176,7 @@ class _Judge:
         and of these those that let work begin.
         """
         mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
+        mended = mended or list(filter(self._is_mended, list_joint_parities(self.events, self.agents)))
         if len(_keep_first(mended)) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
         if len(_keep_first(mended)) > 1:

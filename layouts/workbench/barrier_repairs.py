@@ -88,6 +88,28 @@ def _list_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> I
                 yield ProtocolRepair("mbarrier_parity", site, min(changed), {}, parities)
 
 
+def list_joint_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
+    """Yield all waits whose parity never changes, of several mbarriers, with parities that alternate together."""
+    values: dict[Span, set[int]] = defaultdict(set)
+    turns: dict[Span, int] = defaultdict(int)
+    for step, turn in (one for agent in agents for one in list_turns(agent)):
+        values[events[step.event].site].add(step.value)
+        turns[events[step.event].site] = max(turns[events[step.event].site], turn)
+    fixed = {site for site, seen in values.items() if len(seen) == 1 and turns[site]}
+    constants = {value for site in fixed for value in values[site]}
+    if len(fixed) < 2 or len(constants) != 1:
+        return
+    first = constants.pop()
+    parities = {
+        (n, step.event): (turn + first) % 2
+        for n, agent in enumerate(agents)
+        for step, turn in list_turns(agent)
+        if events[step.event].site in fixed
+    }
+    changed = min(event for (_, event), parity in parities.items() if parity != first)
+    yield ProtocolRepair("mbarrier_parity", events[changed].site, changed, {}, parities)
+
+
 def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
     """Yield each arrival on the next or the previous mbarrier of its array, or on the same one of another array."""
     arrays: dict[tuple[Span, Span], set[int]] = defaultdict(set)

@@ -97,7 +97,7 @@ def find_origin_mistakes(
         with end_when(is_late):
             for block in _list_blocks(text):
                 setup = TileSetup(block, BoxLister(maps))
-                branches = list(run_kernels(text, macros, recorded, BARRIERS, (SIZE, BLOCKS), setup))
+                branches = list(run_kernels(text, macros, recorded, BARRIERS, (SIZE, BLOCKS), tiles=setup))
                 if len(branches) != 1:
                     return []
                 for n, run in enumerate(branches[0]):

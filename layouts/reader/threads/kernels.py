@@ -79,6 +79,7 @@ def run_kernels(
     recorded: Sequence[KernelLaunchRecord] = (),
     follow: str = "",
     size: KnownSize = (0, 0),
+    *,
     element: int = 2,
     tiles: TileSetup | None = None,
 ) -> Iterator[list[KernelRun]]:
