@@ -48,6 +48,7 @@ MISTAKES = [
         "k_slice_repeated",
         "multiply<1>(",
     ),
+    (KERNEL, "= STAGES * (BM + BN) * BK", "= STAGES * (BM + BM) * BK", "shared_memory_short", "constexpr int bytes"),
     (THROUGH_SHARED, STAGE_READ, "= stage[i / BN * (BN + 16)", "result_misplaced", STAGE_READ[:9]),
 ]
 

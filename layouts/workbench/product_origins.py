@@ -146,6 +146,11 @@ class OriginFinder:
         products = {product.event: product for product in self.trace.products}
         return all(self._follow(agents[n], event, loads, products) for n, event in outcome.moves)
 
+    def count_dynamic_bytes(self) -> int:
+        """Return how many bytes of dynamic shared memory the boxes that were loaded reach."""
+        ends = [box.base + count_box_span(box.map) - self.run.shared.dynamic for box in self.boxes]
+        return max(0, *ends) if ends else 0
+
     def _follow(
         self, agent: Agent, event: int, loads: Mapping[int, list[BoxMove]], products: Mapping[int, TileProduct]
     ) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,8 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.threads.kernels import BARRIERS, run_kernels
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.program import parse_expression
 from lanescope.reader.threads.records import ResultStore
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
@@ -32,6 +35,7 @@ from lanescope.workbench.origin_places import find_repeated_slice, find_store_pl
 from lanescope.workbench.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
 from lanescope.workbench.result_stores import TilePlaces, list_pieces
 from lanescope.workbench.results import Span
+from lanescope.workbench.shared_budget import find_short_launches
 
 TITLES = {"row_coordinate_wrong": "A copy brings other rows than those that D is stored for"}
 SIZE, BLOCKS = 768, 16  # of matrices; of the grid along x
@@ -103,8 +107,12 @@ def find_origin_mistakes(
                 for n, run in enumerate(branches[0]):
                     if run.complete and run.runner.turn_counts.are_alike:
                         runs.setdefault((run.function.name, n), []).append((block, run.runner))
-            found = (_judge_kernel(of_kernel, maps) for of_kernel in runs.values())
-            return list({(one.code, one.span): one for one in filter(None, found)}.values())
+            finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
+            evaluate = partial(_evaluate_host, finders)
+            needed = _list_needed(finders)
+            short = list(find_short_launches(source.blank, source.functions, recorded, needed, evaluate))
+            found = (_judge_kernel(of_kernel) for of_kernel in finders.values())
+            return short or list({(one.code, one.span): one for one in filter(None, found)}.values())
     except (LayoutError, OverdueError):
         return []
 
@@ -117,15 +125,46 @@ def _list_blocks(text: str) -> list[tuple[int, int, int]]:
     return [(0, 0, 0), (7, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (7, 0, 0)]
 
 
-def _judge_kernel(runs: Sequence[tuple[tuple[int, int, int], KernelRunner]], maps: MapFinder) -> Pitfall | None:
+def _replay_runs(
+    runs: Sequence[tuple[tuple[int, int, int], KernelRunner]], maps: MapFinder
+) -> list[tuple[tuple[int, int, int], OriginFinder]]:
+    """Return the blocks of a kernel with what each multiplies; nothing if that of one is not known."""
+    finders = [(block, OriginFinder(run, maps)) for block, run in runs]
+    known = all(not finder.run.open_outputs and finder.replay() for _, finder in finders)
+    return finders if known else []
+
+
+def _list_needed(
+    finders: Mapping[tuple[str, int], Sequence[tuple[tuple[int, int, int], OriginFinder]]],
+) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that the copies of each kernel fill, the least of its launches."""
+    needed: dict[str, int] = {}
+    for (name, _), of_kernel in finders.items():
+        past = max((finder.count_dynamic_bytes() for _, finder in of_kernel), default=0)
+        needed[name] = min(needed.get(name, past), past)
+    return needed
+
+
+def _evaluate_host(
+    finders: Mapping[tuple[str, int], Sequence[tuple[tuple[int, int, int], OriginFinder]]], at: Span
+) -> int | None:
+    """Return the value of the expression that begins here, up to the end of its statement; None if it is not known."""
+    run = next((finder.run for of_kernel in finders.values() for _, finder in of_kernel), None)
+    if run is None:
+        return None
+    expression = parse_expression(run.text[at[0] : run.text.find(";", at[0])])
+    value = run.evaluate(expression, run.globals.find_home(at[0]))
+    return value.known if isinstance(value, ThreadNumber) else None
+
+
+def _judge_kernel(finders: Sequence[tuple[tuple[int, int, int], OriginFinder]]) -> Pitfall | None:
     tiles: dict[str, list[StoredTile]] = {}
-    for block, run in runs:
-        finder = OriginFinder(run, maps)
-        if run.open_outputs or not finder.replay():
-            return None
+    for block, finder in finders:
         for array, tile in _list_tiles(block, finder):
             tiles.setdefault(array, []).append(tile)
-    text = runs[0][1].text
+    if not tiles:
+        return None
+    text = finders[0][1].run.text
     sums = {id(tile.sum): tile.sum for of_array in tiles.values() for tile in of_array}
     repeated = next(filter(None, (find_repeated_slice(total, text) for total in sums.values())), None)
     if repeated is not None:

@@ -7,7 +7,7 @@ Arrays have at most 48 KB, for a target with `a` as many bytes as a block may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -164,15 +164,22 @@ def find_short_launches(
     functions: tuple[FunctionText, ...],
     recorded: Sequence[KernelLaunchRecord],
     needed: Mapping[str, int],
+    evaluate: Callable[[Span], int | None] = lambda at: None,
 ) -> Iterator[Pitfall]:
-    """Yield launches with less dynamic shared memory than their kernel certainly stores to. needed: of each kernel."""
+    """Yield launches with less dynamic shared memory than their kernel certainly stores to. needed: of each kernel;
+    evaluate: returns the value of an expression of which only the threads know it, such as the size of a struct.
+    """
     sizes = {launch.span: launch.size for launch in recorded}
-    for name, arguments in list_launches(blank):
+    names = {launch.span: launch.name for launch in recorded}  # also of kernels that a variable holds
+    for written, arguments in list_launches(blank):
+        at = arguments[2] if len(arguments) > 2 else arguments[-1] if arguments else (0, 0)
+        name = names.get(at, written)
         if not needed.get(name) or len(arguments) < 2 or _passes_undeclared(blank, arguments[0]):
             continue
-        at = arguments[2] if len(arguments) > 2 else arguments[-1]
         count = compute_number(blank, functions, at) if len(arguments) > 2 else 0
         known = sizes.get(at) if count is None else count
+        if known is None and len(arguments) > 2:
+            known = evaluate(follow_number(blank, functions, at, ()))
         if known is not None and known < needed[name] and not _is_size_passed(blank, functions, arguments):
             yield Pitfall(
                 "shared_memory_short",
