@@ -37,10 +37,8 @@ from lanescope.workbench.barrier_messages import (
     describe_parity,
     describe_stuck,
     describe_unordered,
-    format_count,
 )
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_joint_parities, list_other_mbarriers, list_repairs
-from lanescope.workbench.results import Span
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
