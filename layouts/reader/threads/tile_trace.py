@@ -314,6 +314,37 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
     nothing = np.zeros(run.threads, np.int64)
     at = run.calls[0] if run.calls else (0, 0)
     trace.add(run, BarrierEvent("wgmma", run.mask.copy(), nothing, nothing, at, at))
+    found = _read_operands(code, opcode, operands)
+    if found is None:
+        return False
+    words, views, sites = found
+    result, before = _find_result(code, operands[3], outputs)
+    again = result < len(run.results)
+    event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
+    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls))
+    if again:
+        code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
+    return again
+
+
+def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None]:
+    """Return (the number of a product's result, what its first register of D held before if that is another one)."""
+    run, scale = code.run, code.get_value(scale_d)
+    if not isinstance(scale, ThreadNumber) or scale.known is None:
+        raise TraceLostError
+    if not scale.known:
+        return len(run.results), None
+    first, last = (code.get_value(outputs[n]) for n in (0, -1))
+    record = _find_record(run, first)
+    if record < 0 and record == _find_record(run, last):
+        return -record - 1, None
+    return len(run.results), first if isinstance(first, DataBytes) else None
+
+
+def _read_operands(
+    code: AsmCode, opcode: str, operands: Sequence[str]
+) -> tuple[dict[str, Ints], dict[str, View], dict[str, Span]] | None:
+    """Return the descriptors of A and B of every thread, how each is read and where it is given; None if open."""
     try:
         instruction = catalog.find(opcode)
         words, views, sites = {}, {}, {}
@@ -322,23 +353,10 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
             turn = code.get_value(transposes[name]) if name in transposes else None
             major = "MN" if isinstance(turn, ThreadNumber) and turn.known else "K"
             views[name] = view(instruction, name, major)
-            words[name], sites[name] = _spread(run, code.get_value(token)), code.get_site(token)
+            words[name], sites[name] = _spread(code.run, code.get_value(token)), code.get_site(token)
     except LayoutError:
-        return False
-    scale = code.get_value(operands[3])
-    if not isinstance(scale, ThreadNumber) or scale.known is None:
-        raise TraceLostError
-    added = code.get_value(outputs[0]) if scale.known else None
-    ends = [code.get_value(outputs[n]) if scale.known else None for n in (0, -1)]
-    records = {_find_record(run, value) for value in ends}
-    again = len(records) == 1 and min(records) < 0
-    result = -min(records) - 1 if again else len(run.results)
-    before = added if isinstance(added, DataBytes) and not again else None
-    event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
-    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls))
-    if again:
-        code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
-    return again
+        return None
+    return words, views, sites
 
 
 def _find_record(run: KernelRunner, value: Any) -> int:
