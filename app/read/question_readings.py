@@ -45,10 +45,9 @@ def read_place_question(text: str) -> Reading | None:
     cleaned = pasted_text.clean_text(text[: tile_elements.LONGEST + 1])
     if _CODE.search(cleaned):
         return None
-    if (laid := layout_elements.answer_question(cleaned)) is not None:
+    laid = layout_elements.answer_question(cleaned) or tile_elements.answer_question(cleaned)
+    if laid is not None:
         return _read_refused_place(text, laid) if isinstance(laid, LayoutError) else copy_fact(Reading, laid, also=())
-    if tile := tile_elements.answer_question(cleaned):
-        return _read_refused_place(text, tile) if isinstance(tile, LayoutError) else copy_fact(Reading, tile, also=())
     if in_memory := memory_elements.answer_question(cleaned):
         return copy_fact(Reading, in_memory, also=tuple(page_meanings.search_question(cleaned, [in_memory])))
     if elements.asks_for_scales(cleaned):
@@ -58,6 +57,11 @@ def read_place_question(text: str) -> Reading | None:
         return _ask_for_instruction(cleaned) or _ask_for_lane(cleaned)
     if answers.refused:
         return _read_refused_place(text, answers.refused, answers.elsewhere)
+    return _read_answers(cleaned, answers)
+
+
+def _read_answers(cleaned: str, answers: elements.ElementAnswers) -> Reading:
+    """Read a question by its answers, best first, and the pages that its other words name."""
     first, *rest = answers.meanings
     if answers.more:
         more = f"{answers.more:,} more instructions fit; say the shape and the types."

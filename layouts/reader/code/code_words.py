@@ -112,10 +112,7 @@ def _get_start(value: SymbolicInt, field: str) -> str:
 
 def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     """Evaluate a text; return the evaluator, and the value of each variable that it builds, "" for a returned value."""
-    text = text.rstrip()
-    if ";" not in text and "{" not in text and not text.lstrip().startswith("return") and not _ASSIGNS.match(text):
-        text = f"return {text}"
-    text = text if text[-1:] in (";", "}") else f"{text};"
+    text = _complete_statement(text.rstrip())
     source = prepare_source(text)
     if not cxx.is_well_formed(source):
         raise _make_error("a part of it is not C++", field)
@@ -137,6 +134,13 @@ def _evaluate_words(text: str, field: str) -> tuple[Evaluator, dict[str, Any]]:
     except (BudgetError, RecursionError):
         raise _make_error("it takes too many steps", field, "Paste only what builds the word.") from None
     return ev, {"": value}
+
+
+def _complete_statement(text: str) -> str:
+    """Return an expression as a return statement, and any other text with its last semicolon."""
+    is_code = ";" in text or "{" in text or text.lstrip().startswith("return") or _ASSIGNS.match(text)
+    text = text if is_code else f"return {text}"
+    return text if text[-1:] in (";", "}") else f"{text};"
 
 
 def _evaluate_loose_lines(ev: Evaluator, body: tuple[tree.Statement, ...], scope: NameScope, field: str) -> Any:

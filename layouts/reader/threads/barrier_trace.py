@@ -223,12 +223,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
         return True
     kind = _classify(opcode)
     if not kind:
-        if "_tx" in opcode:
-            _note_bytes(code, opcode, instruction)
-        if _JOINT.search(opcode):
-            trace.meet_warps(run)
-        silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
-        return silent or trace.follow_move(code, opcode, operands, _find_mask(code, instruction))
+        return _follow_other(code, opcode, instruction)
     mask = _find_mask(code, instruction)
     if mask.any():
         outer, run.mask = run.mask, mask
@@ -239,6 +234,18 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     if kind == "wait":
         _put(code, operands[0].split("|")[0], make_number(1) if _repeats(code) else None)
     return True
+
+
+def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bool:
+    """Follow an instruction that is no event; return whether nothing is left to do for it."""
+    trace = code.run.barriers
+    assert trace is not None
+    if "_tx" in opcode:
+        _note_bytes(code, opcode, instruction)
+    if _JOINT.search(opcode):
+        trace.meet_warps(code.run)
+    silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
+    return silent or trace.follow_move(code, opcode, instruction.operands, _find_mask(code, instruction))
 
 
 def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> None:

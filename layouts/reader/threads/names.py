@@ -131,14 +131,7 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     """Return a type with its size, None if unknown."""
     if type_ is None or not type_.path:
         return None
-    found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
-    if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
-        found = _lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
-    kind = (
-        found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
-    )
-    kind = kind or _find_library_type(type_)
-    kind = kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
+    kind = _find_unqualified_type(run, type_, scope)
     if kind is None and not type_.pointers:
         return None
     kind = kind or SizedType(type_.name, 1)
@@ -148,6 +141,18 @@ def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> Sized
     for level in range(type_.pointers):
         kind = make_pointer_type(kind, dims if level == 0 else ())
     return kind
+
+
+def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> SizedType | None:
+    """Return a type without its pointers and dimensions: of the text, built in, or of a library; None if unknown."""
+    found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
+    if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
+        found = _lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
+    kind = (
+        found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
+    )
+    kind = kind or _find_library_type(type_)
+    return kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
 
 
 def _find_library_type(type_: tree.Type) -> SizedType | None:
