@@ -77,3 +77,15 @@ def test_other_orders_of_d_are_right(old: str, new: str) -> None:
 
 def test_d_may_go_through_shared_memory() -> None:
     assert list_codes(THROUGH_SHARED) == []
+
+
+def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
+    """A launch of a kernel that has only such arrays gives no bytes; a wrong column is still found."""
+    dynamic = KERNEL[KERNEL.index("  extern __shared__") : KERNEL.index("  int tiles")]
+    static = """  __shared__ __align__(1024) bf16 sA[STAGES * BM * BK], sB[STAGES * BN * BK];
+  __shared__ uint64_t full[STAGES];
+"""
+    text = plant((dynamic, static), ("STAGES = 4", "STAGES = 1"), (", 128, bytes>>>", ", 128>>>"), text=KERNEL)
+    assert list_codes(text) == []
+    wrong = plant((LOAD_B, "t * BK, m * BN);"), text=text)
+    assert list_codes(wrong)[:1] == ["row_coordinate_wrong"]

@@ -147,7 +147,9 @@ class OriginFinder:
         return all(self._follow(agents[n], event, loads, products) for n, event in outcome.moves)
 
     def count_dynamic_bytes(self) -> int:
-        """Return how many bytes of dynamic shared memory the boxes that were loaded reach."""
+        """Return how many bytes of dynamic shared memory the loaded boxes reach; 0 for a kernel without it."""
+        if "" not in self.run.dynamic:
+            return 0
         ends = [box.base + count_box_span(box.map) - self.run.shared.dynamic for box in self.boxes]
         return max(0, *ends) if ends else 0
 

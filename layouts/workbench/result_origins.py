@@ -105,7 +105,7 @@ def find_origin_mistakes(
                 if len(branches) != 1:
                     return []
                 for n, run in enumerate(branches[0]):
-                    if run.complete and run.runner.turn_counts.are_alike:
+                    if run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner):
                         runs.setdefault((run.function.name, n), []).append((block, run.runner))
             finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
             evaluate = partial(_evaluate_host, finders)
@@ -115,6 +115,11 @@ def find_origin_mistakes(
             return short or list({(one.code, one.span): one for one in filter(None, found)}.values())
     except (LayoutError, OverdueError):
         return []
+
+
+def _overlaps_dynamic(run: KernelRunner) -> bool:
+    """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
+    return "" in run.dynamic and run.shared.next > run.shared.dynamic
 
 
 def _list_blocks(text: str) -> list[tuple[int, int, int]]:
