@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread
+from lanescope.cxx.integers import UINT
+from lanescope.reader.code.symbolic_integers import SymbolicInt, and_ints, make_free, shift_int
+from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread, evaluate_terms
 from lanescope.workbench.shared_variables import are_separate
 from tests.cases import for_each
 from tests.checked import check_text as check
@@ -356,6 +358,14 @@ def test_an_expression_has_a_value_in_each_thread(
     expression: str, thread: int, block: BlockShape, value: int | None
 ) -> None:
     assert evaluate_for_thread(expression, thread, block) == value
+
+
+@for_each(("mask", "places"), [(1, [0, 8192, 0, 8192]), (3, [0, 8192, 16384, 24576])])
+def test_the_bits_of_a_masked_number_have_values_of_their_own(mask: int, places: list[int]) -> None:
+    """The part of A of warpgroup 2 of a 2 × 2 arrangement is that of warpgroup 0: (threadIdx.x / 128 & 1) * 8192."""
+    group = and_ints(make_free("threadIdx.x/128", UINT), SymbolicInt(mask, UINT))
+    line = shift_int(group, 13).make_linear()
+    assert [evaluate_terms(line, n, BlockShape(512)).const for n in range(4)] == places
 
 
 def test_dynamic_shared_memory_has_one_address() -> None:

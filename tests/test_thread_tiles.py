@@ -376,6 +376,13 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
             ("PITCH = BK + 8;", "PITCH = Rows::PITCH;"),
             ("constexpr int BM", "struct Rows { enum { HALF = 20, PITCH = 2 * HALF }; };\nconstexpr int BM"),
         ),
+        # the old value of a counter and of a pointer
+        (
+            ("    for (int kk = 0;", "    int step = 0;\n    for (int kk = 0;"),
+            ("      uint32_t a[4];", "      const int at = 16 * step++;\n      uint32_t a[4];"),
+            ("* PITCH + kk + lane / 16", "* PITCH + at + lane / 16"),
+            ("* PITCH + kk + lane / 8", "* PITCH + at + lane / 8"),
+        ),
         # the matrix of a block by a switch
         (
             (

@@ -113,7 +113,17 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
     return pointer.move(add_numbers(pointer.offset, bytes_, 1 if op == "+" else -1))
 
 
+def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
+    """Evaluate x++ and x--: return the old value."""
+    assert isinstance(node.value, tree.Assignment)
+    old = run.evaluate(node.value.target, scope)
+    run.evaluate(node.value, scope)
+    return old
+
+
 def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
+    if node.op == "post":
+        return _evaluate_post_step(run, node, scope)
     called = call_operator(run, node.op, (node.value,), node, scope)
     if called is not NOT_HERE:
         return called

@@ -41,6 +41,13 @@ class SymbolBits:
     def mask(self) -> int:
         return ((1 << self.width) - 1) << self.low
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a mask has cut it from a larger number, as in threadIdx.x / 128 & 1, which is not the range of an
+        address or a field.
+        """
+        return not self.exact and self.width < FIELD_BITS
+
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
@@ -101,13 +108,15 @@ class SymbolicInt:
     def make_linear(self) -> LinearExpression:
         """Return the value as a linear expression; extracted bits become new symbols."""
         plain = self.plain
-        if plain is not None:
+        if plain is not None and not any(p.is_cut for p in self.pieces):
             return plain
         total = LinearExpression(self.const)
         for p in self.pieces:
             source: LinearExpression | None = p.source
             if p.shift:
                 source = p.source.divide_exactly(1 << p.shift) or make_symbol(f"({p.source} >> {p.shift})")
+            if source is not None and p.is_cut:
+                source = make_symbol(f"(({source}) & {(1 << p.width) - 1})")
             total += (source or LinearExpression()).scale(1 << p.low)
         return total
 
