@@ -6,10 +6,12 @@ the stage.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from lanescope.reader.threads import kernels
 from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
+from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
@@ -149,6 +151,19 @@ def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
 )
 def test_what_is_not_known_is_no_mistake(old: str, new: str) -> None:
     assert find_lines(change(old, new).replace("float* C, int M", "float* C, int* limit, int M")) == []
+
+
+def test_a_poll_is_used_before_that_of_another_phase() -> None:
+    """ready = poll(full[q]), other = poll(full[r]): which of them a loop repeats is not followed."""
+    lanes = np.arange(32)
+    first, second = (
+        BarrierEvent("wait", lanes >= 0, 0 * lanes + place, 0 * lanes, (0, 1), (0, 1)) for place in (64, 72)
+    )
+    trace = BarrierTrace()
+    trace.peek(first)
+    trace.peek(first)
+    with pytest.raises(TraceLostError):
+        trace.peek(second)
 
 
 def test_a_mistake_of_copies_is_reported_alone() -> None:

@@ -112,6 +112,12 @@ class BarrierTrace:
             self.filled.clear()
         self.events.append(event)
 
+    def peek(self, event: BarrierEvent) -> None:
+        """Note a try_wait; TraceLostError if the result of one for another phase is still to be used."""
+        if self.peeked is not None and not event.is_same_wait(self.peeked):
+            raise TraceLostError
+        self.peeked = event
+
     def meet_warps(self, run: KernelRunner) -> None:
         """Note that the running threads of each warp meet; twice in a row is once."""
         if self.events and not (self.events[-1].kind == "warp" and (self.events[-1].mask == run.mask).all()):
@@ -254,7 +260,7 @@ def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...])
     assert trace is not None
     event = _make_event(code, kind, opcode, operands)
     if kind == "wait" and not _repeats(code):
-        trace.peeked = event
+        trace.peek(event)
     else:
         trace.add(run, event)
     if kind == "copy":

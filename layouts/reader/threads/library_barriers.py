@@ -115,7 +115,7 @@ def _try_wait(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope
     parity = _evaluate(run, node.arguments[-1], scope)
     site = trace_site(run, node.arguments[-1], scope)
     assert run.barriers is not None
-    run.barriers.peeked = _make_event(run, "wait", barrier, parity, node, site)
+    run.barriers.peek(_make_event(run, "wait", barrier, parity, node, site))
 
 
 def _get_handle(run: KernelRunner, barrier: Pointer, node: tree.Call, scope: Scope) -> Any:
