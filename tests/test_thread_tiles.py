@@ -462,6 +462,22 @@ def test_a_qualified_name_is_that_of_the_namespace() -> None:
     assert text[: finding.span[0]].count("namespace ") == 2
 
 
+def test_a_type_that_only_the_host_knows_leaves_the_other_arguments_known() -> None:
+    """gemm<Config<8>, decltype(copy)>: the pitch is that of Config."""
+    text = plant(
+        ("PITCH = BK + 8;", "LEAST = 8;\ntemplate <int PAD> struct Config { static constexpr int PITCH = BK + PAD; };"),
+        ("__global__ void __launch_bounds__(128)", "template <class Config, class Copy> __global__ void"),
+        ("  int tid", "  constexpr int PITCH = Config::PITCH;\n  int tid"),
+        ("[BM * PITCH]", "[BM * Config::PITCH]"),
+        ("[BN * PITCH]", "[BN * Config::PITCH]"),
+        text=PADDED,
+    )
+    taken = "auto copy = make_copy(a);\n  auto kernel = gemm<Config<8>, decltype(copy)>;"
+    launch = f"{taken}\n  kernel<<<1, 128>>>(a, b, c, n, n, n);"
+    made = check_text(f"{text}void run(half* a, half* b, float* c, int n) {{\n  {launch}\n}}\n")
+    assert (made.findings, made.steps) == ((), 2)
+
+
 def test_a_number_that_bounds_no_row_is_not_dropped() -> None:
     """A minimum with a known number may be a table's end, and another test may choose between two matrices."""
     for other in ("min((int)blockIdx.y * BM + r, 63)", "(flags[r] < M ? (int)blockIdx.y * BM + r : 0)"):

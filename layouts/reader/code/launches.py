@@ -106,7 +106,7 @@ def _format_template(value: Any) -> str:
     """Format a template argument as C++; OPEN if it is unknown."""
     if isinstance(value, SymbolicInt):
         return OPEN if value.known is None else str(value.known)
-    if not isinstance(value, ResolvedType) or value.pointers or value.dims or not value.name:
+    if not isinstance(value, ResolvedType) or value.pointers or value.dims or value.name in ("", "decltype"):
         return OPEN
     inner = ", ".join(map(_format_template, value.arguments))
     return f"{value.name}<{inner}>" if inner and "<" not in value.name else value.name
