@@ -66,6 +66,8 @@ RIGHT = {
     "a part of a larger matrix": (PLACE, "C[(r + 8 * h + 64) * N + c + e]"),
     "heads of 64 columns": (PLACE, "C[((c + e) / 64 * M + r + 8 * h) * 64 + (c + e) % 64]"),
     "rows of an expert": (LOAD_B, "t * BK, gridDim.z * N + col);"),
+    "columns beyond the matrix of the run": ("m = blockIdx.x / tiles, n = blockIdx.x % tiles", "m = 0, n = blockIdx.x"),
+    "bytes from a function of a header": ("bytes = STAGES *", "bytes = get_bytes(STAGES) *"),
     "a snake of tiles": ("n * BN;", "(m % 2 ? tiles - 1 - n : n) * BN;"),
 }
 

@@ -138,7 +138,9 @@ def _spell_fuser_macro(match: re.Match[str]) -> list[str]:
     if match["arch"] == "Hopper":
         return [f"wgmma.mma_async.sync.aligned.{shape}.f32.{a}.{a}" for a in ("f16", "bf16")]
     shape = shape.replace("n16", "n8")  # two of them side by side
-    types = ("f16",) if match["arch"] == "Turing" else ("f16", "bf16")
+    types: tuple[str, ...] = ("f16", "bf16")
+    if match["arch"] == "Turing":  # sm_75 has m16n8k8 alone
+        shape, types = shape.replace("k16", "k8"), ("f16",)
     return [f"mma.sync.aligned.{shape}.row.col.f32.{a}.{a}.f32" for a in types]
 
 

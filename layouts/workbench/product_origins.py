@@ -158,7 +158,9 @@ class OriginFinder:
     ) -> bool:
         if event in products:
             first = agent.warp // 4 * 4
-            if (event, first) not in self.origins:  # the last warp of the warpgroup comes: wgmma begins
+            if 32 * (first + 4) > self.run.threads:
+                return False
+            if (event, first) not in self.origins:  # once for the warpgroup
                 self._read(products[event], first)
             return True
         for move in loads.get(event, ()):
@@ -264,6 +266,8 @@ def _split_dimensions(origins: Sequence[OperandOrigin]) -> tuple[Ints, list[tupl
 @lru_cache(maxsize=4096)
 def _list_edges(word: int, seen: View) -> Ints | None:
     """Return the first byte of each row's first element, and of the last element of the first row."""
+    if seen.bits < 8:
+        return None
     try:
         places = find_described_places(word, seen)
     except LayoutError:

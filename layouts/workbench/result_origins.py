@@ -22,13 +22,15 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.threads.barrier_trace import TraceLostError
 from lanescope.reader.threads.kernels import BARRIERS, run_kernels
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import parse_expression
 from lanescope.reader.threads.records import ResultStore
-from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
 from lanescope.reader.threads.tile_trace import BoxMove, TileSetup
+from lanescope.reader.threads.turn_counts import CountFoundError
 from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.origin_places import find_repeated_slice, find_store_place
@@ -157,8 +159,14 @@ def _evaluate_host(
     run = next((finder.run for of_kernel in finders.values() for _, finder in of_kernel), None)
     if run is None:
         return None
-    expression = parse_expression(run.text[at[0] : run.text.find(";", at[0])])
-    value = run.evaluate(expression, run.globals.find_home(at[0]))
+    past = run.text.find(";", at[0])
+    expression = parse_expression(run.text[at[0] : past]) if past > 0 else None
+    if expression is None:
+        return None
+    try:
+        value = run.evaluate(expression, run.globals.find_home(at[0]))
+    except (TraceLostError, StepsOverError, CountFoundError):
+        return None
     return value.known if isinstance(value, ThreadNumber) else None
 
 
@@ -198,8 +206,8 @@ def _list_tiles(block: tuple[int, int, int], finder: OriginFinder) -> Iterator[t
                 parts.setdefault(key, []).append((made, put[mine], site, box))
     for (array, record, group), of_tile in parts.items():
         total = finder.find_sum(-record - 1, 4 * group)
-        if total is not None:
-            made, put = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1))
+        made, put = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1))
+        if total is not None and made.max() < SIZE:  # a block beyond the matrix has no place in it
             staged = finder.trace.staged.sites.get(record)
             yield array, StoredTile(block, group, made, put, total, *of_tile[0][2:], staged)
 
@@ -232,6 +240,8 @@ def _list_stored(run: KernelRunner, store: ResultStore) -> Iterator[_Elements]:
 
 def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[_Elements]:
     inside = np.indices([size or 1 for size in reversed(tensor_map.box)]).reshape(len(tensor_map.box), -1)[::-1].T
+    if not len(move.at) == len(tensor_map.box) == len(tensor_map.dims):
+        return
     first = np.array([int(at[lane]) for at in move.at], np.int64)
     at = first + inside
     bounds = [SIZE * SIZE if size is None else size for size in tensor_map.dims]

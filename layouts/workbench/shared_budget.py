@@ -183,8 +183,8 @@ def find_short_launches(
         if known is not None and known < needed[name] and not _is_size_passed(blank, functions, arguments):
             yield Pitfall(
                 "shared_memory_short",
-                f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads store to"
-                f" {needed[name]:,}.",
+                f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads and"
+                f" copies fill {needed[name]:,}.",
                 follow_number(blank, functions, at, ()) if len(arguments) > 2 else at,
             )
 

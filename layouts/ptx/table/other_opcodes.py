@@ -75,7 +75,10 @@ USES = (
         "waits until at most N of the thread's latest groups of bulk copies are pending; with .read, until the"
         " others have read their source.",
     ),
+    OpcodeUse("cp.async.bulk.tensor", "copies a box of a tensor map between global and shared memory.", _BARRIERS),
     OpcodeUse("cp.async.bulk.prefetch", "prefetches consecutive bytes of global memory into the L2 cache."),
+    OpcodeUse("cp.async.bulk.prefetch.tensor", "prefetches a box of a tensor map into the L2 cache."),
+    OpcodeUse("cp.reduce.async.bulk.tensor", "combines a box in shared memory with that of a tensor map."),
     OpcodeUse("cp.reduce.async.bulk", "combines consecutive bytes of shared memory with those of its destination."),
     OpcodeUse("mbarrier.init", "initializes an mbarrier with the number of arrivals that end a phase.", _BARRIERS),
     OpcodeUse("mbarrier.inval", "invalidates an mbarrier, so that its 8 bytes can be used otherwise.", _BARRIERS),
@@ -118,6 +121,7 @@ USES = (
     OpcodeUse("barrier.cluster.wait", "waits for all threads of the cluster to arrive at its barrier."),
     OpcodeUse("barrier", "is a barrier of the threads of a CTA, or of some of its warps."),
     OpcodeUse("bar", "is a barrier of the threads of a CTA, or of some of its warps."),
+    OpcodeUse("bar.arrive", "arrives at a barrier without waiting for the other threads."),
     OpcodeUse("bar.warp.sync", "is a barrier of the threads of a warp."),
     OpcodeUse("membar", "orders accesses to memory of the thread, as seen by the threads of a scope."),
     OpcodeUse("griddepcontrol.wait", "waits until the grids that this one depends on are complete."),
@@ -162,11 +166,9 @@ USES = (
 SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 for sm_90a, disassembled
     "LDGSTS": "cp.async",
     "LDGDEPBAR": "cp.async.commit_group",
-    "DEPBAR": "cp.async.wait_group",
     "UBLKCP": "cp.async.bulk",
     "UTMACMDFLUSH": "cp.async.bulk.commit_group",
     "SYNCS.EXCH": "mbarrier.init",
-    "SYNCS.ARRIVE": "mbarrier.arrive",
     "SYNCS.PHASECHK": "mbarrier.test_wait",
     "SYNCS.PHASECHK.TRANS64.TRYWAIT": "mbarrier.try_wait",
     "FENCE.VIEW.ASYNC": "fence.proxy.async",
@@ -177,7 +179,7 @@ SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 f
     "UCGABAR_ARV": "barrier.cluster.arrive",
     "UCGABAR_WAIT": "barrier.cluster.wait",
     "BAR.SYNC": "bar",
-    "BAR.ARV": "bar",
+    "BAR.ARV": "bar.arrive",
     "ACQBULK": "griddepcontrol.wait",
     "PREEXIT": "griddepcontrol.launch_dependents",
     "ELECT": "elect.sync",
@@ -185,6 +187,10 @@ SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 f
     "SHFL": "shfl.sync",
     "STAS": "st.async",
 }
+SASS_USES = (  # of mnemonics that several opcodes of PTX become
+    OpcodeUse("DEPBAR", "waits for scoreboards; cp.async.wait_group and cp.async.bulk.wait_group become it."),
+    OpcodeUse("SYNCS.ARRIVE", "arrives at an mbarrier, expects bytes on it, or does both.", _BARRIERS),
+)
 _WORD_END = re.compile(r"[._:]+")
 _MOST_WORDS = 6  # of a row's opcode
 
@@ -193,7 +199,7 @@ def _split_words(opcode: str) -> tuple[str, ...]:
     return tuple(_WORD_END.split(opcode))
 
 
-_BY_WORDS = {_split_words(use.opcode): use for use in USES}
+_BY_WORDS = {_split_words(use.opcode): use for use in (*USES, *SASS_USES)}
 _BY_WORDS |= {
     _split_words(mnemonic): OpcodeUse(mnemonic, f"is {opcode}: it {use.does}", use.page)
     for mnemonic, opcode in SASS.items()

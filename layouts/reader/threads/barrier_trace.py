@@ -92,14 +92,14 @@ class BarrierTrace:
     """The operations of a kernel's threads, in the order in which they were run.
 
     peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left; filled:
-    id of a tensor's pointer → it, the threads that have stored to it since any waited for others, and where;
-    unordered: the first product that reads such a tensor, and the store.
+    id of an array and a place in it → the array, the threads that have stored there since any waited for others, and
+    their site; unordered: the first product that reads such a tensor, and the store.
     """
 
     events: list[BarrierEvent] = field(default_factory=list)
     peeked: BarrierEvent | None = None
     doubt: bool = False
-    filled: dict[int, tuple[Pointer, Mask, Span]] = field(default_factory=dict)
+    filled: dict[tuple[int, int], tuple[Pointer, Mask, Span]] = field(default_factory=dict)
     unordered: tuple[Span, Span] | None = None
     bytes: BarrierBytes = field(default_factory=BarrierBytes)
 
@@ -135,15 +135,17 @@ class BarrierTrace:
             nothing = np.zeros(run.threads, np.int64)
             self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
 
-    def note_fill(self, run: KernelRunner, tensor: Pointer, site: Span) -> None:
+    def note_fill(self, run: KernelRunner, tensor: tuple[Pointer, int], site: Span) -> None:
         """Note that the running threads store to a tensor in shared memory, if they certainly do."""
-        before = self.filled.get(id(tensor), (tensor, run.nobody, site))[1]
+        base, offset = tensor
+        _, before, _ = self.filled.get((id(base), offset), (base, run.nobody, site))
         if not run.assumed:
-            self.filled[id(tensor)] = tensor, before | run.mask, site
+            self.filled[id(base), offset] = base, before | run.mask, site
 
-    def note_read(self, run: KernelRunner, tensor: Pointer, site: Span) -> None:
+    def note_read(self, run: KernelRunner, tensor: tuple[Pointer, int], site: Span) -> None:
         """Note a product that reads a tensor: no other warp may have stored to it since threads last waited."""
-        _, mask, store = self.filled.get(id(tensor), (tensor, run.nobody, site))
+        base, offset = tensor
+        _, mask, store = self.filled.get((id(base), offset), (base, run.nobody, site))
         writers, readers = (set((np.flatnonzero(lanes) // WARP).tolist()) for lanes in (mask, run.mask))
         if writers and readers and len(writers | readers) > 1 and self.unordered is None:
             self.unordered = site, store

@@ -69,9 +69,9 @@ constexpr int NumThreadsPerWarp = 32;
 constexpr int NumThreadsPerWarpGroup = 128;
 constexpr int NumWarpsPerWarpGroup = 4;
 inline void cluster_sync() {{ __syncthreads(); }}
-inline void cluster_arrive() {{}}
-inline void cluster_arrive_relaxed() {{}}
-inline void cluster_wait() {{ __syncthreads(); }}
+inline void cluster_arrive() {{ lanescope_not_followed(); }}
+inline void cluster_arrive_relaxed() {{ lanescope_not_followed(); }}
+inline void cluster_wait() {{ lanescope_not_followed(); }}
 inline void pipeline_init_arrive_relaxed(int size_) {{}}
 inline void pipeline_init_wait(int size_) {{ __syncthreads(); }}
 struct NamedBarrier {{

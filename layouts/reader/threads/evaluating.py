@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = ("+", "-", "*", "/")
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+
+_CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
 
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
@@ -168,6 +171,8 @@ def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNu
     """
     test = node.condition
     if not isinstance(test, tree.Binary) or test.op not in ("<", "<=") or yes.uniform:
+        return False
+    if _CHANGES.search(run.text[slice(*test.span)]):  # evaluated twice, it would change twice
         return False
     row, size = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
     return row is not None and size is not None and size.uniform and size.const is None and _are_equal(row, yes)

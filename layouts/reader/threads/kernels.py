@@ -186,7 +186,7 @@ class _Program:
 
     def _make_host(self) -> KernelRunner:
         host = KernelRunner(self.text, WARP, (WARP, 1, 1), self.scope)
-        host.open_member = _OPEN_MEMBER if self.follow == BARRIERS else None
+        host.open_member = _OPEN_MEMBER if self.follow == BARRIERS and self.tiles is None else None
         return host
 
     def _run_launch(self, function: tree.Function, launch: KernelLaunch, seen: set[Any]) -> KernelRun | None:
@@ -246,7 +246,7 @@ class _Program:
             runner.open_member = _OPEN_MEMBER
         if self.tiles is not None:
             runner.barriers, runner.block_index = TileTrace(setup=self.tiles), self.tiles.block
-            runner.shared.dynamic = DYNAMIC
+            runner.shared.dynamic, runner.open_member = DYNAMIC, None
         return runner
 
 

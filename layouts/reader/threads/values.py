@@ -94,13 +94,13 @@ def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
     if offset is None:
         memory.forget_values()
         return
+    every_owner = run.mask is memory.owners or run.runs_everyone()
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
-        _copy_struct(place, value, offset, None if run.runs_everyone() else run.mask)
+        _copy_struct(place, value, offset, None if every_owner else run.mask)
         return
     converted = convert_value(run, value, kind)
     if kind.field[1]:
         converted = insert_field(memory, offset, converted, kind)
-    every_owner = run.mask is memory.owners or run.runs_everyone()
     memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
 
 

@@ -17,6 +17,7 @@ from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.tensors import CuteTensor
+from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import Pointer, spread_coefficient
 
 if TYPE_CHECKING:
@@ -134,9 +135,20 @@ def _fill(call: CuteCall) -> None:
 
 def note_fill(call: CuteCall, target: Any) -> None:
     """Note a copy of threads to shared memory."""
-    trace, base = call.run.barriers, target.base if isinstance(target, CuteTensor) else None
-    if trace is not None and base is not None and base.space == "shared":
-        trace.note_fill(call.run, base, call.node.span)
+    trace, place = call.run.barriers, _find_place(target)
+    if trace is not None and place is not None:
+        trace.note_fill(call.run, place, call.node.span)
+
+
+def _find_place(tensor: Any) -> tuple[Pointer, int] | None:
+    """Return the array of a tensor in shared memory, and where in it the tensor begins; None if that is not known.
+
+    Stages are parts of one array.
+    """
+    if not isinstance(tensor, CuteTensor) or tensor.base is None or tensor.base.space != "shared":
+        return None
+    offset = tensor.offset.known if isinstance(tensor.offset, ThreadNumber) else None
+    return None if offset is None else (tensor.base, offset)
 
 
 def follow_product(call: CuteCall) -> None:
@@ -146,8 +158,9 @@ def follow_product(call: CuteCall) -> None:
         return
     run.barriers.note_product(run, call.node.span)
     for operand in call.values[-3:-1] if isinstance(mma, AsyncMma) else ():
-        if isinstance(operand, CuteTensor) and operand.base is not None and operand.space == "shared":
-            run.barriers.note_read(run, operand.base, call.node.span)
+        place = _find_place(operand)
+        if place is not None:
+            run.barriers.note_read(run, place, call.node.span)
 
 
 def count_bytes(target: Any) -> int | None:
