@@ -247,7 +247,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
 
 
 def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bool:
-    """Follow an instruction that is no event; return whether nothing is left to do for it."""
+    """Follow an instruction that adds no event; return whether nothing is left to do for it."""
     trace = code.run.barriers
     assert trace is not None
     if "_tx" in opcode:

@@ -117,9 +117,10 @@ def _move_pointer(op: str, left: Any, right: Any) -> Any:
 
 
 def _evaluate_post_step(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
-    """Evaluate x++ and x--: return the old value."""
+    """Evaluate x++ and x--: return the old value; None for a[i++]++, whose place changes if it is evaluated again."""
     assert isinstance(node.value, tree.Assignment)
-    old = run.evaluate(node.value.target, scope)
+    target = node.value.target
+    old = None if _CHANGES.search(run.text[slice(*target.span)]) else run.evaluate(target, scope)
     run.evaluate(node.value, scope)
     return old
 
