@@ -1,0 +1,242 @@
+"""The same kernels in other words: types, overloads, namespaces, bounds, packed registers and narrow elements."""
+
+from __future__ import annotations
+
+from lanescope.workbench.thread_tiles import check_thread_tiles
+from tests.cases import for_each
+from tests.checked import check_text
+from tests.thread_tile_kernels import HELPERS, PADDED, VECTORS
+from tests.transfer_kernels import plant
+
+LOAD_A = "ldm_x4(a, smem_addr(&As[(warp * 16 + lane % 16) * PITCH + kk + lane / 16 * 8]));"
+LOAD_B = "ldm_x2(b, smem_addr(&Bs[(n * 8 + lane % 8) * PITCH + kk + lane / 8 % 2 * 8]));"
+KERNEL = "__global__ void __launch_bounds__(128) gemm"
+
+
+@for_each(
+    "edits",
+    [  # an array of pointers
+        (
+            ("float acc[8][4]", "half* stage[2];\n  for (int s = 0; s < 2; s++) stage[s] = As;\n  float acc[8][4]"),
+            ("&As[(warp", "&stage[kk / 16 % 2][(warp"),
+        ),
+        # an array of another element type, under another name
+        (
+            (
+                "uint32_t a[4];",
+                "half loaded[2][4];\n      uint32_t (&a)[4] = reinterpret_cast<uint32_t(&)[4]>(loaded);",
+            ),
+            (
+                "uint32_t b[2];",
+                "uint32_t held[2];\n        half (&half_)[2][2] = reinterpret_cast<half(&)[2][2]>(held);",
+            ),
+            (LOAD_B, LOAD_B.replace("(b,", "(reinterpret_cast<uint32_t(&)[2]>(half_),")),
+            ("mma16816(acc[n], a, b)", "mma16816(acc[n], a, held)"),
+        ),
+        # overloads of two classes, and of elements of two sizes
+        (
+            ("uint32_t a[4];", "FragmentA a;"),
+            ("uint32_t b[2];", "FragmentB b;"),
+            (LOAD_A, LOAD_A.replace("ldm_x4(a, smem_addr(", "load(a, (").replace("));", "));")),
+            (LOAD_B, LOAD_B.replace("ldm_x2(b, smem_addr(", "load(b, (").replace("));", "));")),
+            ("mma16816(acc[n], a, b)", "mma16816(acc[n], a.r, b.r)"),
+            (
+                KERNEL,
+                "struct FragmentA { uint32_t r[4]; };\nstruct FragmentB { uint32_t r[2]; };\n"
+                "__device__ void load(FragmentA& f, const half* p) { ldm_x4(f.r, smem_addr(p)); }\n"
+                "__device__ void load(FragmentB& f, const half* p) { ldm_x2(f.r, smem_addr(p)); }\n"
+                "__device__ void load(FragmentB& f, const uint8_t* p) { f.r[0] = p[0]; }\n" + KERNEL,
+            ),
+        ),
+        # overloads of accumulators that are numbers and packed halves
+        (
+            (
+                KERNEL,
+                "__device__ void mma16816(uint32_t (&d)[2], const uint32_t (&a)[4], const uint32_t (&b)[2]) {"
+                f" d[0] = a[0]; }}\n{KERNEL}",
+            ),
+        ),
+        # an explicit specialization, not the template
+        (
+            (LOAD_B, LOAD_B.replace("ldm_x2(", "load<2>(")),
+            (
+                KERNEL,
+                "template <int N> __device__ void load(uint32_t (&r)[2], uint32_t p) { r[0] = p; }\n"
+                f"template <> __device__ void load<2>(uint32_t (&r)[2], uint32_t p) {{ ldm_x2(r, p); }}\n{KERNEL}",
+            ),
+        ),
+        # tiles in structs of a union, with and without a name; a pitch that is an enumerator of a class
+        (
+            (
+                "  __shared__ half As[BM * PITCH];\n  __shared__ half Bs[BN * PITCH];\n",
+                "  __shared__ union { struct { half a[BM * PITCH]; struct { half b[BN * PITCH]; } in; }; int i; } s;\n"
+                "  half *As = s.a, *Bs = s.in.b;\n",
+            ),
+            ("PITCH = BK + 8;", "PITCH = Rows::PITCH;"),
+            ("constexpr int BM", "struct Rows { enum { HALF = 20, PITCH = 2 * HALF }; };\nconstexpr int BM"),
+        ),
+        # the old value of a counter and of a pointer
+        (
+            ("    for (int kk = 0;", "    int step = 0;\n    for (int kk = 0;"),
+            ("      uint32_t a[4];", "      const int at = 16 * step++;\n      uint32_t a[4];"),
+            ("* PITCH + kk + lane / 16", "* PITCH + at + lane / 16"),
+            ("* PITCH + kk + lane / 8", "* PITCH + at + lane / 8"),
+        ),
+        # the matrix of a block by a switch
+        (
+            (
+                "  int tid = ",
+                "  switch (blockIdx.z) { case 0: break; case 1: B = C1; break; default: B = C2; }\n  int tid = ",
+            ),
+            ("float* C, int M", "const half* C1, const half* C2, int M"),
+        ),
+        # rows that are kept inside the matrices
+        (
+            ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),
+            ("&B[(blockIdx.x * BN + r)", "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : 0)"),
+        ),
+        # a function of the kernel's namespace, not that of another
+        (
+            (LOAD_A, LOAD_A.replace("ldm_x4", "load")),
+            (
+                KERNEL,
+                "namespace other { __device__ void load(uint32_t (&r)[4], uint32_t p) { r[0] = p; } }\n"
+                "namespace own {\n__device__ void load(uint32_t (&r)[4], uint32_t p) { ldm_x4(r, p); }\n" + KERNEL,
+            ),
+        ),
+        # a static function of a class that is a template argument
+        (
+            (LOAD_A, LOAD_A.replace("(warp * 16 + lane % 16) * PITCH", "place<Rows<PITCH>>(warp * 16 + lane % 16)")),
+            (
+                KERNEL,
+                "template <int P> struct Rows { static constexpr int SIZE = P;\n"
+                "  __device__ static int find(int row) { return row * SIZE; } };\n"
+                "template <class Layout> __device__ int place(int row) { return Layout::find(row); }\n" + KERNEL,
+            ),
+        ),
+    ],
+)
+def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> None:
+    text = plant(*edits, text=PADDED)
+    assert not (made := check_thread_tiles(text, {})).findings and made.verified == 2
+    wrong = check_thread_tiles(plant(("As[r * PITCH", "As[r * BK"), text=text), {})
+    assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}
+
+
+def test_a_constant_is_that_of_the_namespace_of_the_kernel() -> None:
+    """Two kernels of one name, whose pitches differ; the reads have them as numbers."""
+    own = PADDED.removeprefix(HELPERS)
+    spaces = []
+    for n in (8, 24):
+        edits = (("BK + 8;", f"BK + {n};"), ("lane % 16) * PITCH", f"lane % 16) * {32 + n}"))
+        spaces.append(f"namespace pad{n} {{{plant(*edits, text=own)}}}\n")
+    report = check_thread_tiles(HELPERS + "".join(spaces), {})
+    assert (report.findings, report.verified) == ([], 4)
+
+
+def test_a_qualified_name_is_that_of_the_namespace() -> None:
+    """Kernels, classes and functions of one name, launched from outside; the mistake is that of one of them."""
+    own = plant(
+        ("constexpr int BM = 64, BN = 64, BK = 32, PITCH = BK + 8;", "constexpr int BM = 64, BN = 64, BK = 32;"),
+        ("__global__ void __launch_bounds__(128)", "template <class Config> __global__ void"),
+        ("  int tid", "  constexpr int PITCH = Config::PITCH;\n  int tid"),
+        ("[BM * PITCH]", "[BM * Config::PITCH]"),
+        ("[BN * PITCH]", "[BN * Config::PITCH]"),
+        text=PADDED.removeprefix(HELPERS),
+    )
+    spaces = [
+        f"namespace pad{n} {{ template <int K> struct Config {{ static constexpr int PITCH = K + {n}; }};\n{own}}}\n"
+        for n in (8, 24, 40)
+    ]
+    launches = "void run(half* a, half* b, float* c) { dim3 block(128);\n"
+    for n in (8, 24, 40):
+        launches += (
+            f"  using Config{n} = pad{n}::Config<32>;\n  pad{n}::gemm<Config{n}><<<1, block>>>(a, b, c, 64, 64, 64);\n"
+        )
+    made = check_text(HELPERS + "".join(spaces) + launches + "}\n")
+    assert (made.findings, made.steps, len(made.kernels)) == ((), 6, 3)
+    wrong = spaces[1].replace("lane % 16) * PITCH", "lane % 16) * (PITCH - 8)")
+    text = HELPERS + spaces[0] + wrong + spaces[2] + launches + "}\n"
+    (finding,) = check_text(text).findings
+    assert text[: finding.span[0]].count("namespace ") == 2
+
+
+def test_a_type_that_only_the_host_knows_leaves_the_other_arguments_known() -> None:
+    """gemm<Config<8>, decltype(copy)>: the pitch is that of Config."""
+    text = plant(
+        ("PITCH = BK + 8;", "LEAST = 8;\ntemplate <int PAD> struct Config { static constexpr int PITCH = BK + PAD; };"),
+        ("__global__ void __launch_bounds__(128)", "template <class Config, class Copy> __global__ void"),
+        ("  int tid", "  constexpr int PITCH = Config::PITCH;\n  int tid"),
+        ("[BM * PITCH]", "[BM * Config::PITCH]"),
+        ("[BN * PITCH]", "[BN * Config::PITCH]"),
+        text=PADDED,
+    )
+    taken = "auto copy = make_copy(a);\n  auto kernel = gemm<Config<8>, decltype(copy)>;"
+    launch = f"{taken}\n  kernel<<<1, 128>>>(a, b, c, n, n, n);"
+    made = check_text(f"{text}void run(half* a, half* b, float* c, int n) {{\n  {launch}\n}}\n")
+    assert (made.findings, made.steps) == ((), 2)
+
+
+def test_a_number_that_bounds_no_row_is_not_dropped() -> None:
+    """A minimum with a known number may be a table's end, and another test may choose between two matrices."""
+    for other in ("min((int)blockIdx.y * BM + r, 63)", "(flags[r] < M ? (int)blockIdx.y * BM + r : 0)"):
+        made = check_thread_tiles(PADDED.replace("&A[(blockIdx.y * BM + r)", f"&A[{other}"), {})
+        assert made.verified == 1 and made.kernels[0].gap
+
+
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+SCALES = ', {%10}, {0, 0}, {%10}, {0, 0};"'
+
+
+@for_each(
+    ("opcode", "scales", "elements"),
+    [
+        ("mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.u4.s32", ';"', "1024"),
+        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", ';"', "4096"),
+        (SCALED, SCALES, "1024"),
+    ],
+)
+def test_elements_of_less_than_a_byte_are_followed(opcode: str, scales: str, elements: str) -> None:
+    """The packed bytes of a fragment are the elements of s8 with the same bytes along K; counts are of elements."""
+    text = plant(
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", opcode),
+        ('{%0,%1,%2,%3};"', "{%0,%1,%2,%3}" + scales),
+        ('"r"(b[1]));\n}', '"r"(b[1]), "r"(0x38383838));\n}'),
+        ("BK = 32, PITCH = BK + 8", "BK = 64, PITCH = BK + 16"),
+        ("BM * BK / 8;", "BM * BK / 16;"),
+        ("i / (BK / 8), c = i % (BK / 8) * 8", "i / (BK / 16), c = i % (BK / 16) * 16"),
+        ("kk += 16", "kk += 32"),
+        ("lane / 16 * 8", "lane / 16 * 16"),
+        ("lane / 8 % 2 * 8", "lane / 8 % 2 * 16"),
+        text=PADDED.replace("half", "uint8_t"),
+    )
+    made = check_text(text)
+    assert (made.steps, made.findings) == (2, ())
+    assert [kernel.gap for kernel in made.kernels] == [""]
+    (finding,) = check_text(text.replace("lane % 16) * PITCH", "lane % 16) * BK")).findings
+    assert finding.code == "fragment_mismatch" and f" of {elements} elements are not" in finding.message
+    (finding,) = check_text(
+        text.replace("kk += 32", "kk += 64").replace("kk + lane / 16 * 16", "kk + lane / 8 % 2 * 16")
+    ).findings
+    assert finding.code == "k_repeated"
+
+
+PACKING = "b[i] = (high << 16) | low;"
+
+
+@for_each(
+    ("packing", "old", "new"),
+    [
+        ("b[i] = __byte_perm(low, high, 0x5410);", "0x5410", "0x1054"),
+        ('asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(b[i]) : "r"(low), "r"(high));', "0x5410", "0x1054"),
+        ('asm("mov.b32 %0, {%1, %2};" : "=r"(b[i]) : "h"(column[at]), "h"(column[at + 1]));', "%1, %2", "%2, %1"),
+        ('asm("lop3.b32 %0, %1, %2, 0, 0xfc;" : "=r"(b[i]) : "r"(low), "r"(high << 16));', "0xfc", "0xfa"),
+        ('asm("shl.b32 %1, %1, 16;\\nor.b32 %0, %1, %2;" : "=r"(b[i]), "+r"(high) : "r"(low));', "%1, 16", "%1, 8"),
+    ],
+)
+def test_halves_that_are_packed_are_followed(packing: str, old: str, new: str) -> None:
+    """Each way to put two elements into a register; wrong bytes are not verified."""
+    text = VECTORS.replace("uint32_t low = ", "const int at = i * 8 + lane % 4 * 2;\n        uint32_t low = ")
+    made = check_text(plant((PACKING, packing), text=text))
+    assert (made.steps, made.findings) == (2, ())
+    assert check_text(plant((PACKING, packing.replace(old, new)), text=text)).steps == 1
