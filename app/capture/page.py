@@ -22,6 +22,7 @@ from lanescope.capture.report import format_origin, format_state, format_wrong_e
 from lanescope.capture.verdict import OperandVerdict, StepVerdict
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
 from lanescope.render.capture_header import render_header
 from lanescope.render.capture_snippets import FILLS, KERNEL, TESTS
 from lanescope.render.read_pictures import render_hatches
@@ -42,9 +43,7 @@ def get_header() -> Response:
 def capture_page(request: Request) -> Response:
     """Show the form, and the example that the address names."""
     name = request.query_params.get("example", "")
-    return _render_answer(
-        request, {"capture": build_capture(name)} if name in BY_NAME else {}, False, name if name in BY_NAME else ""
-    )
+    return _render_answer(request, {"capture": build_capture(name)} if name in BY_NAME else {}, False, name)
 
 
 @router.post("/capture")
@@ -58,7 +57,8 @@ async def post_capture(request: Request) -> Response:
 def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example: str) -> Response:
     context: dict[str, Any] = {
         "examples": EXAMPLES,
-        "example": example,
+        "example": example if example in BY_NAME else "",
+        "takes": ("example",),
         "kernel": KERNEL,
         "fills": FILLS,
         "tests": TESTS,
@@ -67,6 +67,8 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
         "labels": labels_of(CaptureForm),
     }
     try:
+        if example:
+            parse_choice(example, "example", BY_NAME)
         if request.method == "POST" and "capture" not in files:
             raise LayoutError(
                 "bad_capture", "No file was chosen.", "Choose the capture that the kernel wrote.", "capture"

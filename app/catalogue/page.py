@@ -66,6 +66,7 @@ def catalogue_page(request: Request) -> Response:
         "often": OFTEN,
         "targets": list_widest() if chosen else list(dict.fromkeys(filter(None, (*TARGETS, filters["target"])))),
         "assembler": catalog.get_assembler_release(),
+        "takes": facts.FILTERS,
         "narrowed": [name for name in ("type", "shape") if filters[name]],
         "link": lambda **changes: _link_catalogue({**filters, "family": family, **changes}),
     }

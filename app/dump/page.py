@@ -25,6 +25,7 @@ from lanescope.app.memory.storage import USED
 from lanescope.descriptor import causes
 from lanescope.dump import AS, summary
 from lanescope.errors import LayoutError
+from lanescope.inputs import parse_choice
 from lanescope.render.read_pictures import render_hatches
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
@@ -40,7 +41,7 @@ def dump_page(request: Request) -> Response:
     example = BY_NAME.get(query.get("example", ""))
     fields = fill_fields(ASKED, query, FIELDS | (dict(example.query) if example else {}))
     sent = dict(zip(FILES, build_files(example.name), strict=True)) if example else {}
-    return _render_answer(request, fields, sent, {}, example.name if example else "")
+    return _render_answer(request, fields, sent, {}, query.get("example", ""))
 
 
 @router.post("/dump")
@@ -63,13 +64,16 @@ def _render_answer(
     context: dict[str, Any] = {
         "given": fields,
         "examples": EXAMPLES,
-        "example": example,
+        "example": example if example in BY_NAME else "",
+        "takes": ("example",),
         "labels": labels_of(DumpQuestion) | FILES,
         "error": None,
         "answer": None,
         "kept": {},
     }
     try:
+        if example:
+            parse_choice(example, "example", BY_NAME)
         sent |= {name: facts.decode_base64(text, name) for name, text in kept.items()}
         require_values(ASKED, fields)
         if request.method == "POST" and "dump" not in sent:

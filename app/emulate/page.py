@@ -24,7 +24,7 @@ from lanescope.emulate.launch import parse_toml
 from lanescope.emulate.launch_template import write_launch_template
 from lanescope.emulate.parser import parse_module
 from lanescope.errors import LayoutError
-from lanescope.inputs import quote_value
+from lanescope.inputs import parse_choice, quote_value
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_PART = 16 << 20
@@ -37,7 +37,7 @@ def emulate_page(request: Request) -> Response:
     """Show the form, and the example that the address names."""
     name = request.query_params.get("example", "")
     if name not in BY_NAME:
-        return _render_answer(request, {}, {}, "")
+        return _render_answer(request, {}, {}, name)
     ptx, launch = build_example(name)
     schedule = request.query_params.get("copies", "late")
     return _render_answer(request, {"ptx": ptx, "launch": launch, "copies": schedule}, {}, name)
@@ -60,12 +60,15 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
     context: dict[str, Any] = {
         "examples": EXAMPLES,
         "example": BY_NAME.get(example),
-        "source": read_program("pipeline.cu") if example and BY_NAME[example].program == "pipeline" else "",
+        "takes": ("example",),
+        "source": read_program("pipeline.cu") if example in BY_NAME and BY_NAME[example].program == "pipeline" else "",
         "error": None,
         "answer": None,
     }
     typed = {name: fields.get(name, option.default) for name, option in options_of(EmulateForm).items()}
     try:
+        if example:
+            parse_choice(example, "example", BY_NAME)
         if empty := fields.get("empty"):
             raise LayoutError(
                 "not_ptx", f"{quote_value(empty)} is empty.", "Paste the PTX, or choose another file.", "ptx"

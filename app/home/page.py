@@ -28,5 +28,6 @@ def home_page(request: Request) -> Response:
         "figure": draw.draw_labelled(facts.PICTURED),
         "word": f"{facts.WORD:#018x}",
         "pictured": facts.PICTURED,
+        "takes": FILTERS,
     }
     return render_page(request, "home/page.html", context)

@@ -121,7 +121,7 @@ class Tool(Generic[QuestionT, AnswerT]):
         sent = {name: query[name] for name in filled if name in query}
         question, answer = self.ask_query(filled)
         context = self._context(question, answer, filled)
-        return context | {"answered": filled, "link": lambda **other: self.link(sent | other)}
+        return context | {"answered": filled, "takes": filled, "link": lambda **other: self.link(sent | other)}
 
     def refused_context(self, query: Query, error: LayoutError) -> dict[str, Any]:
         """Return the template's variables if fields are wrong: the form as sent, and the answer to the default
@@ -131,7 +131,7 @@ class Tool(Generic[QuestionT, AnswerT]):
         question, answer = self.ask_query(usual)
         every = find_every_error(self.ask_query, fields_of(self.question, filled), filled) or error
         context = self._context(question, answer, filled, every)
-        return context | {"answered": usual, "link": lambda **other: self.link(other)}
+        return context | {"answered": usual, "takes": filled, "link": lambda **other: self.link(other)}
 
     def _context(
         self, question: QuestionT, answer: AnswerT, values: dict[str, str], error: LayoutError | None = None

@@ -27,6 +27,7 @@ from lanescope.app.kit.feature import Tool
 from lanescope.app.kit.folders import find_folder
 from lanescope.app.kit.labels import LABELS
 from lanescope.app.kit.prefix import prefix_links, strip_root
+from lanescope.app.kit.query_names import describe_ignored_names
 from lanescope.app.kit.question_form import list_unplaced_errors, name_field
 from lanescope.app.kit.share import CARD_SIZE, build_share, make_card_address, quote_address, read_card
 from lanescope.app.kit.wire import CachedBody
@@ -40,7 +41,7 @@ from lanescope.workbench.bench_builder import LONGEST
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
-CARD, SHARE = "  <!--card-->\n", "<!--share-->"  # placeholders in templates
+CARD, SHARE, IGNORED = "  <!--card-->\n", "<!--share-->", "    <!--ignored-->\n"  # placeholders in templates
 SHARED = {"link": "Link", "markdown": "Markdown for an issue", "latex": "LaTeX", "embed": "Embed"}
 FORMS = {"link": "Link", "png": "PNG", "svg": "SVG", "markdown": "Markdown", "latex": "LaTeX", "embed": "Embed"}
 templates = Jinja2Templates(directory=find_folder("templates"))
@@ -79,9 +80,18 @@ templates.env.lstrip_blocks = True
 def render_template(request: Request, name: str, context: dict[str, Any], shared: bool = False) -> bytes:
     """Return a rendered template with its links prefixed. shared: with the card and the texts of "Share"."""
     text = templates.get_template(name).render({"request": request, **context})
+    if IGNORED in text:
+        text = text.replace(IGNORED, _render_ignored(request, text, context.get("takes", ())), 1)
     if CARD in text:
         text = fill_shared(request, text) if shared else text.replace(CARD, "").replace(SHARE, "")
     return prefix_links(request.scope, text).encode()
+
+
+def _render_ignored(request: Request, page: str, takes: Iterable[str]) -> str:
+    """Return the notices of the names in the query that a page does not use."""
+    sent = request.query_params.multi_items() if request.method == "GET" else []
+    said = describe_ignored_names(page, sent, takes)
+    return "".join(f'    <p class="notice" role="status">{escape(one)}</p>\n' for one in said)
 
 
 def fill_shared(request: Request, text: str) -> str:
@@ -106,7 +116,8 @@ def render_page(
     """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`), such as
     a colour or a pin, or if the find field finds nothing.
 
-    keep: False if the page depends on more than the URL.
+    keep: False if the page depends on more than the URL. context: `takes` names the query's parameters that the route
+    reads and the page has no control for.
     """
     not_found = context.get("sought", "").strip() and context.get("refusal")
     if context.get("error") or context.get("view_wrong") or not_found:

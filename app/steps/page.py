@@ -41,8 +41,8 @@ async def post_matrix_file(request: Request) -> Response:
 
 @router.get("/steps")
 def choose_page(request: Request) -> Response:
-    """Redirect to a default product; its page links to the others."""
-    return RedirectResponse(link_steps(lookup.find(PTX), {}), 303)
+    """Redirect to a default product with the options of the address; its page links to the others."""
+    return RedirectResponse(link_steps(lookup.find(PTX), dict(request.query_params)), 303)
 
 
 @router.get("/steps/{rest:path}")
