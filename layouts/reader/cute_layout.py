@@ -45,6 +45,13 @@ _TILE_LAYOUT = re.compile(  # of TVM: S[shape : strides], ComposeLayout(per_elem
     r"(?<![\w.])(?:T\.)?(?:ComposeLayout\((?P<base>\d+), ?(?P<bits>\d+), ?(?P<shift>\d+), ?)?"
     rf"(?:T\.)?TileLayout\((?:T\.)?S\[(?P<shape>{_NUMBERS}) ?: ?(?P<strides>{_NUMBERS})\]\)(?(base)\))"
 )
+_OUTSIDE = {  # memory of a pointer → what it means for the layout
+    "gmem": "The tensor is in global memory, which no matrix descriptor reads.",
+    "rmem": "The tensor is in the registers of one thread.",
+    "tmem": "The tensor is in tensor memory: its index in units of 32 bits is an address there, lane × 65536 + column.",
+}
+_PLAIN = "A plain pointer does not say whether the tensor is in shared memory or a fragment in registers."
+_MODES_OF_FRAGMENT = 3  # values, and repetitions along two modes
 _COORDINATES = re.compile(r"\d@\d")
 _MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements per stage, and stages that begin inside one
 _WORD_DIGITS = 8  # hex digits from which a half is not a size
@@ -116,23 +123,30 @@ def _parse_several_layouts(text: str, layouts: list[labelled_layouts.LabelledLay
     """Return the layouts of a text's lines or code: faulty ones first, the least specific to an atom last."""
     if not layouts or _OF_OTHERS.search(text):
         return ()
-    each = dict.fromkeys((entry.label, entry.layout) for entry in layouts if not entry.of_descriptors)
+    each = {(entry.label, entry.layout): entry for entry in reversed(layouts) if not entry.of_descriptors}
     faults = atom_traits.find_differences(text) if "MMA_Traits" in text else {}
     result = [(1, _make_descriptors_meaning(entry)) for entry in layouts if entry.of_descriptors]
-    for label, layout in each:
+    for (label, layout), entry in reversed(each.items()):
+        if said := _describe_memory(entry):
+            result.append((2, _make_outside_meaning(entry, said)))
+            continue
         differences = faults.get(f"{label} {layout}", ())
-        result += _rank_meanings(text, label, layout, differences, len(each) == 1)
+        result += _rank_meanings(text, entry, differences, len(each) == 1)
     return tuple(entry for _, entry in sorted(result, key=lambda ranked: ranked[0]))
 
 
 def _rank_meanings(
-    text: str, label: str, layout: cute.CuteLayout, differences: tuple[str, ...], sure: bool
+    text: str, entry: labelled_layouts.LabelledLayout, differences: tuple[str, ...], sure: bool
 ) -> list[tuple[int, TextMeaning]]:
     """Return (rank, meaning) of a layout and of the fragments that match it; 0 is the first.
 
     differences: of an atom's layout from that of its instruction.
     """
+    label, layout = entry.label, entry.layout
     meaning, *others = _make_layout_meanings(layout, sure, label)
+    if entry.element_bits:
+        facts = {**meaning.facts, "element_bits": entry.element_bits}
+        meaning = replace(meaning, facts=facts, undetermined=())
     if _OF_THREADS.search(label) or (label in _OF_COPIES and "Copy_Traits" in text):
         meaning = replace(meaning, facts={**meaning.facts, "storage": None})
     if not differences and not others:
@@ -150,6 +164,19 @@ def _make_descriptors_meaning(entry: labelled_layouts.LabelledLayout) -> TextMea
         "A stride is what CuTe adds to a descriptor, in units of 16 bytes of its start address.",
     )
     return TextMeaning("layout", f"Layout of matrix descriptors {entry.label}".rstrip(), facts, notices)
+
+
+def _describe_memory(entry: labelled_layouts.LabelledLayout) -> str:
+    """Return a sentence about the memory of a printed tensor; "" for shared memory or if it may be that."""
+    plain = entry.element_bits and not entry.memory and entry.layout.rank == _MODES_OF_FRAGMENT
+    return _PLAIN if plain else _OUTSIDE.get(entry.memory, "")
+
+
+def _make_outside_meaning(entry: labelled_layouts.LabelledLayout, said: str) -> TextMeaning:
+    """Return the meaning of a printed tensor that lies outside shared memory."""
+    facts = _make_facts(entry.layout, entry.label) | {"storage": None, "element_bits": entry.element_bits}
+    label = f" ({entry.label})" if entry.label else ""
+    return TextMeaning("layout", f"CuTe layout {entry.layout}{label}", facts, (said,))
 
 
 def _list_omitted_layouts(label: str, layout: cute.CuteLayout) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ _LABEL = re.compile(
 _POINTER = re.compile(
     r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|!?cute\.(?:composed_)?layout<\"|"
     r"(?P<descriptors>(?:[GU]MMA::)?DescriptorIterator)\s?o\s?|"
-    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
+    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?"
+    r"(?:(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}|[gsrt]mem_(?=\[))"  # tmem_[32b](0x0000.0000)
     r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\((?P<shown>[^()\n]{0,120})\))?\s?o\s?"
 )
 _MODE = re.compile(r"(?<=[(,])\s?[A-Za-z_]\w{0,16}\s?=\s?(?=[(\d_])")  # (MMA=(128,16), STAGE=8)
@@ -38,6 +39,7 @@ _RESULT = re.compile(
     r"[ \t]*%[\w#:]{1,20} = \"?[a-z][\w.]{1,40}\"?(?:\(\))?[ \t]*:?[ \t]*(?:\(\) -> )?"
 )  # of an operation of MLIR
 _OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:=]?\s{0,4}")
+_MEMORY = re.compile(r"(?<![A-Za-z])[gsrt]mem(?![A-Za-z])")
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _WORDS = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
@@ -56,7 +58,7 @@ LONGEST_VALUE = 600  # characters of a field's value
 @dataclass(frozen=True, slots=True)
 class LabelledLayout:
     """A layout and its label ("" if none); pointed: a pointer precedes it; worded: words follow it; of_descriptors: its
-    elements are matrix descriptors.
+    elements are matrix descriptors. memory (gmem, smem, rmem, tmem or ""), element_bits: those of its pointer.
     """
 
     label: str
@@ -64,6 +66,8 @@ class LabelledLayout:
     pointed: bool = False
     worded: bool = False
     of_descriptors: bool = False
+    memory: str = ""
+    element_bits: int | None = None
 
 
 def find_layout_lines(text: str) -> Iterator[LabelledLayout]:
@@ -108,8 +112,18 @@ def _parse_line(line: str) -> LabelledLayout | None:
         layout, worded = _parse_layout_before_words(line[match.start() :])
         if layout is not None:
             name = _get_layout_name(label["label"]) if label else ""
-            of_descriptors = pointer is not None and pointer["descriptors"] is not None
-            return LabelledLayout(name, _add_pointer(pointer, layout), pointer is not None, worded, of_descriptors)
+            if pointer is None:
+                return LabelledLayout(name, layout, worded=worded)
+            memory = _MEMORY.search(pointer[0])
+            return LabelledLayout(
+                name,
+                _add_pointer(pointer, layout),
+                True,
+                worded,
+                pointer["descriptors"] is not None,
+                memory[0] if memory else "",
+                _find_pointed_bits(pointer, _get_pointed_text(pointer)),
+            )
     return None
 
 
@@ -176,8 +190,7 @@ def _add_pointer(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute
         return layout
     if pointer["descriptors"]:
         return replace(layout, unit_bits=DESCRIPTOR_UNIT_BITS)
-    shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
-    inside = pointer["inside"] or pointer["memref"] or shown
+    inside = _get_pointed_text(pointer)
     bits = _find_pointed_bits(pointer, inside)
     if not bits or "smem" not in pointer[0]:
         return layout
@@ -198,6 +211,11 @@ def _swizzle_bytes(layout: cute.CuteLayout, bits: int, address: str) -> cute.Cut
     if swizzle is None or not period or bits & (bits - 1) or swizzle.shift < 0 or not aligned:
         return layout
     return replace(layout, swizzle=replace(swizzle, base=swizzle.base + shift), unit_bits=bits)
+
+
+def _get_pointed_text(pointer: re.Match[str]) -> str:
+    """Return what a pointer of the DSL says of itself: 0x400: bf16, smem, align<1024>, S<3,4,3>."""
+    return pointer["inside"] or pointer["memref"] or (pointer["shown"] or "").partition(": ")[2]
 
 
 def _find_pointed_bits(pointer: re.Match[str], inside: str) -> int | None:
