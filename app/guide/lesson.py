@@ -24,7 +24,7 @@ from lanescope.shared import chain
 from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import BY_WIDTH, Mode, get_mode
 from lanescope.shared.tile_map import list_tile_strides
-from lanescope.shared.tiling import Tile
+from lanescope.shared.tiling import Tile, spell_canonical
 
 INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 WARP_INSTRUCTION = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -259,15 +259,9 @@ def render_lesson_operands() -> str:
 
 def render_ptx_layouts() -> str:
     """Render the canonical layouts as PTX writes them: in elements, T of them in 16 bytes."""
-    rows = []
-    for major in ("K", "MN"):
-        for mode in BY_WIDTH:
-            width = "" if mode.chunks == 1 else str(mode.chunks)
-            if major == "K":
-                across = "LBO" if mode.chunks == 1 else "T"
-                text = f"((8,m),(T,2k)):(({width}T,SBO),(1,{across}))"
-            else:
-                outer, deep = ("SBO", "LBO") if mode.chunks == 1 else ("LBO", "SBO")
-                text = f"((T,{mode.chunks},m),(8,k)):((1,T,{outer}),({width}T,{deep}))"
-            rows.append((f"{major}-major", mode.name, f"`{text}`"))
+    rows = [
+        (f"{major}-major", mode.name, f"`{spell_canonical(mode, major)[1]}`")
+        for major in ("K", "MN")
+        for mode in BY_WIDTH
+    ]
     return format_table(("contiguous", "mode", "layout in elements"), rows)

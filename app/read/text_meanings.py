@@ -13,6 +13,7 @@ from lanescope.app.catalogue import topics
 from lanescope.app.kit import links
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import (
+    canonical_forms,
     element_texts,
     elements,
     elsewhere,
@@ -193,6 +194,8 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
+    if canonical := canonical_forms.find_meaning(text):
+        return copy_fact(Reading, canonical, also=())
     found = page_meanings.find_asked(text)
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)

@@ -259,11 +259,7 @@ class Tile(NotebookObject):
 
     def canonical(self) -> str:
         """Return the canonical layout of this mode and major over (mn, k) in chunks (mma_sm90_desc.hpp)."""
-        w = self.mode.chunks
-        if self.major == "K":
-            return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
-        deep = self.mode.deep
-        return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),({deep},k)):((1,LBO),({w},SBO))"
+        return spell_canonical(self.mode, self.major)[0]
 
     def cute(self) -> dict[str, str]:
         """Return the CuTe layout over (mn, k) in each unit: chunks of 16 bytes, elements, bytes and bits."""
@@ -282,3 +278,18 @@ class Tile(NotebookObject):
         shape = ",".join(f"({size},{atoms})" for (size, _), atoms in zip(inside, self.atoms, strict=True))
         stride = ",".join(f"({step},{leap})" for (_, step), leap in zip(inside, between, strict=True))
         return f"{self.mode.swizzle(unit_bits)} o ({shape}):({stride})"
+
+
+def spell_canonical(mode: Mode, major: str) -> tuple[str, str]:
+    """Return the canonical layout of a mode and a major over (mn, k), in chunks of 16 bytes and in elements.
+
+    A chunk has T elements. CUTLASS, mma_sm90_desc.hpp; PTX ISA 9.1, 9.7.15.5.1.2.
+    """
+    w = mode.chunks
+    width = "" if w == 1 else str(w)
+    if major == "K":
+        in_chunks = "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
+        return in_chunks, f"((8,m),(T,2k)):(({width}T,SBO),(1,{'LBO' if w == 1 else 'T'}))"
+    outer, deep = ("SBO", "LBO") if w == 1 else ("LBO", "SBO")
+    in_chunks = f"(({w},n),({mode.deep},k)):(({'X' if w == 1 else 1},{outer}),({1 if w == 1 else w},{deep}))"
+    return in_chunks, f"((T,{w},m),(8,k)):((1,T,{outer}),({width}T,{deep}))"
