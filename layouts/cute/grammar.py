@@ -29,6 +29,8 @@ HINT = "Try (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8
 PRINTED_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
 # Possessive (*+), so that long texts do not backtrack.
 _POINTER = r"smem_ptr\s*+\[?\s*+[0-9]{1,3}b\s*+\]?"
+_PAIR = re.compile(r"\([^:;]*\)\s*:\s*\([^:;]*\)")  # shape and strides, whatever they hold
+_OPEN_VALUE = re.compile(r"(?<![\w.])(?:[A-Za-z]\w*|\?|-\d+)(?![\w(<])")
 _UNIT = re.compile(r"_?smem_ptr\s*\[?\s*([0-9]{1,3})b")
 _TOKEN = re.compile(
     rf"\s*(?:(_?{_POINTER}(?:\s*+\([^()]*\))?)|([0-9][0-9']{{0,24}})|([A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*)|(.))"
@@ -65,7 +67,16 @@ class CuteReader:
         if not self.text:
             raise LayoutError("bad_cute", "The layout is empty.", self.hint, field)
         if printed and not (_PRINTED.fullmatch(self.text) and self.text.count(":") == 1):
-            raise self.make_error("is not a CuTe layout")
+            open_value = _OPEN_VALUE.search(self.text) if _PAIR.fullmatch(self.text) else None
+            raise self.make_error(
+                *(
+                    ("is not a CuTe layout",)
+                    if open_value is None
+                    else (f"has the stride {open_value[0]}", "Lanescope reads strides from 0.")
+                    if open_value[0].startswith("-")
+                    else (f"has '{open_value[0]}': its value is not in the text", "Write the number in its place.")
+                )
+            )
         self.tokens = [match[match.lastindex or 0] for match in _TOKEN.finditer(self.text)] + [""]
 
     def make_error(self, why: str, hint: str = "") -> LayoutError:
