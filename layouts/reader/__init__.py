@@ -23,6 +23,7 @@ from lanescope.reader import (
     fragment_answer,
     instruction_word,
     kernel_names,
+    mosaic_layouts,
     operations,
     pasted_text,
     printed_maps,
@@ -83,6 +84,12 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         triton.recognise_triton_layouts,
         ("#", "layout", "where out dims are"),
+    ),
+    Recogniser(
+        "a register layout of Mosaic GPU (JAX)",
+        "TiledLayout(Tiling(((64, 8), (16, 8), (8, 8), (2,))), warp_dims=(-7,), lane_dims=(-3, -2), vector_dim=-1)",
+        mosaic_layouts.recognise_mosaic_layouts,
+        ("tiledlayout", "wgstridedfraglayout"),
     ),
     Recogniser(
         "a message of ptxas about a matrix instruction",
