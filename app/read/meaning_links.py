@@ -28,6 +28,7 @@ TOPICS = {  # topic of a recogniser → its page
     "fields": "/descriptor",
     "ptxas": "/instructions",
     "tma": "/guide/paste",
+    "swizzle": "/guide/swizzle",
     **dict.fromkeys(("warp_group_dot", "kernel_name"), "/guide/wmma-mma-wgmma"),
 }
 

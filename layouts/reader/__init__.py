@@ -38,6 +38,7 @@ from lanescope.reader import (
     tiled_mma,
     triton,
     triton_dots,
+    xor_formulas,
 )
 from lanescope.reader import (
     constants as constants,
@@ -178,6 +179,13 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "row = groupID;\ncol = threadID_in_group * 2 + i;",
         fragment_answer.recognise_fragment_code,
         ("lane", "group", "threadid", "tid", "warp"),
+        alone=True,
+    ),
+    Recogniser(
+        "the formula of a swizzled address",
+        "row * 64 + ((col / 8 ^ row % 8) * 8) + col % 8",
+        xor_formulas.recognise_xor_formulas,
+        ("^",),
         alone=True,
     ),
 )
