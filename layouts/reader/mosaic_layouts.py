@@ -31,6 +31,7 @@ _PARAMETERS = {
     "TiledLayout": ("tiling", "warp_dims", "lane_dims", "vector_dim", "_check_canonical"),
     "WGStridedFragLayout": ("shape", "vec_size", "vector_size"),
 }
+Dims = Sequence[int | str]  # the number of a dimension, or the count of a replicated one
 _WARPS, _LANES = 4, 32  # of a warpgroup
 _REPEATED = "A larger array repeats it in further registers."
 
@@ -118,15 +119,7 @@ def _tile(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]
     _check_powers(shape)
     for tile in tiles:
         axes = _split_axes(axes, tile)
-    shared = [dim for dim in (*warp_dims, *lane_dims, vector) if not isinstance(dim, str)]
-    if len(set(shared)) < len(shared) or not all(len(shape) - len(axes) <= dim < 0 for dim in shared):
-        raise _refuse(
-            f"The dimensions {shared} of the layout are not different ones from {len(shape) - len(axes)} to -1.",
-            "They count from the end of the tiled shape.",
-        )
-    for what, dims, count in (("warp_dims", warp_dims, _WARPS), ("lane_dims", lane_dims, _LANES)):
-        if (held := prod(int(dim) if isinstance(dim, str) else axes[dim].size for dim in dims)) != count:
-            raise _refuse(f"{what} divides the tile by {held}.", f"A warpgroup has {_WARPS} warps of {_LANES} lanes.")
+    shared = _check_dims(axes, len(shape), warp_dims, lane_dims, vector)
     places = {dim % len(axes) for dim in shared}
     registers = [axis for at, axis in enumerate(axes) if at not in places]
     rank = len(shape)
@@ -135,6 +128,20 @@ def _tile(values: dict[str, Any]) -> tuple[list[int], dict[str, list[list[int]]]
         "lane": _list_bases([_get_axis(axes, dim) for dim in lane_dims], rank),
         "warp": _list_bases([_get_axis(axes, dim) for dim in warp_dims], rank),
     }
+
+
+def _check_dims(axes: Sequence[Axis], rank: int, warp_dims: Dims, lane_dims: Dims, vector: int) -> list[int]:
+    """Return the dimensions that are not registers; LayoutError if JAX refuses them."""
+    shared = [dim for dim in (*warp_dims, *lane_dims, vector) if not isinstance(dim, str)]
+    if len(set(shared)) < len(shared) or not all(rank - len(axes) <= dim < 0 for dim in shared):
+        raise _refuse(
+            f"The dimensions {shared} of the layout are not different ones from {rank - len(axes)} to -1.",
+            "They count from the end of the tiled shape.",
+        )
+    for what, dims, count in (("warp_dims", warp_dims, _WARPS), ("lane_dims", lane_dims, _LANES)):
+        if (held := prod(int(dim) if isinstance(dim, str) else axes[dim].size for dim in dims)) != count:
+            raise _refuse(f"{what} divides the tile by {held}.", f"A warpgroup has {_WARPS} warps of {_LANES} lanes.")
+    return shared
 
 
 def _split_axes(axes: Sequence[Axis], tile: tuple[int, ...]) -> list[Axis]:
