@@ -230,3 +230,18 @@ def test_a_scaled_product_in_tensor_memory_is_named_with_the_type_of_its_factors
     assert {issue.factors for _, issue in issued} == types.keys()
     for form, issue in take_sample(issued, 60):
         assert name_form(bind_descriptor(form, {})).types.endswith(f", scale {types[issue.factors]}"), form.ptx
+
+
+@for_each(
+    ("text", "types"),
+    [
+        ("f16 += f16 × f16", {("f16", "f16", "f16")}),
+        ("f64 = f64 × f64 + f64", {("f64", "f64", "f64")}),
+        ("m16n8k32 s32 += s4|u4 × s4|u4", {("s32", a, b) for a in ("s4", "u4") for b in ("s4", "u4")}),
+        ("m16n8k16 f32 += e4m3|e5m2 × e4m3", {("f32", a, "e4m3") for a in ("e4m3", "e5m2")}),
+    ],
+)
+def test_the_types_of_a_product_are_a_name_as_the_catalogue_prints_them(text: str, types: set[tuple[str, ...]]) -> None:
+    matches = lookup.find_named(text)
+    assert matches is not None and lookup.is_name(matches)
+    assert {(i.types["d"], i.types["a"], i.types.get("b", i.types["a"])) for i in matches.forms} == types

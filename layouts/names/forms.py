@@ -21,7 +21,10 @@ MOST_WORDS = 16
 _WORD = re.compile(r"[0-9a-z_]+(?:::[0-9a-z_]+)*")
 _TOKEN = re.compile(rf"{_WORD.pattern}|\+=|[=+×*]")
 _SIGNS = ("+=", "=", "+", "×")  # words often omitted from a name
-_ASSIGNED = re.compile(r"(\w+)\s*\+=\s*(\w+)\s*[×x*]\s*(\w+)|(\w+)\s*=\s*(\w+)\s*[×x*]\s*(\w+)\s*\+\s*(\w+)")
+_ASSIGNED = re.compile(
+    r"(\w+)\s*\+=\s*([\w|]+)\s*[×x*]\s*([\w|]+)|(\w+)\s*=\s*([\w|]+)\s*[×x*]\s*([\w|]+)\s*\+\s*(\w+)"
+)
+ALTERNATIVES = re.compile(r"\b\w+(?:\|\w+)+")  # e4m3|e5m2 in an assignment
 _TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
 _TYPES_IN_A_ROW = re.compile(rf"(?:{_TYPE.pattern}){{2,4}}")
 _TYPE_ORDER = ("f16", "bf16", "tf32", "f64", "e4m3", "s8")  # preference among products for a shorter name
@@ -33,7 +36,8 @@ class FormMatches:
 
     words: words that some form has, as typed; ignored: words that no form has; forms: the forms with all the words, the
     plain one first; exact: whether the text is the full name of the only form; spelled_out: whether no word is
-    abbreviated; without: for each word the number of forms with all the others.
+    abbreviated; without: for each word the number of forms with all the others; assigned: whether the text says what is
+    added to what, f16 += f16 × f16.
     """
 
     words: tuple[str, ...]
@@ -42,6 +46,7 @@ class FormMatches:
     exact: bool = False
     spelled_out: bool = True
     without: tuple[tuple[str, int], ...] = ()
+    assigned: bool = False
 
     @property
     def named(self) -> bool:
@@ -61,7 +66,7 @@ def find_forms(text: str) -> FormMatches:
     text = _join_sizes(text)
     if (only := _index_names().get(_tokenize(text)) or _index_lines().get(_list_parts(text))) is not None:
         return FormMatches(tuple(_WORD.findall(text)), (), (only,), exact=True)
-    words = [word for word in split_words(text) if word not in vocabulary.SILENT]
+    words = [word for word in split_words(ALTERNATIVES.sub(" ", text)) if word not in vocabulary.SILENT]
     content = [word for word in words if _match_word(word)]
     ignored = tuple(word for word in words if word not in content)
     if len(content) > MOST_WORDS:
@@ -72,9 +77,9 @@ def find_forms(text: str) -> FormMatches:
     fits = _intersect(content) & assigned
     if fits and content:
         spelled_out = all(_is_spelled_out(word) for word in content)
-        return FormMatches(
-            tuple(content), ignored, _sort_forms(fits, content, _WORD.findall(text)), spelled_out=spelled_out
-        )
+        forms = _sort_forms(fits, content, _WORD.findall(text))
+        is_assigned = assigned != _intersect([])
+        return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
     return _explain_none(content, ignored, assigned)
 
 
@@ -241,8 +246,9 @@ def _match_assignment(text: str) -> int:
 
 
 def list_types(name: str) -> tuple[str, ...]:
-    """Return the element types of PTX that a word may mean."""
-    return tuple(dtype for dtype in vocabulary.SYNONYMS.get(name, (name,)) if dtype in DTYPES)
+    """Return the element types of PTX that a word may mean; a|b: those of each."""
+    words = [word for part in name.split("|") for word in vocabulary.SYNONYMS.get(part, (part,))]
+    return tuple(word for word in words if word in DTYPES)
 
 
 def _has_types(form: Instruction, expected: dict[str, str]) -> bool:

@@ -111,7 +111,7 @@ def find_named(text: str) -> FormMatches | None:
     text = re.sub(r"\s->\s", " ", text)
     if (
         len(text) > forms.LONGEST
-        or _CODE.search(text.strip())
+        or _CODE.search(forms.ALTERNATIVES.sub("", text).strip())
         or not text.strip()
         or ("." in text and find_spelled(text))
     ):
@@ -154,8 +154,11 @@ def _is_within(types: list[str], order: tuple[str, ...]) -> bool:
 
 
 def is_name(matches: FormMatches) -> bool:
-    """Return whether a text can only mean instructions: all words belong to forms, and there are several or a shape."""
-    return bool(matches.forms) and not matches.ignored and (len(matches.words) > 1 or has_shape(matches))
+    """Return whether a text can only mean instructions: all words belong to forms, and there are several, a shape or an
+    assignment of types.
+    """
+    several = len(matches.words) > 1 or matches.assigned or has_shape(matches)
+    return bool(matches.forms) and not matches.ignored and several
 
 
 def has_shape(matches: FormMatches) -> bool:

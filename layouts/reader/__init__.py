@@ -26,6 +26,7 @@ from lanescope.reader import (
     mosaic_layouts,
     operations,
     pasted_text,
+    patterns,
     printed_maps,
     ptx,
     sass,
@@ -137,6 +138,9 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "format 6\ndim 2\nglobalDim (4096,4096,1,1,1)\nboxDim (64,128,1,1,1)\nswizzle 3",
         printed_maps.recognise_printed_maps,
         ("box", "shape", "tma desc"),
+    ),
+    Recogniser(
+        "a pattern of this site", "(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)", patterns.recognise_patterns, ("->",)
     ),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", cute_layout.recognise_layouts, (":", "layout")),
     Recogniser(
