@@ -232,6 +232,18 @@ def test_more_makers_are_named(text: str, maker: str) -> None:
     assert reading.title.endswith(f"of {maker}") and reading.notices[0].startswith("Lanescope covers NVIDIA's")
 
 
+@for_each(
+    ("text", "access"),
+    [
+        ("ld.shared.b32", "ld.shared.b32"),
+        ("ld.shared.v4.f32 {%f1,%f2,%f3,%f4}, [%r1];", "ld.shared.b128"),
+        ("st.volatile.shared::cta.v2.u32 [%r1], {%r2, %r3};", "st.shared.b64"),
+    ],
+)
+def test_a_load_or_store_of_shared_memory_leads_to_its_bank_conflicts(text: str, access: str) -> None:
+    assert read(text).link == f"/banks?access={access}"
+
+
 @for_each("text", ["setmaxnreg", "griddepcontrol.wait", "CollectiveBuilder", "cvt.rn.bf16x2.f32 %r1, %f1, %f2;"])
 def test_what_is_not_covered_says_what_is(text: str) -> None:
     assert read(text).title == "Not covered" and "Lanescope covers" in read(text).notices[-1], read(text)

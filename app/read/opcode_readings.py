@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from lanescope.app.kit.fact import copy_fact
 from lanescope.app.read import known_names, page_meanings, question_readings
@@ -12,9 +13,11 @@ from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
 from lanescope.reader import pasted_text
 from lanescope.reader.misspelt_opcodes import is_opcode
+from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched
 _MOST = 4  # opcodes that a reading explains
+_SHARED_ACCESS = re.compile(r"(?<![\w.])(ld|st)(?:\.volatile)?\.shared(?:::cta)?(?:\.v([24]))?\.[busf](\d+)\b")
 _OPTIONAL = re.compile(r"\{\.[\w.:{}]*\}")  # {.sem} in the syntax of the PTX document
 _STATEMENT = re.compile(
     r"(?:^|[;{}\n\"'`]|@!?[%$]{0,2}\w+\s)\s*(?P<opcode>[a-z]\w*(?:\.[\w:]*\w)+)(?=\s*(?:[;\"'`]|$)|\s+[\[{%$<\w-])"
@@ -36,12 +39,25 @@ def read_opcodes(text: str) -> Reading | None:
         return None
     said = [f"{use.opcode} {use.does}" for use in uses]
     notices = (*said[:_MOST], *([f"{len(said) - _MOST} more are not explained."] if len(said) > _MOST else ()))
+    if access := _find_shared_access(text):
+        meaning = page_meanings.build_page_meaning(f"Bank conflicts of {access}", f"/banks?access={access}", notices)
+        return copy_fact(Reading, meaning, also=())
     if page := next((use.page for use in uses if use.page), ""):
         meaning = page_meanings.build_page_meaning(", ".join(use.opcode for use in uses), f"/guide/{page}", notices)
         return copy_fact(Reading, meaning, also=())
     return question_readings.build_unknown(
         text, "Not covered", [*notices, known_names.OUTSIDE], page_meanings.find_sharing(text)
     )
+
+
+def _find_shared_access(text: str) -> str:
+    """Return the access whose bank conflicts a page counts, of a text with only one load or store; "" for others."""
+    found = list(islice(_SHARED_ACCESS.finditer(text), 2))
+    if len(found) != 1:
+        return ""
+    verb, vector, bits = found[0].groups()
+    access = f"{verb}.shared.b{int(vector or 1) * int(bits)}"
+    return access if access in ACCESSES else ""
 
 
 def _list_uses(text: str) -> Iterator[OpcodeUse]:

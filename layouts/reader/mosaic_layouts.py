@@ -103,8 +103,9 @@ def _make_meaning(name: str, values: dict[str, Any]) -> TextMeaning:
     (meaning,) = triton.recognise_triton_layouts(f"#ttg.linear<{{{listed}, block = []}}>")
     body = {**meaning.facts["body"], "shape": shape}
     title = f"Mosaic GPU {name} of {' × '.join(map(str, shape))} elements"
+    repeated = (_REPEATED,) if name == "TiledLayout" else ()
     open_values = tuple(value for value in meaning.undetermined if value != "shape")
-    notices = (f"It is the linear layout {body['text']}.", *((_REPEATED,) if name == "TiledLayout" else ()))
+    notices = ("It is the same as Triton's linear layout with these bases.", *repeated)
     return replace(
         meaning, title=title, facts={**meaning.facts, "body": body}, notices=notices, undetermined=open_values
     )
