@@ -132,6 +132,15 @@ def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest:
             "type 'f17' of A does not exist (allowed here: f16); shape 'm64n12k16' is not legal here: N is 12"
             " (allowed: multiples of 8 from 8 to 256)",
         ),
+        (  # the sizes of all types, also of those that need a modifier: the text has none
+            "mma.sync.aligned.m16n8k12",
+            "shape 'm16n8k12' is not legal here: K is 12 (allowed: 4, 8, 16, 32, 64, 128 or 256); layouts and types are"
+            " missing",
+        ),
+        (
+            "mma.m16n8k12.row.col.f32.f16.f16.f32",
+            "shape 'm16n8k12' is not legal here: K is 12 (allowed: 8 or 16)",
+        ),
     ],
 )
 def test_a_refusal_blames_the_wrong_word_and_lists_what_may_take_its_place(text: str, why: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -132,16 +132,22 @@ def _explain_parts(syntax: OpcodeSyntax, rows: Sequence[Instruction], near: Sequ
     together = missing if len(missing) > 1 else []
     for part in different:
         if part not in together:
-            fitting = _list_fitting(part, closest, rows)
+            fitting = _list_fitting(part, closest, rows, missing)
             allowed = _drop_repeats(_format_part(part, i.syntax) or "none" for i in fitting)
             yield _explain_part(part, syntax, fitting, allowed)
     if together:
         yield f"{inputs.join_words(together)} are missing"
 
 
-def _list_fitting(part: str, closest: OpcodeSyntax, rows: Sequence[Instruction]) -> list[Instruction]:
-    """Return the instructions whose other parts are those of the closest syntax."""
-    other_parts = [name for name in _PARTS if name != part]
+def _list_fitting(
+    part: str, closest: OpcodeSyntax, rows: Sequence[Instruction], missing: Collection[str]
+) -> list[Instruction]:
+    """Return the instructions whose other parts are those of the closest syntax, except those that the text lacks.
+
+    Without types the modifiers are open, too: they depend on the types.
+    """
+    free = {part, *missing, *(["modifiers"] if "types" in missing and not closest.modifiers else [])}
+    other_parts = [name for name in _PARTS if name not in free]
     return [i for i in rows if all(_is_same_part(name, closest, i.syntax) for name in other_parts)]
 
 
