@@ -18,6 +18,7 @@ from lanescope.reader import (
     compilers,
     conditionals,
     cute_layout,
+    cutlass_layouts,
     descriptor_word,
     fragment,
     fragment_answer,
@@ -153,6 +154,12 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64>{})",
         smem_layouts.recognise_smem_layouts,
         ("tile_to_", "layout_k_", "layout_mn_", "layout_atom", "layoutatom", "composition"),
+    ),
+    Recogniser(
+        "a shared-memory layout of CUTLASS 2.x",
+        "cutlass::layout::RowMajorTensorOpMultiplicandCrosswise<16, 64>",
+        cutlass_layouts.recognise_cutlass_layouts,
+        ("tensoropmultiplicand",),
     ),
     Recogniser(
         "a 32-bit instruction descriptor of tcgen05.mma", "0x08400490", instruction_word.recognise_instruction_word
