@@ -10,6 +10,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText, is_bulk_store
+from lanescope.workbench.known_sizes import KnownSizes
 from lanescope.workbench.named_maps import find_named_map
 from lanescope.workbench.transfers import list_argument_names, list_names, read_copy
 
@@ -18,12 +19,25 @@ _STORE = re.compile(r"\.global[\w.:]*\s+\[\s*(%\w+|%\[\w+\])\s*,")
 
 @dataclass(frozen=True)
 class MapFinder:
-    """Finds the maps of a text by names, for one of its kernels."""
+    """Finds the maps of a text by names, for one of its kernels. sizes: of the matrices, if they are known."""
 
     text: KernelText
+    sizes: KnownSizes | None = None
 
     def find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
         """Return the map that a kernel calls by one of these names; None if there are several different ones."""
+        found = self._find(kernel, names)
+        if found is None or self.sizes is None:
+            return found
+        if id(found) not in self._measured:
+            self._measured[id(found)] = self.sizes.measure_map(found)
+        return self._measured[id(found)]
+
+    @cached_property
+    def _measured(self) -> dict[int, TensorMap]:
+        return {}
+
+    def _find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
         known = [of for own, of in self._aliases.get(kernel, ()) if own & names]
         kinds = {(one.box, one.element_bits, one.swizzle) for one in known}
         if known:

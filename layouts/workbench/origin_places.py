@@ -1,54 +1,29 @@
-"""Where a store of D gets its row or column from, and which operand of a sum takes a slice along K twice."""
+"""Where a store of D gets its row or column from, and a copy its coordinates."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.tile_trace import BoxMove, TileProduct
-from lanescope.workbench.blamed_numbers import find_argument_span, list_local_values
+from lanescope.reader.threads.tile_trace import BoxMove
+from lanescope.workbench.blamed_numbers import list_local_values
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
-from lanescope.workbench.product_origins import SumOrigin
+from lanescope.workbench.product_origins import LoadedBox, is_in_panels
 from lanescope.workbench.results import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
 _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
-_ARGUMENTS = 3  # of a call that multiplies: D, A and B
+_FORMS = {"block": _BLOCK, "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I)}
 _MOST = 4  # definitions that lead from one to the next
 
 
-def find_repeated_slice(total: SumOrigin, text: str) -> Pitfall | None:
-    """Return the finding of an operand that takes a K slice twice for one D, each time with another one of the other
-    operand.
-    """
-    a, b = total.list_slices(0), total.list_slices(1)
-    if a is None or b is None or len(set(zip(a, b, strict=True))) < len(total.k):
-        return None
-    counts = len(set(a)), len(set(b))
-    if counts[0] == counts[1] or max(counts) < len(total.k):
-        return None
-    side = 0 if counts[0] < counts[1] else 1
-    mine, others = (a, b) if side == 0 else (b, a)
-    again = next(n for n, k in enumerate(mine) if k in mine[:n])
-    first = mine.index(mine[again])
-    name, product = "AB"[side], total.products[again]
-    message = (
-        f"{name} takes the slice at K = {mine[again]} twice for the same D, with the slices of {'BA'[side]} at"
-        f" K = {others[first]} and {others[again]}: both must come from the same stage."
-    )
-    return Pitfall("k_slice_repeated", message, _find_operand(text, product, name.lower()))
-
-
-def _find_operand(text: str, product: TileProduct, name: str) -> Span:
-    """Return the argument of the kernel's call of a product that gives an operand: multiply(d, a, b)."""
-    if not product.calls:
-        return product.sites[name]
-    number = 1 if name == "a" else 2
-    blank, call = blank_text(text), product.calls[0]
-    last = find_argument_span(blank, call, _ARGUMENTS)
-    return (find_argument_span(blank, call, number) if last is None else None) or call
+def find_coordinate_site(box: LoadedBox, number: int) -> Span:
+    """Return where the coordinate of a box is given that moves along a dimension of the tensor with joined panels."""
+    sites = box.move.sites
+    if is_in_panels(box.map) and number == 0:
+        number = 2
+    return sites[number] if number < len(sites) else box.move.site
 
 
 def find_store_place(text: str, site: Span, box: BoxMove | None, depends: str, outer: int) -> Span:
@@ -58,12 +33,19 @@ def find_store_place(text: str, site: Span, box: BoxMove | None, depends: str, o
     if box is not None:
         number = len(box.sites) - 1 if outer and len(box.sites) == 3 else (0 if outer else 1)
         return box.sites[number] if number < len(box.sites) else site
+    return find_defining_place(text, site, depends)
+
+
+def find_defining_place(text: str, site: Span, depends: str) -> Span:
+    """Return the definition of a variable of an expression that multiplies what a number depends on, else the
+    expression.
+    """
     blank = blank_text(text)
     function = find_function_at(find_functions(blank), site[0])
     if function is None:
         return site
     values = list(_list_definitions(blank, function, site))
-    form = _BLOCK if depends == "block" else _GROUP
+    form = _FORMS.get(depends, _GROUP)
     fitting = [at for at in values if form.search(blank[slice(*at)]) and "*" in blank[slice(*at)]]
     return fitting[0] if fitting else site
 

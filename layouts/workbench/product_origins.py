@@ -44,6 +44,17 @@ class LoadedBox:
         first = np.array([int(at[self.lane]) for at in self.move.at], np.int64)
         return flatten_coordinates(self.map, first + inside)
 
+    def find_start(self) -> Ints:
+        """Return the coordinates of the box in the tensor whose panels are joined."""
+        first = np.array([[int(at[self.lane]) for at in self.move.at]], np.int64)
+        start: Ints = flatten_coordinates(self.map, first)[0]
+        return start
+
+    def count_along(self, number: int) -> int:
+        """Return the elements of the box along a dimension of that tensor."""
+        size = self.map.box[number] or 1
+        return size * (self.map.box[2] or 1) if number == 0 and is_in_panels(self.map) else size
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperandOrigin:
@@ -61,7 +72,8 @@ class SumOrigin:
     """The products that add to one D in one warp.
 
     rows, columns: of each row of A and column of B, along the one dimension that they move in; k: the coordinates along
-    K of A and B in each product; boxes: of A and B in the last product; numbers: the dimensions of rows and columns.
+    K of A and B in each product; boxes: of A and B in the last product; numbers: the dimensions of rows and columns;
+    along: those of K.
     """
 
     rows: Ints
@@ -69,7 +81,22 @@ class SumOrigin:
     k: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     boxes: tuple[LoadedBox, LoadedBox]
     numbers: tuple[int, int]
+    along: tuple[tuple[int, ...], tuple[int, ...]]
     products: tuple[TileProduct, ...]
+
+    @property
+    def step(self) -> int:
+        """The elements of K in a product."""
+        return self.products[0].views["a"].k
+
+    def get_size(self, side: int) -> int | None:
+        """Return the rows of the tensor of A (0), or the columns of that of B (1); None if they are not known."""
+        return measure_tensor(self.boxes[side].map)[self.numbers[side]]
+
+    def get_depth(self, side: int) -> int | None:
+        """Return the size along K of the tensor of A or B, None if it is not known or not one dimension."""
+        along = self.along[side]
+        return measure_tensor(self.boxes[side].map)[along[0]] if len(along) == 1 else None
 
     def list_slices(self, n: int) -> list[int] | None:
         """Return the K of A (n = 0) or of B (1) in each product; None if it is not one coordinate."""
@@ -90,12 +117,25 @@ def split_places(tensor_map: TensorMap, places: Ints, base: int) -> Ints:
     return np.stack(parts, axis=-1)
 
 
+def is_in_panels(tensor_map: TensorMap) -> bool:
+    """Return whether a map has a matrix as panels that its boxes take whole: (64, rows, columns / 64), and 1s."""
+    dims = tensor_map.dims
+    return len(dims) > 2 and set(dims[3:]) <= {1} and dims[0] is not None and dims[0] == tensor_map.box[0]
+
+
+def measure_tensor(tensor_map: TensorMap) -> tuple[int | None, ...]:
+    """Return the sizes of a tensor whose panels are joined."""
+    dims = tensor_map.dims
+    if not is_in_panels(tensor_map):
+        return dims
+    return (dims[0] or 0) * dims[2] if dims[2] is not None else None, dims[1]
+
+
 def flatten_coordinates(tensor_map: TensorMap, at: Ints) -> Ints:
-    """Return coordinates [places, dimensions] with the panels of a matrix joined: (64, rows, columns / 64)."""
-    width = tensor_map.dims[0] if tensor_map.dims else None
-    if at.shape[1] != 3 or not width:
+    """Return coordinates [places, dimensions] with the panels of a matrix joined."""
+    if at.shape[1] < 3 or not is_in_panels(tensor_map):
         return at
-    return np.stack([at[:, 0] + width * at[:, 2], at[:, 1]], axis=1)
+    return np.stack([at[:, 0] + (tensor_map.dims[0] or 0) * at[:, 2], at[:, 1]], axis=1)
 
 
 def list_box_places(tensor_map: TensorMap | None, base: int) -> Ints | None:
@@ -128,6 +168,7 @@ class OriginFinder:
             self.products[product.result].append(product)
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}
         self.boxes: list[LoadedBox] = []
+        self.lost = ""  # why what is multiplied is not known
         self.owner = np.full(SHARED_BYTES, -1, np.int64)
 
     def replay(self) -> bool:
@@ -240,13 +281,16 @@ class OriginFinder:
             if side is None:
                 return None
             sides.append((*side, known[-1].box))
-        (rows, a, row, box_a), (columns, b, column, box_b) = sides
-        return SumOrigin(rows, columns, tuple(zip(a, b, strict=True)), (box_a, box_b), (row, column), tuple(products))
+        (rows, a, row, of_a, box_a), (columns, b, column, of_b, box_b) = sides
+        k = tuple(zip(a, b, strict=True))
+        return SumOrigin(rows, columns, k, (box_a, box_b), (row, column), (of_a, of_b), tuple(products))
 
 
-def _split_dimensions(origins: Sequence[OperandOrigin]) -> tuple[Ints, list[tuple[int, ...]], int] | None:
-    """Return (the coordinate of each row, that along K in each product, the dimension of the rows); None if rows move
-    along several dimensions, or along K.
+def _split_dimensions(
+    origins: Sequence[OperandOrigin],
+) -> tuple[Ints, list[tuple[int, ...]], int, tuple[int, ...]] | None:
+    """Return (the coordinate of each row, that along K in each product, the dimension of the rows, those of K); None if
+    rows move along several dimensions, or along K.
     """
     first = origins[0]
     if len({id(origin.box.map) for origin in origins}) > 1:
@@ -260,7 +304,8 @@ def _split_dimensions(origins: Sequence[OperandOrigin]) -> tuple[Ints, list[tupl
     number = int(rows[0])
     if any((origin.rows[:, number] != first.rows[:, number]).any() for origin in origins):
         return None
-    return first.rows[:, number], [tuple(map(int, start[along_k])) for start in starts], number
+    along = tuple(map(int, np.flatnonzero(along_k)))
+    return first.rows[:, number], [tuple(map(int, start[along_k])) for start in starts], number, along
 
 
 @lru_cache(maxsize=4096)

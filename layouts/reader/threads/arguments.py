@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.reader.code import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.names import find_type
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_uniform
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Mask, Pointer
@@ -125,7 +125,11 @@ def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     if not kind.integer:
         return None
     number_kind = (max(kind.size * 8, 32), kind.signed)
+    if run.sizes is not None and name in run.sizes:
+        return make_number(run.sizes[name], number_kind)
     if run.size and _is_size(run.text, name):
+        if run.sizes is not None:
+            run.unsized.add(name)
         return run.turn_counts.make_argument(name, 1 if kind.name == "bool" else run.size, number_kind)
     return make_name(name, number_kind)
 

@@ -26,7 +26,7 @@ from lanescope.reader.threads.order_events import follow_instruction
 from lanescope.reader.threads.packing import join_registers, pack_bytes, permute_bytes
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import MmaUse, RegisterUse
-from lanescope.reader.threads.results import find_added, make_results
+from lanescope.reader.threads.results import find_added, has_two, is_result, make_results, store_result
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -357,6 +357,18 @@ def _run_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run.store_shared(address, data, code.get_site(operands[0]))
 
 
+def _run_global_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
+    """Record elements of D that st or red stores to global memory."""
+    count, size = _parse_shape(opcode)
+    registers = [code.get_value(token) for token in split_operands(operands[1].strip("{} "))]
+    address = code.get_address(operands[0])
+    if isinstance(address, Pointer) and address.space == "global" and any(map(is_result, registers)):
+        data = join_data([fit_data(code.run, value, SizedType("", size)) for value in registers])
+        parts = 2 if has_two(registers[0]) else size
+        kind = SizedType("", count * size, vector=parts if parts < count * size else 0)
+        store_result(code.run, replace(address, type=kind, dims=()), data, code.get_site(operands[0]), opcode[0] == "r")
+
+
 def _run_load(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
     count, size = _parse_shape(opcode)
@@ -381,6 +393,7 @@ _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[st
     (re.compile(r"tcgen05\.mma\."), 0, read_tensor_descriptors),
     (re.compile(r"cp\.async\.c"), 3, _run_async_copy),
     (re.compile(r"st(?=\.|$)(?=.*shared)(?!.*async)"), 0, _run_store),
+    (re.compile(r"(?:st|red)(?=\..*global)(?!.*(?:async|bulk))"), 2, _run_global_store),
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
     (re.compile(r"mov\.b(?:32|64)$"), 2, _move),
     (re.compile(r"prmt\."), 4, _permute),

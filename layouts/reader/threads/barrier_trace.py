@@ -50,7 +50,7 @@ _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
     r"|make_\w+|\w+_selector|min|max|mem(?:set|cpy)|sizeof|data|begin|static_cast"
-    r"|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?"
+    r"|atomic[A-Z]\w*|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?"
     r"|print\w*|CUTE_\w+|congruent|compatible|evenly_divides|is_static|cast_smem_ptr_to_uint"
     r"|get_(?:thread_)?slice|partition_\w+|retile\w*|cooperative_copy|tma_store_(?:arrive|wait)"
     r"|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)"

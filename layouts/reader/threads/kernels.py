@@ -216,6 +216,8 @@ class _Program:
         """Run a kernel, again if an argument is seen to count turns; return (the last run, whether it ended)."""
         for parameter in function.parameters:
             scope.names[parameter.name] = make_argument(runner, parameter, scope)
+        if runner.unsized:
+            return runner, False
         try:
             return runner, _run_to_end(runner, function, scope)
         except CountFoundError:
@@ -237,7 +239,7 @@ class _Program:
     def _make_runner(self, block: tuple[int, int, int], kernel: str) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.kernel = kernel
-        runner.size, runner.blocks = self.size
+        runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
         runner.length = self.length
         if self.follow == ORDER:
             runner.order = SharedOrder(runner.threads)
@@ -247,6 +249,7 @@ class _Program:
         if self.tiles is not None:
             runner.barriers, runner.block_index = TileTrace(setup=self.tiles), self.tiles.block
             runner.shared.dynamic, runner.open_member = DYNAMIC, None
+            runner.sizes, runner.grid = self.tiles.sizes.get(kernel), self.tiles.grids.get(kernel, runner.grid)
         return runner
 
 

@@ -24,9 +24,10 @@ from lanescope.reader.threads.numbers import (
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.packing import permute_bytes
 from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.results import store_result
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.types import SizedType, find_builtin
-from lanescope.reader.threads.values import load_place
+from lanescope.reader.threads.values import convert_value, load_place
 from lanescope.reader.threads.wmma_calls import call_load_matrix, call_mma, store_matrix
 
 if TYPE_CHECKING:
@@ -97,6 +98,15 @@ def _drop_bound(name: str, left: ThreadNumber, right: ThreadNumber) -> ThreadNum
         if not value.uniform and bound.uniform and (bound.const is None if name == "min" else bound.known == 0):
             return value
     return None
+
+
+def _call_atomic(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Store the value of an atomic operation, as far as it may be an element of D; what was there is not known."""
+    address, value = (run.evaluate(argument, scope) for argument in node.arguments[:2])
+    if isinstance(address, Pointer) and address.space == "global":
+        store_result(run, address, convert_value(run, value, address.type), node.span, True)
+    else:
+        forget_targets(run, [address], name)
 
 
 def _pass_value(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -182,6 +192,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
+    (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),
     (re.compile("move|forward"), 1, _pass_value),
     (_LOAD, 0, _call_load),

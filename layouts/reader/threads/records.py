@@ -85,7 +85,9 @@ class ProductResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultStore:
-    """A store of elements of D to global memory: the address of every thread, its threads, and the place."""
+    """A store of elements of D to global memory: the address of every thread, its threads, and the place; whether it
+    adds to what is there.
+    """
 
     array: str
     offset: ThreadNumber
@@ -93,6 +95,7 @@ class ResultStore:
     active: Mask
     site: Span
     size: int  # bytes of an element
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,19 +55,21 @@ def keep_result(*operands: Any) -> DataBytes | None:
     return found[0] if len(found) == 1 else None
 
 
-def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span) -> None:
-    """Record a store to global memory if it is of elements of D."""
+def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:
+    """Record a store to global memory if it is of elements of D. adds: to what is there."""
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
         return
-    vector = place.type.vector or (2 if place.type.size == 4 and value.size == 4 and _has_two(value) else 0)
+    vector = place.type.vector or (2 if place.type.size == 4 and has_two(value) else 0)
     size = vector or place.type.size
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
         run.open_outputs.add(site)
         return
-    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size))
+    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, adds))
 
 
-def _has_two(value: DataBytes) -> bool:
+def has_two(value: Any) -> bool:
     """Return whether four bytes are two elements of 16 bits."""
+    if not isinstance(value, DataBytes) or value.size != 4:
+        return False
     known = (value.record < 0).all(axis=1)
     return bool(known.any() and (value.byte[known, 2] != value.byte[known, 0] + 2).any())

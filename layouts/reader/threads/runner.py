@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,8 +94,10 @@ class KernelRunner:
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.assumed = 0  # how many open conditions around are taken as met
-        self.size, self.blocks = 0, 0  # of matrices, and along x of the grid; 0 if they are open
-        self.block_index = (0, 0, 0)  # of a run with known sizes
+        self.size = 0  # of matrices; 0 if they are open
+        self.sizes: Mapping[str, int] | None = None  # of each parameter, where all are known
+        self.unsized: set[str] = set()  # parameters that these lack
+        self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
         self.kernel = ""  # its name
         self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS
@@ -155,6 +157,8 @@ class KernelRunner:
         if not self.follows_bytes:
             return
         places = spread_coefficient(address.const, self.threads)
+        if self.assumed and self.barriers is not None:
+            data = make_open_data(self.threads, data.size)
         if site not in self.stores:
             self.stores.append(site)
         self._find_misaligned(places, data.size, site)

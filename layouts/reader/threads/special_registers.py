@@ -41,7 +41,7 @@ def read_variable(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     if run.size and name == "blockIdx":
         return make_uniform(run.block_index[at] if at < 3 else 0, UINT)
     if run.size:
-        return make_uniform(run.blocks if at == 0 else 1, UINT)
+        return make_uniform(run.grid[at] if at < 3 else 1, UINT)
     return make_name(f"{name}.{dim}", UINT)
 
 

@@ -6,7 +6,7 @@ A run with known sizes gives all of them as numbers. `barrier_simulation.py` the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 WARPGROUP = 128
 _TENSOR = re.compile(r"cp\.async\.bulk\.tensor\.[1-5]d\.")
-_STORE = re.compile(r"cp\.async\.bulk\.tensor\.[1-5]d\.global\.shared")
-_MOVES = re.compile(r"cp\.async\.bulk\.tensor|stmatrix\.|wgmma\.mma_async")
+_STORE = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor\.[1-5]d\.global\.shared")
+_MOVES = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor|stmatrix\.|wgmma\.mma_async")
 _NAMED_STORE = re.compile(r"cp_async_bulk_tensor_[1-5]d_shared_to_global")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -51,7 +51,7 @@ class BoxMove:
 
     event: its number in the trace, -1 for a store; maps: the names that its map may have; place: the address in shared
     memory, at: the coordinates, innermost first, of every thread; sites: where these are given; data: for a store, what
-    each thread's box holds.
+    each thread's box holds; adds: whether it adds to what is there.
     """
 
     event: int
@@ -62,6 +62,7 @@ class BoxMove:
     sites: tuple[Span, ...]
     site: Span
     data: dict[int, DataBytes] = field(default_factory=dict)
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +84,15 @@ class TileProduct:
 @dataclass(frozen=True, slots=True)
 class TileSetup:
     """What a run for tiles is given: the block, and a function that says where the elements of a box are in
-    shared memory: of a kernel's map with some names, from an address on."""
+    shared memory: of a kernel's map with some names, from an address on.
+
+    sizes: the integers of each kernel's parameters, if all are known; grids: of kernels, where they are known.
+    """
 
     block: tuple[int, int, int]
     list_places: Callable[[str, Collection[str], int], Ints | None]
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    grids: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -210,7 +216,8 @@ def _note_box(code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, e
     place = _spread(code.run, code.get_shared_address(shared))
     written = code.get_site(token)
     sites = tuple(code.get_site(one) for one in coordinates)
-    _add_box(code.run, event, _list_words(code.run, written), (place, values, mask), sites, written)
+    adds = opcode.startswith("cp.reduce")
+    _add_box(code.run, event, written, (place, values, mask), sites, adds)
 
 
 def note_box_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope, event: int) -> None:
@@ -232,7 +239,7 @@ def note_box_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope, e
     place = _spread(run, address.shared_address if isinstance(address, Pointer) else address)
     values = [_spread(run, value) for value in coordinates]
     written = trace_site(run, box, scope)
-    _add_box(run, event, _list_words(run, written), (place, values, run.mask.copy()), sites, written)
+    _add_box(run, event, written, (place, values, run.mask.copy()), sites)
 
 
 def follow_box_store(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
@@ -264,14 +271,15 @@ def _list_items(run: KernelRunner, node: tree.Expression, scope: Scope) -> tuple
 def _add_box(
     run: KernelRunner,
     event: int,
-    maps: frozenset[str],
+    site: Span,
     box: tuple[Ints, list[Ints], Mask],
     sites: tuple[Span, ...],
-    site: Span,
+    adds: bool = False,
 ) -> None:
-    trace, (place, values, mask) = run.barriers, box
+    """Note a TMA copy. site: of its map; box: the address, the coordinates and the threads; sites: of coordinates."""
+    trace, maps, (place, values, mask) = run.barriers, _list_words(run, site), box
     assert isinstance(trace, TileTrace) and trace.setup is not None
-    move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site)
+    move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site, adds=adds)
     if event >= 0:
         trace.loads.append(move)
         return
@@ -330,9 +338,12 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
 def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None]:
     """Return (the number of a product's result, what its first register of D held before if that is another one)."""
     run, scale = code.run, code.get_value(scale_d)
-    if not isinstance(scale, ThreadNumber) or scale.known is None:
+    if not isinstance(scale, ThreadNumber) or scale.const is None:
         raise TraceLostError
-    if not scale.known:
+    scales = set((spread_coefficient(scale.const, run.threads)[run.mask] != 0).tolist())
+    if len(scales) > 1:
+        raise TraceLostError
+    if scales == {False}:
         return len(run.results), None
     first, last = (code.get_value(outputs[n]) for n in (0, -1))
     record = _find_record(run, first)
