@@ -75,7 +75,7 @@ from lanescope.workbench.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
-from lanescope.workbench.result_origins import find_origin_mistakes
+from lanescope.workbench.result_origins import check_origins
 from lanescope.workbench.result_stores import find_result_mistakes
 from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
 from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
@@ -178,7 +178,8 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
     fragments, thread_findings, late = _check_threads(source, descriptors)
-    found = thread_findings or _check_barriers(source, of_kernels)
+    found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
+    open_ += lost
     findings += (one for one in found if one.level != "note")
     doubts += (one for one in found if one.level == "note")
     open_ = drop_proved_points(open_, bench, fragments.proved) + late
@@ -286,15 +287,19 @@ def _is_right(text: str, choices: Mapping[str, str], before: FragmentReport) -> 
 _APART = frozenset({*bulk_store_order.TITLES, "proxy_fence_missing"})
 
 
-def _check_barriers(source: _EvaluatedText, of_kernels: Collection[CheckFinding]) -> list[CheckFinding]:
-    """Check the phases of mbarriers if the kernels have no other mistakes from which theirs may follow."""
+def _check_barriers(
+    source: _EvaluatedText, of_kernels: Collection[CheckFinding]
+) -> tuple[list[CheckFinding], list[OpenPoint]]:
+    """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow."""
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
-        return []
+        return [], []
     given, launches = list_given_values(source.choices), source.code.launches
     found = find_protocol_mistakes(source.text, given, launches)
-    if all(one.code in DOUBTS for one in found):
-        found += find_origin_mistakes(KernelText(source.code), given, launches)
-    return list(map(_make_pitfall_finding, found))
+    if any(one.code not in DOUBTS for one in found):
+        return list(map(_make_pitfall_finding, found)), []
+    origins, known = check_origins(KernelText(source.code), given, launches), {one.code for one in of_kernels}
+    found += [one for one in origins.mistakes if one.code not in known]
+    return list(map(_make_pitfall_finding, found)), [OpenPoint(*one) for one in origins.open]
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

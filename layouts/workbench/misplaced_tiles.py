@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.storage import Ints
+from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.storage import DataBytes, Ints
 from lanescope.reader.threads.tile_trace import BoxMove
 from lanescope.workbench.origin_places import find_coordinate_site, find_store_place
 from lanescope.workbench.product_origins import SumOrigin
@@ -25,9 +26,8 @@ class StoredTile:
 
     made: the row of A and the column of B that each is the product of; put: where it is stored, the number of an
     element [elements], or coordinates [elements, 2], outer one first, of the row and the column if it is ordered; size:
-    the rows and columns of D; sum: of its first warp; sites: the places of the stores; site_of: the number of each
-    element's; box: the TMA copy that stores it, if one does; staged: the store of its elements to shared memory, if
-    they come from there.
+    the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the store of its elements to
+    shared memory, if they come from there; left: how many elements of D are not stored there.
     """
 
     block: tuple[int, int, int]
@@ -36,14 +36,23 @@ class StoredTile:
     put: Ints
     size: tuple[int, int]
     sum: SumOrigin
-    sites: tuple[Span, ...]
-    site_of: Ints
-    box: BoxMove | None
+    stores: tuple[ResultStore | BoxMove, ...]
     staged: Span | None
+    left: int
 
     @property
     def site(self) -> Span:
-        return self.sites[0]
+        return self.stores[0].site
+
+    @property
+    def box(self) -> BoxMove | None:
+        """The TMA copy that stores the elements, if one does."""
+        return self.stores[0] if isinstance(self.stores[0], BoxMove) else None
+
+    @property
+    def corner(self) -> tuple[int, ...]:
+        """The first place of an element."""
+        return tuple(np.atleast_1d(self.put.min(axis=0)).tolist())
 
     def order(self, turned: bool) -> StoredTile:
         """Return the tile with the row and the column that each element is stored at. turned: whether D is stored
@@ -64,6 +73,10 @@ class StoredTile:
         places = np.unique(self.put, axis=0)
         lengths = [len(np.unique(axis)) for axis in self.put.T]
         return len(places) == len(self.put) >= _LEAST and lengths[0] * lengths[1] == len(places)
+
+    def count_elements(self) -> int:
+        """Return how many elements D has in a warpgroup."""
+        return 64 * len(self.sum.columns)
 
     def find_steps(self) -> tuple[int, int] | None:
         """Return how many elements rows, and columns, are stored apart; None if they are not in one order."""
@@ -242,3 +255,54 @@ def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
     for tile, shift in of_tile:
         by_group.setdefault(tile.group, set()).add(shift)
     return "group" if all(len(shifts) == 1 for shifts in by_group.values()) else "block"
+
+
+# elements that are lost ----------------------------------------------------------------------------------------------
+
+
+def find_lost_elements(tiles: Iterable[StoredTile], copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
+    """Return the finding of elements of D that shared memory does not bring to global memory, or of bytes that nothing
+    has stored there. copied: what each copy to global memory holds.
+    """
+    by_sum: dict[int, list[StoredTile]] = {}
+    for tile in tiles:
+        if tile.staged is not None:
+            by_sum.setdefault(id(tile.sum), []).append(tile)
+    for of_sum in by_sum.values():
+        count = of_sum[0].count_elements()
+        left = count - sum(count - tile.left for tile in of_sum)
+        if left > 0:
+            message = (
+                f"{left:,} of {count:,} elements of D that a warpgroup stores to shared memory here never come to"
+                f" global memory: other elements are stored over them, or nothing reads them."
+            )
+            return Pitfall("result_misplaced", message, of_sum[0].staged or of_sum[0].site)
+    for move, data in copied:
+        empty, of_d = int((data.record[0] == 0).sum()), int((data.record[0] < 0).sum())
+        if empty and of_d:
+            message = (
+                f"This copy stores elements of D, and {empty:,} of its {empty + of_d:,} elements are of shared memory"
+                " that nothing has stored to."
+            )
+            return Pitfall("result_misplaced", message, move.site)
+    return None
+
+
+def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of two blocks that store different sums to the same elements, without adding them."""
+    for array, of_array in tiles.items():
+        first: dict[tuple[int, ...], StoredTile] = {}
+        for tile in of_array:
+            other = first.setdefault((*tile.corner, len(tile.put)), tile)
+            if other.block == tile.block or any(store.adds for store in (*tile.stores, *other.stores)):
+                continue
+            if other.sum.k != tile.sum.k or any(
+                (one.find_start() != two.find_start()).any()
+                for one, two in zip(other.sum.boxes, tile.sum.boxes, strict=True)
+            ):
+                message = (
+                    f"Blocks {other.block} and {tile.block} store different sums to the same elements of {array}: only"
+                    " the last one stays."
+                )
+                return Pitfall("result_misplaced", message, tile.site)
+    return None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.tile_trace import BoxMove
 from lanescope.workbench.blamed_numbers import list_local_values
 from lanescope.workbench.function_texts import FunctionText, blank_text, find_function_at, find_functions
-from lanescope.workbench.product_origins import LoadedBox, is_in_panels
+from lanescope.workbench.product_origins import LoadedBox, OriginFinder, SumOrigin, is_in_panels
 from lanescope.workbench.results import Span
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
 _GROUP = re.compile(r"threadIdx|\bw\w*g\w*\b|cons\w*|group", re.I)
+_PREFETCH = re.compile(r"\w*prefetch\w*\s*(?:<[^<>;]*>\s*)?\([^;]*;")
 _FORMS = {"block": _BLOCK, "split": re.compile(r"blockIdx\s*\.\s*z|ctaid\.z|split|slice|blockIdx", re.I)}
 _MOST = 4  # definitions that lead from one to the next
 
@@ -24,6 +26,27 @@ def find_coordinate_site(box: LoadedBox, number: int) -> Span:
     if is_in_panels(box.map) and number == 0:
         number = 2
     return sites[number] if number < len(sites) else box.move.site
+
+
+def find_other_map(finder: OriginFinder, total: SumOrigin, text: str) -> Pitfall | None:
+    """Return the finding of a product of two tiles of one matrix in a kernel that has the map of another one, and does
+    not use it.
+    """
+    a, b = total.boxes
+    if a.map is not b.map:
+        return None
+    blank = blank_text(text)
+    function = next((one for one in find_functions(blank) if one.name == finder.run.kernel), None)
+    if function is None:
+        return None
+    body = _PREFETCH.sub("", blank[slice(*function.body)])
+    head = blank[: function.body[0]].rpartition(function.name)[2]
+    names = re.findall(r"CUtensorMap\s*[&*]?\s*(?:const\s+)?(\w+)", head)
+    unused = [name for name in names if not re.search(rf"\b{name}\b", body)]
+    if len(unused) != 1:
+        return None
+    message = f"A and B are loaded by one tensor map, and nothing is loaded by {unused[0]}."
+    return Pitfall("tma_map_other", message, b.move.site)
 
 
 def find_store_place(text: str, site: Span, box: BoxMove | None, depends: str, outer: int) -> Span:

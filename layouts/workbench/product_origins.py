@@ -168,7 +168,6 @@ class OriginFinder:
             self.products[product.result].append(product)
         self.sums: dict[tuple[int, int], SumOrigin | None] = {}
         self.boxes: list[LoadedBox] = []
-        self.lost = ""  # why what is multiplied is not known
         self.owner = np.full(SHARED_BYTES, -1, np.int64)
 
     def replay(self) -> bool:
@@ -259,6 +258,16 @@ class OriginFinder:
         if key not in self.sums:
             self.sums[key] = self._find_sum(result, warp)
         return self.sums[key]
+
+    def list_joined(self, total: SumOrigin, warp: int) -> list[SumOrigin]:
+        """Return the sums of which the same elements are combined with those of a sum, as far as they are known."""
+        record = -total.products[-1].result - 1
+        found = (self.find_sum(-other - 1, warp) for one, other in self.run.joined if one == record)
+        return [one for one in found if one is not None]
+
+    def find_first_warp(self, result: int) -> int:
+        """Return the first warp that multiplies for a result."""
+        return int(np.flatnonzero(self.products[result][0].mask)[0]) // 32 if self.products[result] else 0
 
     def _find_sum(self, result: int, warp: int) -> SumOrigin | None:
         seen: list[int] = []

@@ -7,6 +7,7 @@ or column of a copy or of the store is wrong. Tiles that are not stored as rows 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from lanescope.reader.threads.kernels import BARRIERS, run_kernels
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import parse_expression
 from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.results import MOST_STORES
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
 from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
 from lanescope.reader.threads.tile_trace import BoxMove, TileSetup
@@ -33,7 +35,8 @@ from lanescope.workbench import product_slices
 from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.known_sizes import DEPTH, KnownSizes, choose_sizes
-from lanescope.workbench.misplaced_tiles import StoredTile, judge_array
+from lanescope.workbench.misplaced_tiles import StoredTile, find_lost_elements, find_stored_twice, judge_array
+from lanescope.workbench.origin_places import find_coordinate_site, find_other_map
 from lanescope.workbench.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
 from lanescope.workbench.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.result_stores import TilePlaces, list_pieces
@@ -48,27 +51,37 @@ SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
+_LOST = (
+    "D of {} was not compared with A·B: a run with known sizes is not known to its end, so that a wrong row, column or"
+    " position along K of a whole tile may be left."
+)
 WARPGROUP = 128
 Block = tuple[int, int, int]
-_Elements = tuple[str, int, Ints, Ints, Ints, Ints, Span, BoxMove | None]
+_Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
 
 
-def find_origin_mistakes(
+@dataclass(frozen=True, slots=True)
+class OriginReport:
+    """The mistakes of kernels; sentences about kernels whose D could not be compared with A·B, and their places."""
+
+    mistakes: tuple[Pitfall, ...] = ()
+    open: tuple[tuple[str, Span], ...] = ()
+
+
+def check_origins(
     source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
-) -> list[Pitfall]:
-    """Find copies, products and stores of kernels that do not make D = A·B, one for each kernel."""
+) -> OriginReport:
+    """Check that the copies, products and stores of kernels make D = A·B; the first mistake of each kernel."""
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
-        return []
+        return OriginReport()
     try:
         with end_when(is_late):
             given = _give_sizes(source, recorded)
-            found = _run_and_judge(source, macros, recorded, given) if given is not None else None
-            if found is None:
-                found = _run_and_judge(source, macros, recorded, None)
-            return found or []
+            report = _run_and_judge(source, macros, recorded, given) if given is not None else None
+            return report or _run_and_judge(source, macros, recorded, None) or OriginReport()
     except (LayoutError, OverdueError):
-        return []
+        return OriginReport()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +107,38 @@ def _give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> _
 
 def _run_and_judge(
     source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: _Given | None
-) -> list[Pitfall] | None:
-    """Return the mistakes of the kernels of a text in runs with given sizes; None if one could not be run with them."""
+) -> OriginReport | None:
+    """Judge the kernels of a text in runs with given sizes; None if one could not be run with them."""
     text = source.code.text
     maps = MapFinder(source, given.sizes if given is not None else None)
     runs: dict[tuple[str, int], list[tuple[Block, KernelRunner]]] = {}
+    lost: dict[str, tuple[str, Span]] = {}
     for block in _list_blocks(text, given):
         setup = TileSetup(block, BoxLister(maps), *((given.arguments, given.grids) if given is not None else ()))
         size = (SIZE, BLOCKS) if given is None else (DEPTH, MANY_BLOCKS)
         branches = list(run_kernels(text, macros, recorded, BARRIERS, size, tiles=setup))
         if len(branches) != 1:
-            return []
+            return OriginReport()
         for n, run in enumerate(branches[0]):
             if run.runner.unsized:
                 return None
             if run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner):
                 runs.setdefault((run.function.name, n), []).append((block, run.runner))
+            elif not run.why and _takes_maps(source, run.function.name):
+                lost[run.function.name] = _LOST.format(run.function.name), run.function.span
     finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
     evaluate = partial(_evaluate_host, finders)
     short = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
     grids = given.grids if given is not None else {}
     judged = (_judge_kernel(of_kernel, grids.get(key[0]), given is not None) for key, of_kernel in finders.items())
-    return short or list({(one.code, one.span): one for one in filter(None, judged)}.values())
+    found = short or list({(one.code, one.span): one for one in filter(None, judged)}.values())
+    return OriginReport(tuple(found), () if found else tuple(lost.values()))
+
+
+def _takes_maps(source: KernelText, name: str) -> bool:
+    """Return whether a kernel has parameters that are tensor maps."""
+    function = next((one for one in source.functions if one.name == name and one.kernel), None)
+    return function is not None and "CUtensorMap" in source.blank[: function.body[0]].rpartition(name)[2]
 
 
 def _overlaps_dynamic(run: KernelRunner) -> bool:
@@ -131,7 +154,7 @@ def _list_blocks(text: str, given: _Given | None) -> list[Block]:
         blocks = [(0, 0, 0), (1, 0, 0), (1, 2, 0)]
     else:
         blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
-    deep = re.search(r"blockIdx\s*\.\s*z|%ctaid\.z", text) and given is not None
+    deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
     return [*blocks, (0, 0, 1)] if deep else blocks
 
 
@@ -173,20 +196,69 @@ def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], grid: Block | N
     """Return the mistake of a kernel. grid: of its launch; different: whether M, N and K differ."""
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, tuple[Block, OriginFinder, SumOrigin]] = {}
+    text = finders[0][1].run.text if finders else ""
     for block, finder in finders:
         for array, tile in _list_tiles(block, finder):
             tiles.setdefault(array, []).append(tile)
-            sums.setdefault(id(tile.sum), (block, finder, tile.sum))
+            for total in (tile.sum, *finder.list_joined(tile.sum, 4 * tile.group)):
+                sums.setdefault(id(total), (block, finder, total))
     if not tiles:
         return None
-    text, of_tiles = finders[0][1].run.text, list(sums.values())
-    wrong = find_slice_mistake(of_tiles, text)
-    if wrong is not None:
-        return wrong
+    of_tiles = list(sums.values())
     depth = (of_tiles[0][2].get_depth(0) or 0) if different else 0
-    judged = (judge_array(array, of_array, text, depth) for array, of_array in tiles.items())
-    found = next(filter(None, judged), None)
-    return found or (find_uncovered(of_tiles, text, grid) if different else None)
+    found = find_slice_mistake(of_tiles, text) or find_other_map(finders[0][1], of_tiles[0][2], text)
+    if found is None:
+        judged = (judge_array(array, of_array, text, depth) for array, of_array in tiles.items())
+        found = next(filter(None, judged), None)
+    found = found or _find_unlike_parts(finders) or next(filter(None, map(_find_unordered, finders)), None)
+    whole = all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders)
+    if found is None and whole:
+        copied = [(move, data) for _, one in finders for move in one.trace.stores for data in move.data.values()]
+        found = find_lost_elements(itertools.chain(*tiles.values()), copied)
+    if found is None and different:
+        found = find_uncovered(of_tiles, text, grid) or find_stored_twice(tiles)
+    return found
+
+
+def _find_unlike_parts(finders: Sequence[tuple[Block, OriginFinder]]) -> Pitfall | None:
+    """Return the finding of two products whose elements are combined although they are of other rows or columns, in
+    some blocks.
+    """
+    seen: dict[tuple[int, int], tuple[set[int], SumOrigin]] = {}
+    for _, finder in finders:
+        for one, other in finder.run.joined:
+            pair = [finder.find_sum(-record - 1, finder.find_first_warp(-other - 1)) for record in (one, other)]
+            if pair[0] is None or pair[1] is None:
+                continue
+            for n, (mine, theirs) in enumerate(((pair[0].rows, pair[1].rows), (pair[0].columns, pair[1].columns))):
+                if pair[0].boxes[n].map is not pair[1].boxes[n].map and len(mine) == len(theirs):
+                    seen.setdefault((other, n), (set(), pair[1]))[0].update(np.unique(theirs - mine).tolist())
+    for (_, n), (away, total) in seen.items():
+        if len(away) > 1:
+            message = (
+                f"This copy brings other rows of {'AB'[n]} than that of the product whose elements are combined with"
+                " those of this one: in some blocks they are the same."
+            )
+            site = find_coordinate_site(total.boxes[n], total.numbers[n])
+            return Pitfall("row_coordinate_wrong", message, site)
+    return None
+
+
+_UNORDERED = {
+    "bulk_barrier_missing": "This copy reads elements of D that other warps have stored to shared memory, without a"
+    " barrier between.",
+    "barrier_missing": "This reads elements of D that another warp has stored to shared memory, without a barrier"
+    " between.",
+    "proxy_fence_missing": "This copy reads what threads have stored to shared memory through the async proxy, without"
+    " a fence.proxy.async between.",
+}
+
+
+def _find_unordered(of_block: tuple[Block, OriginFinder]) -> Pitfall | None:
+    """Return the finding of elements of D in shared memory that nothing orders with their read."""
+    run = of_block[1].run
+    found = of_block[1].trace.order.unordered.items()
+    return next((Pitfall(code, _UNORDERED[code], run.find_own_place(site)) for code, site in found), None)
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------
@@ -195,8 +267,8 @@ def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], grid: Block | N
 def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
     """Yield (array, tile) of what a run stores."""
     places = TilePlaces(finder.run)
-    parts: dict[tuple[str, int, int], list[tuple[Ints, Ints, Span, BoxMove | None]]] = {}
-    for array, record, thread, byte, put, storing, site, box in _list_elements(finder):
+    parts: dict[tuple[str, int, int], list[tuple[Ints, Ints, Ints, ResultStore | BoxMove]]] = {}
+    for array, record, thread, byte, put, storing, store in _list_elements(finder):
         found = places.find_coordinates(record, thread, byte)
         if found is None or found[2] != WARPGROUP:
             continue
@@ -206,21 +278,23 @@ def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, Store
             total = finder.find_sum(-record - 1, int(warp))
             if total is not None and all(product.mask[storing].all() for product in total.products[-1:]):
                 made = np.stack([total.rows[row[mine]], total.columns[column[mine]]], axis=1)
-                key = array, record, int(warp) // 4
-                parts.setdefault(key, []).append((made, put[mine], site, box))
+                inside = np.stack([row[mine], column[mine]], axis=1)
+                parts.setdefault((array, record, int(warp) // 4), []).append((made, put[mine], inside, store))
     for (array, record, group), of_tile in parts.items():
         total = finder.find_sum(-record - 1, 4 * group)
-        made, put = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1))
-        sites = tuple(dict.fromkeys(part[2] for part in of_tile))
-        site_of = np.concatenate([np.full(len(part[0]), sites.index(part[2])) for part in of_tile])
-        size = (total.get_size(0) or SIZE, total.get_size(1) or SIZE) if total is not None else (0, 0)
-        if total is not None and (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
+        if total is None:
+            continue
+        made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
+        size = total.get_size(0) or SIZE, total.get_size(1) or SIZE
+        if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
+            stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
-            yield array, StoredTile(block, group, made, put, size, total, sites, site_of, of_tile[0][3], staged)
+            left = 64 * len(total.columns) - len(np.unique(inside, axis=0))
+            yield array, StoredTile(block, group, made, put, size, total, stores, staged, left)
 
 
 def _list_elements(finder: OriginFinder) -> Iterator[_Elements]:
-    """Yield (array, record, threads, bytes, places, storing threads, site, box) of the elements of D of one product in
+    """Yield (array, record, threads, bytes, places, storing threads, store) of the elements of D of one product in
     one store.
     """
     for store in finder.run.outputs:
@@ -241,7 +315,7 @@ def _list_stored(run: KernelRunner, store: ResultStore) -> Iterator[_Elements]:
         thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
         element, rest = np.divmod(address[lanes] + first, store.size)
         if not rest.any():
-            yield store.array, record, thread, byte, element, lanes, store.site, None
+            yield store.array, record, thread, byte, element, lanes, store
 
 
 def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[_Elements]:
@@ -253,18 +327,10 @@ def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap
     bounds = [SIZE * SIZE if size is None else size for size in tensor_map.dims]
     within = (at < bounds).all(axis=1)
     put = flatten_coordinates(tensor_map, at)
+    array = f"the tensor of {min(move.maps, default='')}"
     if put.shape[1] > 2 and set(tensor_map.box[2:]) == {1}:  # a matrix of a batch
-        put = put[:, :2]
+        put, array = put[:, :2], f"{array} {tuple(map(int, first[2:])) if first[2:].any() else ''}".strip()
     records = data.record[0]
     for record in np.unique(records[(records < 0) & within]) if put.shape[1] == 2 else ():
         mine = (records == record) & within
-        yield (
-            f"the tensor of {min(move.maps, default='')}",
-            int(record),
-            data.thread[0, mine],
-            data.byte[0, mine],
-            put[mine][:, ::-1],
-            np.array([lane]),
-            move.site,
-            move,
-        )
+        yield array, int(record), data.thread[0, mine], data.byte[0, mine], put[mine][:, ::-1], np.array([lane]), move

@@ -37,6 +37,7 @@ MOST = 1 << 16
 _TOLERANCE = 1e-3
 Floats = NDArray[np.float64]
 _PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
+_IMAGE = re.compile(r"bulk\.tensor\.[45]d|bulk_tensor_[45]d")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -143,7 +144,7 @@ def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points |
     if points is None or points.is_right():
         swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
         return None if swizzled else origins
-    if points.is_rearranged():
+    if points.is_rearranged() or (_IMAGE.search(run.text) and not points.is_shared()):  # rows are pixels of a tile
         return None
     if origins is not None:  # rows of A or columns of B may be permuted as those of D are
         return None if origins.is_right() else points

@@ -46,6 +46,7 @@ _PRODUCT = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)\b")
 _FOLLOWED = re.compile(r"mbarrier\.\w|tcgen05\.commit|\belect\.|\bbar(?:rier)?\.|\bmapa\b")
 _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask)\w*")
+_PROXY = re.compile(r"fence_proxy|proxy_fence|tma_store_fence|fence_view_async")
 _HARMLESS = re.compile(
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
@@ -191,9 +192,12 @@ class BarrierTrace:
     def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
         """Note a store of running threads to shared memory."""
 
-    def replace_bytes(self, data: DataBytes, places: Ints) -> DataBytes:
-        """Return loaded bytes of shared memory as each thread finds them."""
+    def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
+        """Return loaded bytes of shared memory as each thread finds them. site: of the load."""
         return data
+
+    def note_fence(self) -> None:
+        """Note a fence of the async proxy."""
 
     @property
     def ended(self) -> bool:
@@ -423,5 +427,7 @@ def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
         trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, at, at))
     elif _MEET.fullmatch(name):
         trace.meet_warps(run)
+    elif _PROXY.search(name):
+        trace.note_fence()
     elif not _HARMLESS.fullmatch(name):
         raise TraceLostError

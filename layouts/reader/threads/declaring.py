@@ -120,6 +120,7 @@ def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scop
 
 def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
     """Construct an object by its constructor or from its members' items; return whether that was possible."""
+    _set_defaults(run, place)
     arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
     functions = place.type.scope.names.get(place.type.name)
     if arguments is None and declaration.value is None and isinstance(functions, FunctionSet):
@@ -141,6 +142,14 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
         elif not member.dims:
             store_place(run, target, run.evaluate(expression, scope), declaration.span)
     return True
+
+
+def _set_defaults(run: KernelRunner, place: Pointer) -> None:
+    """Give the members of a new object the values that its class declares."""
+    given = [member for member in place.type.members if member.initial is not None and not member.dims]
+    home = make_member_scope(place) if given else None
+    for member in given:
+        store_place(run, home.names[member.name], run.evaluate(member.initial, home), member.initial.span)
 
 
 def _list_constructor_arguments(

@@ -71,19 +71,19 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
     right = run.evaluate(node.right, scope)
-    result = _combine_values(node.op, left, right)
+    result = _combine_values(run, node.op, left, right)
     if result is None and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber) and node.op in COMPARED:
         run.limits[node.span] = left, right
     return result
 
 
-def _combine_values(op: str, left: Any, right: Any) -> Any:
+def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
     """Apply a binary operator to pointers, to sums of products, to packed registers or to numbers."""
     if isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber):
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _move_pointer(op, left, right)
-    result = keep_result(left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
+    result = keep_result(run, left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
     return result or apply_operator(op, get_number(left), get_number(right))
 
 
@@ -142,7 +142,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     given = run.evaluate(node.value, scope)
     value = get_number(given)
     if value is None:
-        return keep_result(given) if node.op == "-" else None
+        return keep_result(run, given) if node.op == "-" else None
     if node.op == "-":
         return apply_operator("-", make_uniform(0, value.kind), value)
     if node.op == "~":
@@ -225,7 +225,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
         run.forget_stores()
     if node.op and isinstance(place, Pointer):
-        value = _combine_values(node.op, load_place(run, place, node.target.span), value)
+        value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
     elif isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
         place.array.initializer = node.value, scope
     store_place(run, place, value, node.target.span)

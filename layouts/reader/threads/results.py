@@ -49,17 +49,26 @@ def is_result(value: Any) -> bool:
     return isinstance(value, DataBytes) and bool((value.record < 0).any())
 
 
-def keep_result(*operands: Any) -> DataBytes | None:
-    """Return the one operand of an arithmetic operation that is of elements of D: alpha * d + beta * c."""
+def keep_result(run: KernelRunner, *operands: Any) -> DataBytes | None:
+    """Return the operand of an arithmetic operation that is of elements of D: alpha * d + beta * c, or the first of two
+    that are the same elements of two products.
+    """
     found = [value for value in operands if is_result(value)]
-    return found[0] if len(found) == 1 else None
+    if len(found) < 2:
+        return found[0] if found else None
+    first, second = found
+    if not ((first.thread == second.thread) & (first.byte == second.byte)).all():
+        return None
+    records = np.unique(np.stack([one.record[:, 0] for one in found], axis=1)[run.mask], axis=0)
+    run.joined.update((int(one), int(other)) for one, other in records if one != other)
+    return first if (records < 0).all() else None
 
 
 def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:
     """Record a store to global memory if it is of elements of D. adds: to what is there."""
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
         return
-    vector = place.type.vector or (2 if place.type.size == 4 and has_two(value) else 0)
+    vector = 2 if place.type.size >= 4 and has_two(value) else place.type.vector
     size = vector or place.type.size
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
         run.open_outputs.add(site)
@@ -68,8 +77,8 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
 
 
 def has_two(value: Any) -> bool:
-    """Return whether four bytes are two elements of 16 bits."""
-    if not isinstance(value, DataBytes) or value.size != 4:
+    """Return whether each four bytes are two elements of 16 bits."""
+    if not isinstance(value, DataBytes) or value.size % 4:
         return False
     known = (value.record < 0).all(axis=1)
     return bool(known.any() and (value.byte[known, 2] != value.byte[known, 0] + 2).any())

@@ -79,6 +79,7 @@ class KernelRunner:
         self.results: list[ProductResult] = []
         self.outputs: list[ResultStore] = []
         self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place
+        self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
@@ -203,7 +204,7 @@ class KernelRunner:
         if self.order is not None:
             self.order.read_bytes(self._make_access(places, size, mask, site))
         data = self.shared.load_bytes(places, size, mask)
-        return data if self.barriers is None else self.barriers.replace_bytes(data, places)
+        return data if self.barriers is None else self.barriers.replace_bytes(data, places, mask, site)
 
     def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:
         return SharedAccess(places, size, mask, self._find_order_site(site), self.assumed > 0)

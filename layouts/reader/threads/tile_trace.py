@@ -21,6 +21,7 @@ from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, T
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.sites import trace_site
+from lanescope.reader.threads.staged_bytes import StagedBytes, StagedOrder
 from lanescope.reader.threads.storage import (
     SHARED_BYTES,
     DataBytes,
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 Span = tuple[int, int]
-WARPGROUP = 128
 _TENSOR = re.compile(r"cp\.async\.bulk\.tensor\.[1-5]d\.")
 _STORE = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor\.[1-5]d\.global\.shared")
 _MOVES = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor|stmatrix\.|wgmma\.mma_async")
 _NAMED_STORE = re.compile(r"cp_async_bulk_tensor_[1-5]d_shared_to_global")
+_SILENT = re.compile(r"cp\.async\.bulk\.(?:commit_group|wait_group|prefetch)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -103,7 +104,8 @@ class TileTrace(BarrierTrace):
     loads: list[BoxMove] = field(default_factory=list)
     products: list[TileProduct] = field(default_factory=list)
     stores: list[BoxMove] = field(default_factory=list)
-    staged: StagedBytes = field(default_factory=lambda: StagedBytes())
+    staged: StagedBytes = field(default_factory=StagedBytes)
+    order: StagedOrder = field(default_factory=StagedOrder)
 
     @property
     def skips_products(self) -> bool:
@@ -116,10 +118,16 @@ class TileTrace(BarrierTrace):
 
     def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
         self.staged.note_store(places, data, mask, site)
+        self.order.note_store(len(self.events), places, data, mask)
 
-    def replace_bytes(self, data: DataBytes, places: Ints) -> DataBytes:
+    def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
         every = places[:, None] + np.arange(data.size)
+        if self.staged.latest is None and (data.record[mask] < 0).any():
+            self.order.check_read(self.events, every[mask], np.flatnonzero(mask), site)
         return self.staged.replace_bytes(data, every, np.arange(len(places)))
+
+    def note_fence(self) -> None:
+        self.order.fences += 1
 
     def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:
         if _TENSOR.match(opcode):
@@ -135,6 +143,10 @@ class TileTrace(BarrierTrace):
             _note_box(code, opcode, operands, mask, -1)
         elif opcode.startswith("stmatrix."):
             _store_matrices(code, opcode, operands)
+        elif opcode.startswith("fence.proxy.async"):
+            self.order.fences += 1
+        elif _SILENT.match(opcode):
+            pass
         else:
             done = False
             if opcode.startswith("wgmma.mma_async.sp") or opcode.startswith("tcgen05.mma"):
@@ -144,61 +156,6 @@ class TileTrace(BarrierTrace):
                 code.load_rest() if not done else None
         run.mask = outer
         return done
-
-
-class StagedBytes:
-    """What each warpgroup has stored where several store at once, one after the other on the hardware.
-
-    The run executes a statement for all warpgroups together, so that only the last one's bytes would be left.
-    """
-
-    def __init__(self) -> None:
-        self.sites: dict[int, Span] = {}  # the first store of elements of each record of D
-        self.step = 0
-        self.latest: Ints | None = None
-        self.own: dict[int, tuple[Ints, Ints, Ints, Ints]] = {}
-
-    def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
-        """Note a store of the running threads."""
-        for record in set(data.record[mask, 0].tolist()):
-            self.sites.setdefault(int(record), site)
-        groups = np.flatnonzero(mask) // WARPGROUP
-        every = places[mask][:, None] + np.arange(data.size)
-        if every.size and (every.min() < 0 or every.max() >= SHARED_BYTES):
-            return
-        parts = {int(g): every[groups == g].ravel() for g in np.unique(groups)}
-        if self.latest is None:
-            if len(parts) < 2 or not _overlap(list(parts.values())):
-                return
-            self.latest = np.zeros(SHARED_BYTES, np.int64)
-        self.step += 1
-        self.latest[every] = self.step
-        for group, bytes_ in parts.items():
-            if group not in self.own:
-                made = [np.zeros(SHARED_BYTES, np.int64) for _ in range(4)]
-                self.own[group] = made[0], made[1], made[2], made[3]
-            step, *arrays = self.own[group]
-            step[bytes_] = self.step
-            chosen = np.flatnonzero(mask)[groups == group]
-            for array, values in zip(arrays, (data.record, data.thread, data.byte), strict=True):
-                array[bytes_] = values[chosen].ravel()
-
-    def replace_bytes(self, data: DataBytes, places: Ints, threads: Sequence[int] | Ints) -> DataBytes:
-        """Return loaded bytes [threads, bytes] with what the warpgroup of each thread has stored itself."""
-        if self.latest is None:
-            return data
-        parts = [data.record.copy(), data.thread.copy(), data.byte.copy()]
-        legal = np.where((places >= 0) & (places < SHARED_BYTES), places, 0)
-        groups = np.asarray(threads) // WARPGROUP
-        for group, (step, *arrays) in self.own.items():
-            fresh = (step[legal] > 0) & (step[legal] == self.latest[legal]) & (groups == group)[:, None]
-            for part, array in zip(parts, arrays, strict=True):
-                part[fresh] = array[legal][fresh]
-        return DataBytes(*parts)
-
-
-def _overlap(parts: Sequence[Ints]) -> bool:
-    return len(np.unique(np.concatenate(parts))) < sum(len(np.unique(part)) for part in parts)
 
 
 # instructions ---------------------------------------------------------------------------------------------------------
@@ -289,6 +246,9 @@ def _add_box(
             continue
         shared = run.shared
         data = DataBytes(*(part[places][None] for part in (shared.record, shared.thread, shared.byte)))
+        mine = places[data.record[0] < 0]
+        if len(mine) and trace.staged.latest is None:
+            trace.order.check_read(trace.events, mine[None], np.array([lane]), site, True)
         move.data[int(lane)] = trace.staged.replace_bytes(data, places[None], [int(lane)])
     trace.stores.append(move)
 
