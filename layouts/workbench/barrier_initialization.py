@@ -15,6 +15,7 @@ from lanescope.cxx.source_text import find_closing
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barrier_simulation import USES
 from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
+from lanescope.reader.threads.clusters import EVERYONE, get_rank
 from lanescope.workbench.barrier_messages import format_count
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.loop_texts import find_enclosing_brace, find_next_statement
@@ -68,9 +69,28 @@ def _find_first_use(events: Sequence[BarrierEvent]) -> tuple[BarrierEvent, Barri
             owner, initialization, passed = begun.get(int(event.places[n]), (-1, event, set()))
             if int(n) // WARP not in passed and owner not in (-1, int(n) // WARP):
                 return initialization, event
-        if event.kind in ("block", "pass", *USES):
+        if event.kind in ("block", "pass", "join", *USES):
             for _, _, passed in begun.values():
                 passed.update((lanes // WARP).tolist())
+    return None
+
+
+def find_early_signal(of_blocks: Sequence[Sequence[BarrierEvent]], kernel: str) -> Pitfall | None:
+    """Return what reaches an mbarrier of another block of the cluster in a thread that has not yet arrived at the
+    barrier of the cluster: nothing tells it that the other block has initialized it.
+    """
+    for rank, events in enumerate(of_blocks):
+        arrived: set[int] = set()
+        for event in events:
+            lanes = np.flatnonzero(event.mask).tolist()
+            if event.kind in USES and any(get_rank(int(event.places[n])) != rank for n in lanes if n not in arrived):
+                message = (
+                    f"This reaches an mbarrier of another block in the cluster of {kernel}, which may not be"
+                    " initialized: let all threads arrive at and wait for the cluster's barrier after mbarrier.init."
+                )
+                return Pitfall("mbarrier_unsynchronized", message, event.call)
+            if event.kind == "pass" and event.places[event.mask].max(initial=0) == EVERYONE:
+                arrived.update(lanes)
     return None
 
 

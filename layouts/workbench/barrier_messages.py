@@ -84,6 +84,13 @@ def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
     if found is None:
         return None
     site, expected, copied = found
+    mask = counts.find_wrong_mask()
+    if mask is not None:
+        message = (
+            f"With this mask, the copies bring {copied:,} bytes to an mbarrier on which {kernel} expects {expected:,}"
+            " in all: bit n stands for the block of rank n in the cluster."
+        )
+        return Pitfall("multicast_mask", message, mask)
     message = (
         f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase ends"
         f" {'too early' if expected < copied else 'never'}."

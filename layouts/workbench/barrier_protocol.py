@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.threads.barrier_bytes import join_bytes
 from lanescope.reader.threads.barrier_simulation import (
     SCHEDULES,
     WAITS,
@@ -24,19 +25,22 @@ from lanescope.reader.threads.barrier_simulation import (
     Outcome,
     Simulation,
     is_exact,
-    make_agents,
+    join_events,
+    make_cluster_agents,
 )
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
+from lanescope.reader.threads.clusters import WINDOW
 from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench import barrier_initialization
-from lanescope.workbench.barrier_initialization import find_uninitialized, find_unsynchronized_use
+from lanescope.workbench.barrier_initialization import find_early_signal, find_uninitialized, find_unsynchronized_use
 from lanescope.workbench.barrier_messages import (
     describe_count,
     describe_other_bytes,
     describe_parity,
     describe_stuck,
     describe_unordered,
+    format_count,
 )
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_joint_parities, list_other_mbarriers, list_repairs
 
@@ -48,6 +52,7 @@ TITLES = {
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     **barrier_initialization.TITLES,
+    "cluster_exit": "A block of a cluster may end before another one arrives in its shared memory",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
@@ -57,14 +62,18 @@ SMALL = 384, 128  # if the others take too long
 _OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
 _ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
 _MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
+CountBytes = Callable[[str, frozenset[str]], int | None]
 STUCK, STALE, LAPPED, EARLY, SKIPPED = "stuck", "stale", "lapped", "early", "skipped"
 
 
 def find_protocol_mistakes(
-    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+    text: str,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord] = (),
+    count_bytes: CountBytes | None = None,
 ) -> list[Pitfall]:
     """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; a doubt about each
-    kernel that takes too many steps.
+    kernel that takes too many steps. count_bytes: those of a box of a kernel's map with some names.
     """
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
@@ -74,14 +83,14 @@ def find_protocol_mistakes(
             branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
             if len(branches) != 1:
                 return []
-            found = _judge_runs(branches[0])
+            found = _judge_runs(branches[0], count_bytes)
             if found:
                 other = (text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1]))
-                found = _keep_repeated(found, run_kernels(*other))
+                found = _keep_repeated(found, run_kernels(*other), count_bytes)
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
                     if _may_have(branches[0], element):
-                        found = _keep_repeated(found, run_kernels(*other, element=element))
+                        found = _keep_repeated(found, run_kernels(*other, element=element), count_bytes)
                 return found
             long = list(filter(_is_long, branches[0]))
             if not long:
@@ -91,9 +100,11 @@ def find_protocol_mistakes(
     return list(map(_describe_long, long))
 
 
-def _keep_repeated(found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]]) -> list[Pitfall]:
+def _keep_repeated(
+    found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], count_bytes: CountBytes | None
+) -> list[Pitfall]:
     """Keep the mistakes that other runs show, too."""
-    same = {(one.code, one.span) for runs in branches for one in _judge_runs(runs)}
+    same = {(one.code, one.span) for runs in branches for one in _judge_runs(runs, count_bytes)}
     return [one for one in found if (one.code, one.span) in same]
 
 
@@ -119,31 +130,42 @@ def _describe_long(run: KernelRun) -> Pitfall:
     return Pitfall("mbarriers_unfinished", message, run.function.span)
 
 
-def _judge_runs(runs: Sequence[KernelRun]) -> list[Pitfall]:
-    return list({(one.code, one.span): one for one in filter(None, map(_judge_run, runs))}.values())
+def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> list[Pitfall]:
+    found = (_judge_run(run, count_bytes) for run in runs)
+    return list({(one.code, one.span): one for one in filter(None, found)}.values())
 
 
-def _judge_run(run: KernelRun) -> Pitfall | None:
-    trace = run.runner.barriers
-    if not run.complete or trace is None or not trace.ended:
+def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None:
+    traces = [runner.barriers for runner in run.runners if runner.barriers is not None and runner.barriers.ended]
+    if not run.complete or len(traces) < len(run.runners):
         return None
-    name = run.function.name
-    if trace.unordered is not None:
-        return describe_unordered(*trace.unordered)
-    if not is_exact(trace.events):
-        return find_uninitialized(trace.events, name)
-    if not run.runner.turn_counts.are_alike:
-        return find_unsynchronized_use(trace.events, name, run.runner.text)
-    mistake = _Judge(trace.events, run.runner.threads, name, run.runner.text).find_mistake()
-    return mistake or describe_other_bytes(trace.bytes, name)
+    name, runner = run.function.name, run.runner
+    unordered = next(filter(None, (trace.unordered for trace in traces)), None)
+    if unordered is not None:
+        return describe_unordered(*unordered)
+    of_blocks = [trace.events for trace in traces]
+    early = find_early_signal(of_blocks, name)
+    if early is not None:
+        return early
+    events = join_events(of_blocks)
+    if not is_exact(events):
+        return find_uninitialized(events, name) if len(traces) == 1 else None
+    if not all(one.turn_counts.are_alike for one in run.runners):
+        return find_unsynchronized_use(events, name, runner.text)
+    sums = join_bytes([trace.bytes for trace in traces], partial(count_bytes, name) if count_bytes else None)
+    if len(traces) > 1 and (mistake := describe_other_bytes(sums, name)):
+        return mistake
+    mistake = _Judge(of_blocks, runner.threads, name, runner.text).find_mistake()
+    return mistake or describe_other_bytes(sums, name)
 
 
 class _Judge:
-    """The mbarriers of one traced kernel."""
+    """The mbarriers of one traced kernel: of all blocks of a cluster."""
 
-    def __init__(self, events: Sequence[BarrierEvent], threads: int, kernel: str, text: str) -> None:
-        self.events, self.kernel, self.text = events, kernel, text
-        self.agents = make_agents(events, threads)
+    def __init__(self, of_blocks: Sequence[Sequence[BarrierEvent]], threads: int, kernel: str, text: str) -> None:
+        self.of_blocks, self.kernel, self.text = of_blocks, kernel, text
+        self.events = join_events(of_blocks)
+        self.agents = make_cluster_agents(of_blocks, threads)
 
     def find_mistake(self) -> Pitfall | None:
         """Return the mistake of a kernel that copies or commits; others may only try what mbarriers do."""
@@ -153,7 +175,8 @@ class _Judge:
             return self._describe_unawaited()
         if self.committed and not self.committed & self.awaited:
             return self._describe_uncollected()
-        return find_unsynchronized_use(self.events, self.kernel, self.text) or self._find_bad_schedule()
+        unsynchronized = (find_unsynchronized_use(one, self.kernel, self.text) for one in self.of_blocks)
+        return next(filter(None, unsynchronized), None) or self._find_bad_schedule()
 
     def _find_bad_schedule(self) -> Pitfall | None:
         outcomes = self._simulate()
@@ -161,13 +184,15 @@ class _Judge:
         always = len(blocked) == len(outcomes)
         troubles = {self._find_trouble(outcome) for outcome in outcomes if always or not self._is_idle(outcome)}
         if troubles <= {""}:
-            return None if blocked else self._find_early_wait()
+            of_cluster = self._find_refill(outcomes) or self._find_late_signal(outcomes)
+            return None if blocked else self._find_early_wait() or of_cluster
         mended = self._list_mending_repairs()
         if len(mended) == 1:
             return self._describe(mended[0], STUCK in troubles)
         if mended or STUCK not in troubles:
             return None
-        return (self._find_other_arrival() if always else None) or self._find_stuck_wait(outcomes, always)
+        moved = self._find_other_arrival() or self._find_uneven_arrival(outcomes) if always else None
+        return moved or self._find_stuck_wait(outcomes, always)
 
     def _list_mending_repairs(self) -> list[ProtocolRepair]:
         """List the repairs that mend every schedule, one for each place; of several those that complete every phase,
@@ -324,6 +349,60 @@ class _Judge:
             if begins and places <= self.committed and not ones & self.working and self._is_mended(repair):
                 return self._describe(repair, False)
         return None
+
+    def _find_refill(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
+        """Return what lets a copy of a cluster overwrite a tile for which another block still waits: the arrival on the
+        mbarrier that the copying thread waits for.
+        """
+        found = [(one, *one.refilled) for one in outcomes if one.refilled is not None]
+        every = [of for of in found if len(of[0].passed[of[3], of[2].place]) >= of[0].barriers[of[2].place].completed]
+        if not every:
+            return None
+        _, n, copy, reader = every[0]
+        waits = [step.place for step in self.agents[n].steps if step.kind == "wait" and step.event < copy.event]
+        arrivals = [
+            (m != reader, self.events[step.event].call)
+            for m, agent in enumerate(self.agents)
+            for step in agent.steps
+            if waits and step.kind == "arrive" and step.place == waits[-1] and m != n
+        ]
+        calls = {call for _, call in sorted(arrivals)[:1]} if any(not other for other, _ in arrivals) else set()
+        calls = calls or {call for _, call in arrivals}
+        message = (
+            f"A thread of {self.kernel} may copy into a stage of another block of the cluster that is still to be read"
+            " there: its wait for the stage ends without an arrival of that block after the read."
+        )
+        return Pitfall("mbarrier_refilled", message, calls.pop() if len(calls) == 1 else self.events[copy.event].call)
+
+    def _find_uneven_arrival(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
+        """Return the only arrival on the mbarrier of a wait that never ends, in all blocks of a cluster, if another
+        block gets more of them.
+        """
+        waits = [step for _, step in outcomes[0].blocked if step.kind in WAITS]
+        for place in dict.fromkeys(step.place for step in waits):
+            alike = [at for at in outcomes[0].barriers if (at ^ place) & WINDOW == 0]
+            steps = [step for step in self._list_steps() if step.kind == "arrive" and step.place in alike]
+            calls = {self.events[step.event].call for step in steps}
+            more = max(map(self._count_all, alike))
+            if len(calls) == 1 and self._count_all(place) < more and {*alike} <= self.awaited:
+                message = (
+                    f"{self.kernel} never ends: the mbarrier of one block of the cluster gets"
+                    f" {format_count(more, 'arrival')} of this, that of another one, which waits for it,"
+                    f" {self._count_all(place):,}."
+                )
+                return Pitfall("mbarrier_other", message, calls.pop())
+        return None
+
+    def _find_late_signal(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
+        """Return what reaches the shared memory of a block that may have ended."""
+        late = next(filter(None, (outcome.late for outcome in outcomes)), None)
+        if late is None:
+            return None
+        message = (
+            f"The block of {self.kernel} that this reaches in its cluster may have ended, and its shared memory with"
+            " it: let all threads arrive at and wait for the cluster's barrier before they end."
+        )
+        return Pitfall("cluster_exit", message, self.events[late[1]].call)
 
     def _find_other_arrival(self) -> Pitfall | None:
         """Return the one arrival that lets every schedule end well if it is on another mbarrier."""

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
 from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.clusters import RANK_BIT, get_rank
 from lanescope.workbench.results import Span
 
 MOST_REPAIRS = 24
@@ -59,14 +60,14 @@ def _count_arrivals(events: Sequence[BarrierEvent], agents: Sequence[Agent], pla
     """Return how many arrivals one turn may bring: those of one execution, or of one of each instruction."""
     counts: set[int] = set()
     for place in places:
-        of_event: dict[int, int] = defaultdict(int)
+        of_event: dict[tuple[int, int], int] = defaultdict(int)
         for agent in agents:
             for step in agent.steps:
                 if step.kind == "arrive" and step.place == place:
-                    of_event[step.event] += agent.count * step.value
-        of_call: dict[Span, int] = {}
-        for event, count in of_event.items():
-            of_call.setdefault(events[event].call, count)
+                    of_event[agent.block, step.event] += agent.count * step.value
+        of_call: dict[tuple[int, Span], int] = {}
+        for (block, event), count in of_event.items():
+            of_call.setdefault((block, events[event].call), count)
         counts |= {*of_event.values(), sum(of_call.values())}
         if len(of_call) <= MOST_TOGETHER:  # some of them only begin the first phase
             counts |= {sum(some) for size in (1, 2) for some in combinations(of_call.values(), size)}
@@ -113,6 +114,7 @@ def list_joint_parities(events: Sequence[BarrierEvent], agents: Sequence[Agent])
 def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
     """Yield each arrival on the next or the previous mbarrier of its array, or on the same one of another array."""
     arrays: dict[tuple[Span, Span], set[int]] = defaultdict(set)
+    blocks = sorted({agent.block for agent in agents})
     calls: dict[Span, set[tuple[int, int]]] = defaultdict(set)
     for step in (step for agent in agents for step in agent.steps):
         event = events[step.event]
@@ -124,12 +126,24 @@ def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]
     for call, arrivals in calls.items():
         used = {place for _, place in arrivals}
         for ring in (ring for ring in rings if used <= set(ring)):
-            turned = [[*ring[1:], ring[0]], [ring[-1], *ring[:-1]]][: len(ring) - 1]  # two are exchanged in one way
+            turned = _turn_ring(ring, len(blocks))
             others = [other for other in rings if other is not ring and len(other) == len(ring)]
             for targets in (*turned, *others):
                 moved = dict(zip(ring, targets, strict=True))
                 places = {(event, place): moved[place] for event, place in arrivals}
                 yield ProtocolRepair("mbarrier_other", call, min(event for event, _ in arrivals), places=places)
+        for other in blocks[1:]:  # of another block of the cluster
+            places = {(event, place): place ^ other << RANK_BIT for event, place in arrivals}
+            if get_rank(max(places.values())) <= blocks[-1]:
+                yield ProtocolRepair("mbarrier_other", call, min(event for event, _ in arrivals), places=places)
+
+
+def _turn_ring(ring: Sequence[int], blocks: int) -> list[list[int]]:
+    """Return the mbarriers of an array in each block, each exchanged with the next or the previous one."""
+    size = len(ring) // blocks
+    parts = [ring[at : at + size] for at in range(0, len(ring), size or 1)]
+    turned = [[at for part in parts for at in (*part[step:], *part[:step])] for step in (1, -1)]
+    return turned[: size - 1]  # two are exchanged in one way
 
 
 def list_turns(agent: Agent) -> list[tuple[AgentStep, int]]:

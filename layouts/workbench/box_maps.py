@@ -12,7 +12,7 @@ from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.kernel_runs import KernelEvent, KernelText, is_bulk_store
 from lanescope.workbench.known_sizes import KnownSizes
 from lanescope.workbench.named_maps import find_named_map
-from lanescope.workbench.transfers import list_argument_names, list_names, read_copy
+from lanescope.workbench.transfers import count_box_bytes, list_argument_names, list_names, read_copy
 
 _STORE = re.compile(r"\.global[\w.:]*\s+\[\s*(%\w+|%\[\w+\])\s*,")
 
@@ -43,6 +43,12 @@ class MapFinder:
         if known:
             return known[0] if len(kinds) == 1 else None
         return find_named_map(names, self.text.maps)
+
+    def count_bytes(self, kernel: str, names: frozenset[str]) -> int | None:
+        """Return the bytes of a box of a map; None if they are not known."""
+        found = self.find(kernel, names)
+        known = found is not None and found.element_bits in (8, 16, 32, 64)
+        return count_box_bytes(found) or None if found is not None and known else None
 
     @cached_property
     def _aliases(self) -> dict[str, list[tuple[frozenset[str], TensorMap]]]:

@@ -38,6 +38,7 @@ from lanescope.workbench import (
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.blame import BlameFinder
+from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
 from lanescope.workbench.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.conditional_checks import check_conditions
@@ -294,7 +295,7 @@ def _check_barriers(
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], []
     given, launches = list_given_values(source.choices), source.code.launches
-    found = find_protocol_mistakes(source.text, given, launches)
+    found = find_protocol_mistakes(source.text, given, launches, MapFinder(KernelText(source.code)).count_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(_make_pitfall_finding, found)), []
     origins, known = check_origins(KernelText(source.code), given, launches), {one.code for one in of_kernels}

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
+from lanescope.reader.threads.clusters import EVERYONE, RANK_BIT, get_rank
 
 SCHEDULES = ("first thread first", "last thread first", "in turns")
 USES = ("arrive", "copy", "wait", "await")  # events of an mbarrier that is initialized
 WAITS = ("wait", "await")
+THREAD_BARRIERS = ("block", "pass", "join")
 MEETINGS = ("warp", "wgmma")  # events for which the threads of a warp, or of a warpgroup, meet
 _CODES = 4096  # values of a step, from -1 on
 _ALL = 1 << 30
@@ -35,24 +37,39 @@ class AgentStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agent:
-    """Threads of one warp that do the same. count: how many."""
+    """Threads of one warp that do the same. warp: counted over the blocks of a cluster; count: how many; block: their
+    rank in the cluster.
+    """
 
     warp: int
     count: int
     steps: tuple[AgentStep, ...]
+    block: int = 0
 
 
 @dataclass(slots=True)
 class PhaseBarrier:
-    """An mbarrier: the arrivals of a phase, those that the current one lacks, and the phases that have completed."""
+    """An mbarrier: the arrivals of a phase, those that the current one lacks, and the phases that have completed.
+
+    expected: the parts of copies that the phase still lacks, in a cluster.
+    """
 
     count: int
     pending: int
     completed: int = 0
+    expected: int = 0
 
     def arrive(self, count: int) -> None:
         self.pending -= count
-        while self.pending <= 0:
+        self._complete_phases()
+
+    def expect(self, parts: int) -> None:
+        """Expect parts of copies; a negative number of them has arrived."""
+        self.expected += parts
+        self._complete_phases()
+
+    def _complete_phases(self) -> None:
+        while self.pending <= 0 and not self.expected:
             self.completed += 1
             self.pending += self.count
 
@@ -72,6 +89,8 @@ class Outcome:
     awaited: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     barriers: dict[int, PhaseBarrier] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
+    late: tuple[int, int] | None = None  # (agent, event) that first reaches a block of the cluster that has ended
+    refilled: tuple[int, AgentStep, int] | None = None  # see _note_refill
 
 
 def is_exact(events: Sequence[BarrierEvent]) -> bool:
@@ -86,6 +105,34 @@ def is_exact(events: Sequence[BarrierEvent]) -> bool:
             places += map(int, event.places[event.mask])
     used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
     return bool(places) and len(places) == len(set(places)) and used <= set(places)
+
+
+def join_events(traces: Sequence[Sequence[BarrierEvent]]) -> list[BarrierEvent]:
+    """Return the events of the blocks of a cluster, one block after the other."""
+    joined: list[BarrierEvent] = []
+    for events in traces:
+        first = len(joined)
+        joined += [replace(e, values=e.values + first) if e.kind == "await" and first else e for e in events]
+    return joined
+
+
+def make_cluster_agents(traces: Sequence[Sequence[BarrierEvent]], threads: int) -> list[Agent]:
+    """Return the agents of the blocks of a cluster, whose events are those of join_events."""
+    joined = join_events(traces)
+    agents: list[Agent] = []
+    first = 0
+    for block, events in enumerate(traces):
+        for agent in make_agents(joined[first : first + len(events)], threads):
+            steps = tuple(_place_step(step, first, block) for step in agent.steps)
+            agents.append(Agent(agent.warp + block * threads // WARP, agent.count, steps, block))
+        first += len(events)
+    return agents
+
+
+def _place_step(step: AgentStep, first: int, block: int) -> AgentStep:
+    """Return the step of a block of a cluster. first: the number of its first event."""
+    own = step.kind in THREAD_BARRIERS and step.place != EVERYONE
+    return replace(step, event=step.event + first, place=step.place + (block << RANK_BIT if own else 0))
 
 
 def make_agents(events: Sequence[BarrierEvent], threads: int) -> list[Agent]:
@@ -128,7 +175,9 @@ class Simulation:
     ) -> None:
         self.agents = agents
         self.counts, self.parities = counts or {}, parities or {}
-        self.threads = sum(agent.count for agent in agents)
+        clustered = any(agent.block for agent in agents)
+        self.parts = _count_parts(agents) if clustered else {}
+        self.readers = _list_readers(agents) if clustered else {}
 
     def run(self, schedule: str) -> Outcome:
         """Run a schedule until no agent can continue."""
@@ -158,6 +207,33 @@ class Simulation:
         return found
 
 
+def _count_parts(agents: Sequence[Agent]) -> dict[tuple[str, int], int]:
+    """Return the parts that each expectation and each copy of an mbarrier stands for, since bytes may not be known: as
+    many as make the sums of the whole kernel equal. Without an expectation, copies arrive at once.
+    """
+    counts: Counter[tuple[str, int]] = Counter()
+    for agent in agents:
+        for step in agent.steps:
+            if step.kind in ("expect", "copy"):
+                counts[step.kind, step.place] += agent.count
+    return {
+        (kind, place): (counts["copy", place] if kind == "expect" else -counts["expect", place])
+        for kind, place in counts
+    }
+
+
+def _list_readers(agents: Sequence[Agent]) -> dict[int, list[int]]:
+    """Map the mbarriers that copies signal to the agents that multiply and wait for them most often."""
+    filled = {step.place for agent in agents for step in agent.steps if step.kind == "copy"}
+    waits: dict[int, Counter[int]] = defaultdict(Counter)
+    for n, agent in enumerate(agents):
+        if any(step.kind == "product" for step in agent.steps):
+            for step in agent.steps:
+                if step.kind == "wait" and step.place in filled:
+                    waits[step.place][n] += 1
+    return {place: [n for n in count if count[n] == max(count.values())] for place, count in waits.items()}
+
+
 def _key_meeting(agent: Agent, step: AgentStep) -> tuple[int, int]:
     """Return what the agents that meet have in common."""
     return step.event, agent.warp if step.kind == "warp" else agent.warp // 4
@@ -175,6 +251,8 @@ class _BlockState:
         self.passes: Counter[int] = Counter()  # how often it has completed
         self.waiting: dict[int, int] = {}  # agent → the completion that it waits for
         self.met: set[int] = set()  # agents that have come to their meeting
+        self.running = Counter(agent.block for agent in simulation.agents)  # agents that have not ended
+        self.joined: dict[int, int] = {}  # agent → the completion of the cluster's barrier that its arrival is for
 
     def advance(self, n: int, most: int) -> bool:
         """Run an agent until it is blocked, or for some steps; return whether it has moved."""
@@ -185,11 +263,14 @@ class _BlockState:
             self.at[n] += 1
             moved += 1
         if moved and self.at[n] == len(agent.steps):
+            self.running[agent.block] -= 1
             self._complete_blocks()
         return moved > 0
 
     def _take(self, n: int, agent: Agent, step: AgentStep) -> bool:
         """Execute a step; return whether the agent goes on."""
+        if step.kind in ("arrive", "copy", "expect"):
+            self._note_late(n, agent, step)
         if step.kind == "arrive":
             self.outcome.begun[n, step.event] = self.outcome.barriers[step.place].completed
             self.outcome.barriers[step.place].arrive(agent.count * step.value)
@@ -197,13 +278,46 @@ class _BlockState:
             return self._await(n, step)
         elif step.kind == "wait":
             return self._wait(n, step)
-        elif step.kind == "copy":
-            self.outcome.moves.append((n, step.event))
+        elif step.kind in ("copy", "expect"):
+            if step.kind == "copy":
+                self._note_refill(n, step)
+                self._note_refill(n, step)
+                self.outcome.moves.append((n, step.event))
+            parts = agent.count * self.simulation.parts.get((step.kind, step.place), 0)
+            self.outcome.barriers[step.place].expect(parts)
         elif step.kind in MEETINGS:
             return self._meet(n, agent, step)
-        elif step.kind in ("block", "pass"):
-            return self._block(n, agent, step)
+        elif step.kind in THREAD_BARRIERS:
+            return (self._join if step.place == EVERYONE else self._block)(n, agent, step)
         return True
+
+    def _note_late(self, n: int, agent: Agent, step: AgentStep) -> None:
+        block = get_rank(step.place)
+        if block != agent.block and not self.running[block] and self.outcome.late is None:
+            self.outcome.late = n, step.event
+
+    def _note_refill(self, n: int, step: AgentStep) -> None:
+        """Note a copy of a cluster for which a reader still waits for the phase before it: (agent, copy, reader)."""
+        phase = self.outcome.barriers[step.place].completed
+        for reader in self.simulation.readers.get(step.place, ()) if self.outcome.refilled is None else ():
+            if len(self.outcome.passed.get((reader, step.place), ())) < phase:
+                self.outcome.refilled = n, step, reader
+
+    def _join(self, n: int, agent: Agent, step: AgentStep) -> bool:
+        """Arrive at the barrier of the cluster, or wait until all of its threads have arrived that have not ended."""
+        if step.kind == "pass":
+            self.joined[n] = self.passes[step.place]
+            self._complete_cluster()
+            return True
+        return self.passes[step.place] > self.joined.get(n, -1)
+
+    def _complete_cluster(self) -> None:
+        agents, now = self.simulation.agents, self.passes[EVERYONE]
+        open_ = any(
+            at < len(a.steps) and self.joined.get(n) != now
+            for n, (a, at) in enumerate(zip(agents, self.at, strict=True))
+        )
+        self.passes[EVERYONE] += not open_ and now in self.joined.values()
 
     def _wait(self, n: int, step: AgentStep) -> bool:
         barrier = self.outcome.barriers[step.place]
@@ -248,7 +362,8 @@ class _BlockState:
 
     def _complete_block(self, place: int, count: int) -> None:
         """Complete a barrier of threads if enough have come. count: -1 for all that have not ended."""
-        running = sum(a.count for a, at in zip(self.simulation.agents, self.at, strict=True) if at < len(a.steps))
+        agents, block = zip(self.simulation.agents, self.at, strict=True), get_rank(place)
+        running = sum(a.count for a, at in agents if at < len(a.steps) and a.block == block)
         if self.arrived[place] >= (running if count < 0 else count):
             self.arrived[place] = 0
             self.passes[place] += 1
@@ -259,3 +374,5 @@ class _BlockState:
             step = self.simulation.agents[n].steps[self.at[n]]
             if step.value < 0 and self.passes[step.place] == self.waiting[n]:
                 self._complete_block(step.place, step.value)
+        if self.joined:
+            self._complete_cluster()

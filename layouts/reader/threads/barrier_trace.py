@@ -7,8 +7,8 @@ the code repeats until it succeeds is one wait. Rules: PTX ISA 9.1, 9.7.13.15 (m
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register, parse_immediate
-from lanescope.reader.threads.barrier_bytes import BarrierBytes
-from lanescope.reader.threads.numbers import ThreadNumber, make_number, select_numbers
+from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy
+from lanescope.reader.threads.clusters import EVERYONE, WINDOW, list_targets, map_address
+from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number, select_numbers
 from lanescope.reader.threads.storage import DataBytes, Ints, Mask, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
@@ -36,14 +37,15 @@ _COPY = re.compile(r"cp\.async\.bulk\..*mbarrier::complete_tx")
 _SILENT = re.compile(  # without an effect on a phase, but for the bytes that it expects
     r"mbarrier\.(?:expect_tx|complete_tx|inval|pending_count)|cp\.async\.mbarrier\.arrive\.(?!noinc)"
 )
-_ELSEWHERE = re.compile(  # of, or for, other CTAs, or without a place in this model
-    r"multicast|cta_group::2|mapa|barrier\.cluster|(?:st|red)\.async|clusterlaunchcontrol|\.cluster\.aligned"
-    r"|cta_group::%"
-)
+_ELSEWHERE = re.compile(r"(?:st|red)\.async|clusterlaunchcontrol")  # without a place in this model
+_OF_CLUSTER = re.compile(
+    r"multicast|cta_group::[2%]|mapa|barrier\.cluster|\.cluster\.aligned"
+)  # of, or for, other CTAs
 _BLOCK = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(sync|arrive|red)\b")
 _JOINT = re.compile(r"\.sync\b")
 _PRODUCT = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)\b")
 _FOLLOWED = re.compile(r"mbarrier\.\w|tcgen05\.commit|\belect\.|\bbar(?:rier)?\.|\bmapa\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask)\w*")
 _PROXY = re.compile(r"fence_proxy|proxy_fence|tma_store_fence|fence_view_async")
@@ -68,9 +70,9 @@ class BarrierEvent:
     """One operation of some threads.
 
     kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, wgmma (each one,
-    in a run that follows tiles), block (a barrier of threads), pass (an arrival at one that does not wait) or warp;
-    places: the mbarrier of every thread, or the
-    number of the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the
+    in a run that follows tiles), block (a barrier of threads), pass (an arrival at one that does not wait), join (a
+    wait after a pass), expect (of bytes, in a cluster) or warp; places: the mbarrier of every thread, or the number of
+    the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the
     expression of that; call: where the helper is called; commits: whether it arrives when products have ended.
     """
 
@@ -111,7 +113,7 @@ class BarrierTrace:
         if self.doubt or early or (run.assumed and not known) or len(self.events) >= MOST_EVENTS:
             raise TraceLostError
         self.peeked = None
-        if event.kind in ("block", "wait", "await"):
+        if event.kind in ("block", "wait", "await", "join"):
             self.filled.clear()
         self.events.append(event)
 
@@ -212,8 +214,6 @@ def is_skipped(run: KernelRunner, code: str, site: Span) -> bool:
     """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
     if run.barriers is None or not run.barriers.skips_products or not _only_multiplies(code):
         return False
-    if _ELSEWHERE.search(code):
-        raise TraceLostError
     run.barriers.note_product(run, site)
     return True
 
@@ -230,8 +230,11 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     trace = run.barriers
     if trace is None:
         return False
-    if _ELSEWHERE.search(opcode):
+    if _ELSEWHERE.search(opcode) or (run.cluster is None and _OF_CLUSTER.search(opcode)):
         raise TraceLostError
+    if opcode.startswith("mapa."):
+        _map_address(code, operands)
+        return True
     if opcode.startswith(("elect.", "selp.")) or (opcode.startswith("mov.") and instruction.guard):
         _run_choice(code, opcode, instruction)
         return True
@@ -255,6 +258,8 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
     trace = code.run.barriers
     assert trace is not None
     if "_tx" in opcode:
+        if "expect_tx" in opcode:
+            _expect_bytes(code, opcode, instruction.operands, _find_mask(code, instruction))
         _note_bytes(code, opcode, instruction)
     if _JOINT.search(opcode):
         trace.meet_warps(code.run)
@@ -267,12 +272,40 @@ def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...])
     run, trace = code.run, code.run.barriers
     assert trace is not None
     event = _make_event(code, kind, opcode, operands)
+    if "expect_tx" in opcode:
+        _expect_bytes(code, opcode, operands)
     if kind == "wait" and not _repeats(code):
         trace.peek(event)
+    elif "multicast" in opcode:
+        for mask, places in _list_targets(code, opcode, event.mask, operands):
+            trace.add(run, replace(event, mask=mask, places=places))
     else:
         trace.add(run, event)
     if kind == "copy":
         trace.follow_copy(code, opcode, operands, run.mask)
+
+
+def _expect_bytes(code: AsmCode, opcode: str, operands: tuple[str, ...], mask: Mask | None = None) -> None:
+    """Note in the trace of a cluster that a phase expects bytes: copies of other blocks may bring them."""
+    run, trace = code.run, code.run.barriers
+    if run.cluster is not None and trace is not None:
+        event = replace(_make_event(code, "expect", opcode, operands), values=np.ones(run.threads, np.int64))
+        trace.add(run, event if mask is None else replace(event, mask=mask))
+
+
+def _list_targets(code: AsmCode, opcode: str, mask: Mask, operands: Sequence[str]) -> Iterator[tuple[Mask, Ints]]:
+    """Yield the threads of a multicast and its mbarriers in each block that they signal."""
+    token = _find_mask_operand(operands)
+    place = operands[operands.index(token) - 1]
+    return list_targets(opcode, mask, _read_lanes(code, token), _read_lanes(code, place))
+
+
+def _find_mask_operand(operands: Sequence[str]) -> str:
+    """Return the mask of a multicast: the operand after the mbarrier."""
+    at = max(n for n, operand in enumerate(operands) if operand.startswith("["))
+    if len(operands) <= at + 1 or operands[at + 1].startswith("{"):
+        raise TraceLostError
+    return operands[at + 1]
 
 
 def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:
@@ -291,6 +324,8 @@ def _classify(opcode: str) -> str:
         return "arrive"
     if _COPY.match(opcode):
         return "copy"
+    if opcode.startswith("barrier.cluster."):
+        return "pass" if ".arrive" in opcode else "join"
     if block := _BLOCK.match(opcode):
         return "pass" if block[1] == "arrive" else "block"
     if "mbarrier" in opcode and not _SILENT.match(opcode) and not opcode.startswith("fence."):
@@ -315,6 +350,9 @@ def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
     call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    if opcode.startswith("barrier.cluster."):
+        place = np.full(run.threads, EVERYONE, np.int64)
+        return BarrierEvent(kind, run.mask.copy(), place, place * 0 - 1, call, call)
     if kind in ("block", "pass"):
         everyone = np.full(run.threads, -1, np.int64)
         places = _read_lanes(code, operands[0]) if operands else everyone * 0
@@ -324,7 +362,8 @@ def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]
     if not at or (kind == "wait" and ".parity" not in opcode):
         raise TraceLostError
     places = _read_lanes(code, operands[at[-1]])
-    given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and kind in ("init", "wait", "arrive") else ""
+    counted = kind in ("init", "wait", "arrive") and not opcode.startswith("tcgen05.commit")
+    given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and counted else ""
     values = _read_lanes(code, given) if given and "expect_tx" not in opcode else np.ones(run.threads, np.int64)
     site = run.find_own_place(_find_count_site(code, kind, given)) if given else call
     return BarrierEvent(kind, run.mask.copy(), places, values, site, call, opcode.startswith("tcgen05.commit"))
@@ -348,8 +387,33 @@ def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None
     places = _read_lanes(code, [operand for operand in operands if operand.startswith("[")][-1])
     values = _find_lanes(code, operands[-1]) if "expect_tx" in opcode else None
     call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
-    if run.barriers is not None:
-        run.barriers.bytes.note_expected(_find_mask(code, instruction), places, values, call)
+    mask = _find_mask(code, instruction)
+    if run.barriers is None:
+        return
+    if run.cluster is None or not opcode.startswith("cp.async.bulk"):
+        run.barriers.bytes.note_expected(mask, places, values, call)
+        return
+    site = code.get_site(operands[1].strip().strip("[]").partition(",")[0])
+    names = frozenset(_WORD.findall(run.text[slice(*site)]))
+    tensor, multicast = opcode.startswith("cp.async.bulk.tensor"), "multicast" in opcode
+    size = _find_lanes(code, operands[2]) if not tensor else None
+    first = int(mask.argmax())
+    box = BoxCopy(names, int(_read_lanes(code, operands[0])[first]) & WINDOW, run.cluster.rank)
+    if multicast:
+        token = _find_mask_operand(operands)
+        box = replace(box, mask=code.get_site(token), blocks=int(_read_lanes(code, token)[first]).bit_count())
+    for lanes, at in _list_targets(code, opcode, mask, operands) if multicast else [(mask, places)]:
+        if tensor:
+            run.barriers.bytes.note_boxes(lanes, at, box, call)
+        else:
+            run.barriers.bytes.note_copied(lanes, at, size, call)
+
+
+def _map_address(code: AsmCode, operands: Sequence[str]) -> None:
+    """Run mapa: the address, or the generic pointer, of a variable in the shared memory of another block."""
+    value = code.get_value(operands[1])
+    address = make_number(map_address(_read_lanes(code, operands[1]), _read_lanes(code, operands[2])), LONG)
+    _put(code, operands[0], value.move(address) if isinstance(value, Pointer) else address)
 
 
 def _find_lanes(code: AsmCode, token: str) -> Ints | None:

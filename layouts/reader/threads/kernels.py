@@ -15,6 +15,7 @@ from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.arguments import hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.cutlass_source import NAMES, parse_library
 from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
@@ -34,6 +35,7 @@ from lanescope.reader.threads.program import (
     make_launches,
     parse_expression,
     parse_program,
+    read_head,
     read_namespace,
     uses_dimensions,
 )
@@ -63,7 +65,7 @@ class KernelRun:
     """A kernel that was run.
 
     complete: whether it ended within its steps; why: why it was not run, "" if it was; open: its template parameters
-    without an argument.
+    without an argument; others: the runs of the other blocks of its cluster, by rank.
     """
 
     function: tree.Function
@@ -71,6 +73,12 @@ class KernelRun:
     complete: bool
     why: str = ""
     open: tuple[str, ...] = ()
+    others: tuple[KernelRunner, ...] = ()
+
+    @property
+    def runners(self) -> tuple[KernelRunner, ...]:
+        """The runs of all blocks of a cluster, by rank."""
+        return self.runner, *self.others
 
 
 def run_kernels(
@@ -207,8 +215,32 @@ class _Program:
         if block is None:
             return KernelRun(function, host, False, THREADS_OPEN)
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
-        runner = self._make_runner(block, function.name)
-        return KernelRun(function, *self._run_with_arguments(runner, function, inner), "", open_)
+        shape = self._find_cluster(host, function, launch, enclosing, inner)
+        runs: list[KernelRunner] = []
+        complete = True
+        for rank in range(prod(shape)):
+            runner = self._make_runner(block, function.name, ClusterPlace(shape, rank) if prod(shape) > 1 else None)
+            runner, ended = self._run_with_arguments(runner, function, inner)
+            runs.append(runner)
+            complete &= ended
+            if not complete:
+                break
+        return KernelRun(function, runs[0], complete, "", open_, tuple(runs[1:]))
+
+    def _find_cluster(
+        self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
+    ) -> tuple[int, int, int]:
+        """Return the shape of a kernel's clusters where mbarriers are followed; (1, 1, 1) if it is open."""
+        if self.follow != BARRIERS or self.tiles is not None:
+            return (1, 1, 1)
+        head = read_head(self.text, function)
+        kernels = [one for one in self._list_kernels() if one.body is not None]
+        around = launch.around.span if launch.around is not None else (0, self.length if len(kernels) == 1 else 0)
+        scope = inner if "__cluster_dims__" in head else enclosing
+        written = find_cluster_text(head, self.text[slice(*around)])
+        sizes = _read_sizes(host, parse_expression(f"dim3({', '.join(written)})"), scope) if written else None
+        x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
+        return (x, y, z) if 0 < x * y * z <= MOST_CTAS else (1, 1, 1)
 
     def _run_with_arguments(
         self, runner: KernelRunner, function: tree.Function, scope: Scope
@@ -221,7 +253,7 @@ class _Program:
         try:
             return runner, _run_to_end(runner, function, scope)
         except CountFoundError:
-            again = self._make_runner(runner.block, runner.kernel)
+            again = self._make_runner(runner.block, runner.kernel, runner.cluster)
             again.turn_counts = TurnCounts(runner.turn_counts.names)
             return self._run_with_arguments(again, function, scope)
 
@@ -236,7 +268,9 @@ class _Program:
                 inner.names[parameter.name] = value
         return inner
 
-    def _make_runner(self, block: tuple[int, int, int], kernel: str) -> KernelRunner:
+    def _make_runner(
+        self, block: tuple[int, int, int], kernel: str, cluster: ClusterPlace | None = None
+    ) -> KernelRunner:
         runner = KernelRunner(self.text, prod(block), block, self.scope)
         runner.kernel = kernel
         runner.size, runner.grid = self.size[0], (self.size[1], 1, 1)
@@ -246,6 +280,10 @@ class _Program:
         elif self.follow == BARRIERS:
             runner.barriers, runner.most_steps = BarrierTrace(), MOST_BARRIER_STEPS
             runner.open_member = _OPEN_MEMBER
+        if cluster is not None:
+            runner.cluster, runner.block_index = cluster, cluster.index
+            runner.shared.next += cluster.base
+            runner.shared.dynamic += cluster.base
         if self.tiles is not None:
             runner.barriers, runner.block_index = TileTrace(setup=self.tiles), self.tiles.block
             runner.shared.dynamic, runner.open_member = DYNAMIC, None

@@ -13,6 +13,7 @@ from lanescope.deadline import check_deadline
 from lanescope.reader.code import tree
 from lanescope.reader.threads import calling, evaluating, executing, names, places
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.clusters import ClusterPlace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.numbers import ThreadNumber, list_size_names, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
@@ -99,6 +100,7 @@ class KernelRunner:
         self.sizes: Mapping[str, int] | None = None  # of each parameter, where all are known
         self.unsized: set[str] = set()  # parameters that these lack
         self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
+        self.cluster: ClusterPlace | None = None  # of a run that follows mbarriers, if its shape is known
         self.kernel = ""  # its name
         self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS

@@ -28,6 +28,9 @@ def read_register(run: KernelRunner, token: str) -> ThreadNumber | None:
         return make_number(np.arange(run.threads, dtype=np.int64) % 32, UINT)
     if name in _VARIABLES and dim in DIMS:
         return read_variable(run, _VARIABLES[name], dim)
+    known = run.cluster.find_register(name, DIMS.get(dim, 0)) if run.cluster is not None else None
+    if known is not None:
+        return make_uniform(known, UINT)
     return make_name(token.lstrip("%"), UINT) if _OF_CLUSTER.fullmatch(name) else None
 
 
@@ -41,7 +44,8 @@ def read_variable(run: KernelRunner, name: str, dim: str) -> ThreadNumber:
     if run.size and name == "blockIdx":
         return make_uniform(run.block_index[at] if at < 3 else 0, UINT)
     if run.size:
-        return make_uniform(run.grid[at] if at < 3 else 1, UINT)
+        least = run.cluster.shape[at] if run.cluster is not None and at < 3 else 1
+        return make_uniform(max(run.grid[at] if at < 3 else 1, least), UINT)
     return make_name(f"{name}.{dim}", UINT)
 
 
