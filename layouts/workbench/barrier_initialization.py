@@ -75,7 +75,7 @@ def _find_first_use(events: Sequence[BarrierEvent]) -> tuple[BarrierEvent, Barri
     return None
 
 
-def find_early_signal(of_blocks: Sequence[Sequence[BarrierEvent]], kernel: str) -> Pitfall | None:
+def find_early_signal(of_blocks: Sequence[Sequence[BarrierEvent]], kernel: str, text: str) -> Pitfall | None:
     """Return what reaches an mbarrier of another block of the cluster in a thread that has not yet arrived at the
     barrier of the cluster: nothing tells it that the other block has initialized it.
     """
@@ -85,10 +85,11 @@ def find_early_signal(of_blocks: Sequence[Sequence[BarrierEvent]], kernel: str) 
             lanes = np.flatnonzero(event.mask).tolist()
             if event.kind in USES and any(get_rank(int(event.places[n])) != rank for n in lanes if n not in arrived):
                 message = (
-                    f"This reaches an mbarrier of another block in the cluster of {kernel}, which may not be"
-                    " initialized: let all threads arrive at and wait for the cluster's barrier after mbarrier.init."
+                    f"{kernel} reaches an mbarrier of another block of its cluster that may not be initialized yet: let"
+                    " all threads arrive at the cluster's barrier here, and wait for it, not for one of the block."
                 )
-                return Pitfall("mbarrier_unsynchronized", message, event.call)
+                begun = next((one for one in events if one.kind == "init"), event)
+                return Pitfall("mbarrier_unsynchronized", message, _find_place(text, begun.call, event.call))
             if event.kind == "pass" and event.places[event.mask].max(initial=0) == EVERYONE:
                 arrived.update(lanes)
     return None

@@ -98,6 +98,12 @@ def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
     return Pitfall("expect_tx_bytes", message, site)
 
 
+def describe_mask(mask: Span, blocks: int, kernel: str) -> Pitfall:
+    """Return the finding of a mask that names a block that the cluster does not have."""
+    message = f"This mask names a block that clusters of {kernel} do not have: their ranks are 0 to {blocks - 1}."
+    return Pitfall("multicast_mask", message, mask)
+
+
 def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

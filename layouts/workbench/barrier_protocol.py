@@ -36,6 +36,7 @@ from lanescope.workbench import barrier_initialization
 from lanescope.workbench.barrier_initialization import find_early_signal, find_uninitialized, find_unsynchronized_use
 from lanescope.workbench.barrier_messages import (
     describe_count,
+    describe_mask,
     describe_other_bytes,
     describe_parity,
     describe_stuck,
@@ -54,12 +55,13 @@ TITLES = {
     **barrier_initialization.TITLES,
     "cluster_exit": "A block of a cluster may end before another one arrives in its shared memory",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
-    "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
+    "mbarriers_unfinished": "The mbarriers of a kernel are not simulated",
 }
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
 LARGE, PERSISTENT = (1536, 128), (768, 8)
 SMALL = 384, 128  # if the others take too long
-_OTHERS = {1536: 1024, 768: 512, 384: 512}  # a kernel may be right only if K fills its ring an even number of times
+# a kernel may be right only if K fills its ring an even number of times
+_OTHERS = {LARGE: (1024, 128), PERSISTENT: (512, 4), SMALL: (512, 128)}
 _ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
 _MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
 CountBytes = Callable[[str, frozenset[str]], int | None]
@@ -78,6 +80,7 @@ def find_protocol_mistakes(
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
     long: list[KernelRun] = []
+    open_: list[KernelRun] = []
     try:
         for size in (PERSISTENT if "gridDim" in text else LARGE, SMALL):
             branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
@@ -85,19 +88,20 @@ def find_protocol_mistakes(
                 return []
             found = _judge_runs(branches[0], count_bytes)
             if found:
-                other = (text, macros, recorded, BARRIERS, (_OTHERS[size[0]], size[1]))
+                other = (text, macros, recorded, BARRIERS, _OTHERS[size])
                 found = _keep_repeated(found, run_kernels(*other), count_bytes)
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
                     if _may_have(branches[0], element):
                         found = _keep_repeated(found, run_kernels(*other, element=element), count_bytes)
                 return found
+            open_ = list(filter(_is_of_open_cluster, branches[0]))
             long = list(filter(_is_long, branches[0]))
             if not long:
                 break
     except (LayoutError, OverdueError):
         return []
-    return list(map(_describe_long, long))
+    return [*map(_describe_long, long), *map(_describe_open_cluster, open_)]
 
 
 def _keep_repeated(
@@ -130,6 +134,19 @@ def _describe_long(run: KernelRun) -> Pitfall:
     return Pitfall("mbarriers_unfinished", message, run.function.span)
 
 
+def _is_of_open_cluster(run: KernelRun) -> bool:
+    trace = run.runner.barriers
+    return trace is not None and trace.of_cluster
+
+
+def _describe_open_cluster(run: KernelRun) -> Pitfall:
+    message = (
+        f"The mbarriers of {run.function.name} are not simulated, since the shape of its clusters is not known: give it"
+        " by __cluster_dims__ or in the launch."
+    )
+    return Pitfall("mbarriers_unfinished", message, run.function.span)
+
+
 def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> list[Pitfall]:
     found = (_judge_run(run, count_bytes) for run in runs)
     return list({(one.code, one.span): one for one in filter(None, found)}.values())
@@ -144,9 +161,10 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     if unordered is not None:
         return describe_unordered(*unordered)
     of_blocks = [trace.events for trace in traces]
-    early = find_early_signal(of_blocks, name)
-    if early is not None:
-        return early
+    beyond = next(filter(None, (trace.beyond for trace in traces)), None)
+    early = find_early_signal(of_blocks, name, runner.text)
+    if early is not None or beyond is not None:
+        return describe_mask(beyond, len(traces), name) if beyond is not None else early
     events = join_events(of_blocks)
     if not is_exact(events):
         return find_uninitialized(events, name) if len(traces) == 1 else None
@@ -184,8 +202,7 @@ class _Judge:
         always = len(blocked) == len(outcomes)
         troubles = {self._find_trouble(outcome) for outcome in outcomes if always or not self._is_idle(outcome)}
         if troubles <= {""}:
-            of_cluster = self._find_refill(outcomes) or self._find_late_signal(outcomes)
-            return None if blocked else self._find_early_wait() or of_cluster
+            return None if blocked else self._find_early_wait() or self._find_cluster_mistake()
         mended = self._list_mending_repairs()
         if len(mended) == 1:
             return self._describe(mended[0], STUCK in troubles)
@@ -216,10 +233,20 @@ class _Judge:
             return describe_count(repair, self.events, self.kernel)
         return describe_parity(repair, self.events, self.agents, self.text, stuck)
 
-    def _simulate(self, repair: ProtocolRepair | None = None) -> list[Outcome]:
+    def _find_cluster_mistake(self) -> Pitfall | None:
+        """Return what is wrong if one block of a cluster lags behind the others."""
+        if len(self.of_blocks) == 1:
+            return None
+        outcomes = self._simulate(lags=True)
+        return self._find_refill(outcomes) or self._find_late_signal(outcomes)
+
+    def _simulate(self, repair: ProtocolRepair | None = None, lags: bool = False) -> list[Outcome]:
         counts, parities = ({}, {}) if repair is None else (repair.counts, repair.parities)
         agents = self.agents if repair is None or not repair.places else repair.redirect(self.agents)
-        return [Simulation(agents, counts, parities).run(schedule) for schedule in SCHEDULES]
+        simulation = Simulation(agents, counts, parities)
+        if lags:
+            return [simulation.run(SCHEDULES[0], block) for block in range(len(self.of_blocks))]
+        return [simulation.run(schedule) for schedule in SCHEDULES]
 
     def _is_mended(self, repair: ProtocolRepair) -> bool:
         """Return whether every schedule ends well, and every wait with another parity has a phase of its own."""
@@ -359,6 +386,10 @@ class _Judge:
         if not every:
             return None
         _, n, copy, reader = every[0]
+        counts = [one for one in list_repairs(self.events, self.agents) if one.counts and self._is_mended(one)]
+        counts = [one for one in counts if not any(outcome.refilled for outcome in self._simulate(one, lags=True))]
+        if len(counts) == 1:
+            return self._describe(counts[0], False)
         waits = [step.place for step in self.agents[n].steps if step.kind == "wait" and step.event < copy.event]
         arrivals = [
             (m != reader, self.events[step.event].call)

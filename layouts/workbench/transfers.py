@@ -36,7 +36,7 @@ TITLES = {
 }
 _FIELD = r"(%\w+|%\[\w+\]|\d+)"
 _TENSOR = re.compile(
-    rf"cp\.async\.bulk\.tensor\.[1-5]d\.shared::\w+\.global[\w.:]*\s+\[\s*{_FIELD}\s*\]\s*,"
+    rf"cp\.async\.bulk\.tensor\.[1-5]d(?:\.cta_group::\d)?\.shared::\w+\.global[\w.:]*\s+\[\s*{_FIELD}\s*\]\s*,"
     rf"\s*\[\s*{_FIELD}\s*,\s*\{{([^}}]*)\}}\s*\]\s*,\s*\[\s*{_FIELD}\s*\]"
 )
 _PLAIN = re.compile(

@@ -179,8 +179,8 @@ class Simulation:
         self.parts = _count_parts(agents) if clustered else {}
         self.readers = _list_readers(agents) if clustered else {}
 
-    def run(self, schedule: str) -> Outcome:
-        """Run a schedule until no agent can continue."""
+    def run(self, schedule: str, last: int = -1) -> Outcome:
+        """Run a schedule until no agent can continue. last: the block of a cluster that goes on if no other can."""
         outcome = Outcome(barriers=self._initialize())
         order = list(range(len(self.agents)))
         if schedule == SCHEDULES[1]:
@@ -190,8 +190,11 @@ class Simulation:
         moved = True
         while moved:
             moved = False
-            for n in order:
-                moved |= state.advance(n, most)
+            for n in order if last < 0 else sorted(order, key=lambda n: self.agents[n].block == last):
+                lags = self.agents[n].block == last
+                if moved and lags:
+                    break
+                moved |= state.advance(n, 1 if lags else most)
         ends = enumerate(zip(self.agents, state.at, strict=True))
         outcome.blocked = [(n, agent.steps[at]) for n, (agent, at) in ends if at < len(agent.steps)]
         return outcome
@@ -251,7 +254,6 @@ class _BlockState:
         self.passes: Counter[int] = Counter()  # how often it has completed
         self.waiting: dict[int, int] = {}  # agent → the completion that it waits for
         self.met: set[int] = set()  # agents that have come to their meeting
-        self.running = Counter(agent.block for agent in simulation.agents)  # agents that have not ended
         self.joined: dict[int, int] = {}  # agent → the completion of the cluster's barrier that its arrival is for
 
     def advance(self, n: int, most: int) -> bool:
@@ -263,7 +265,6 @@ class _BlockState:
             self.at[n] += 1
             moved += 1
         if moved and self.at[n] == len(agent.steps):
-            self.running[agent.block] -= 1
             self._complete_blocks()
         return moved > 0
 
@@ -293,8 +294,16 @@ class _BlockState:
 
     def _note_late(self, n: int, agent: Agent, step: AgentStep) -> None:
         block = get_rank(step.place)
-        if block != agent.block and not self.running[block] and self.outcome.late is None:
-            self.outcome.late = n, step.event
+        if block != agent.block and self.outcome.late is None:
+            others = (m for m, other in enumerate(self.simulation.agents) if other.block == block)
+            if all(map(self._has_ended, others)):
+                self.outcome.late = n, step.event
+
+    def _has_ended(self, n: int) -> bool:
+        """Return whether an agent has no steps left, but for a barrier of the block that has completed."""
+        steps, at = self.simulation.agents[n].steps, self.at[n]
+        left = steps[at:] if at >= len(steps) - 1 else steps
+        return not left or (n in self.waiting and len(left) == 1 and self.passes[left[0].place] != self.waiting[n])
 
     def _note_refill(self, n: int, step: AgentStep) -> None:
         """Note a copy of a cluster for which a reader still waits for the phase before it: (agent, copy, reader)."""

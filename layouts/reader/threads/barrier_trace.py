@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +97,8 @@ class BarrierTrace:
 
     peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left; filled:
     id of an array and a place in it → the array, the threads that have stored there since any waited for others, and
-    their site; unordered: the first product that reads such a tensor, and the store.
+    their site; unordered: the first product that reads such a tensor, and the store; of_cluster: whether it ends at an
+    instruction of a cluster whose shape is open; beyond: the mask of a multicast for a block that the cluster lacks.
     """
 
     events: list[BarrierEvent] = field(default_factory=list)
@@ -105,6 +107,8 @@ class BarrierTrace:
     filled: dict[tuple[int, int], tuple[Pointer, Mask, Span]] = field(default_factory=dict)
     unordered: tuple[Span, Span] | None = None
     bytes: BarrierBytes = field(default_factory=BarrierBytes)
+    of_cluster: bool = False
+    beyond: Span | None = None
 
     def add(self, run: KernelRunner, event: BarrierEvent) -> None:
         """Add an operation; TraceLostError if it may not be executed."""
@@ -231,6 +235,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     if trace is None:
         return False
     if _ELSEWHERE.search(opcode) or (run.cluster is None and _OF_CLUSTER.search(opcode)):
+        trace.of_cluster = run.cluster is None
         raise TraceLostError
     if opcode.startswith("mapa."):
         _map_address(code, operands)
@@ -296,8 +301,10 @@ def _expect_bytes(code: AsmCode, opcode: str, operands: tuple[str, ...], mask: M
 def _list_targets(code: AsmCode, opcode: str, mask: Mask, operands: Sequence[str]) -> Iterator[tuple[Mask, Ints]]:
     """Yield the threads of a multicast and its mbarriers in each block that they signal."""
     token = _find_mask_operand(operands)
-    place = operands[operands.index(token) - 1]
-    return list_targets(opcode, mask, _read_lanes(code, token), _read_lanes(code, place))
+    place, masks, run = operands[operands.index(token) - 1], _read_lanes(code, token), code.run
+    if run.barriers is not None and run.cluster is not None and (masks[mask] >> prod(run.cluster.shape)).any():
+        run.barriers.beyond = code.get_site(token)
+    return list_targets(opcode, mask, masks, _read_lanes(code, place))
 
 
 def _find_mask_operand(operands: Sequence[str]) -> str:
@@ -489,6 +496,11 @@ def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
         nothing = np.zeros(run.threads, np.int64)
         at = run.find_own_place(node.span)
         trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, at, at))
+    elif name == "lanescope_cluster_sync":
+        place = np.full(run.threads, 0 if run.cluster is None else EVERYONE, np.int64)
+        for kind in ("block",) if run.cluster is None else ("pass", "join"):
+            at = run.find_own_place(node.span)
+            trace.add(run, BarrierEvent(kind, run.mask.copy(), place, place * 0 - 1, at, at))
     elif _MEET.fullmatch(name):
         trace.meet_warps(run)
     elif _PROXY.search(name):

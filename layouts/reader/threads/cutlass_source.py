@@ -1,7 +1,7 @@
 """Functions and classes of CUTLASS that kernels call around mbarriers, as device code of our own with the same effect.
 
-Texts include CUTLASS and do not contain it; names that it declares itself are its own. A cluster has one block here:
-what reaches others is not among these functions, so that their use is not followed. Sources: CUTLASS 4.7,
+Texts include CUTLASS and do not contain it; names that it declares itself are its own. A pipeline has a cluster of one
+block here. cooperative_groups::this_cluster is among them, too. Sources: CUDA C++ Programming Guide; CUTLASS 4.7,
 cute/arch/copy_sm90_desc.hpp, cute/arch/cluster_sm90.hpp, cutlass/arch/barrier.h, cutlass/pipeline/sm90_pipeline.hpp.
 """
 
@@ -15,18 +15,23 @@ from lanescope.reader.code.source import make_plain_source
 from lanescope.reader.code.tree import Statement
 
 NAMES = re.compile(r"\b(?:Cluster(?:Transaction)?Barrier|initialize_barrier|wait_barrier|PipelineTmaAsync)\b")
+LIBRARY = re.compile(rf"{NAMES.pattern}|\b(?:this_cluster|cluster_(?:sync|arrive\w*|wait)|block_rank_in_cluster)\s*\(")
 _BARRIER = r"""
 struct NAME {
   uint64_t word_;
   static void init(uint64_t const* at_, uint32_t count_) { initialize_barrier(*at_, count_); }
   static void wait(uint64_t const* at_, uint32_t parity_) { wait_barrier(*at_, parity_); }
   static void arrive(uint64_t const* at_) { arrive_barrier(*at_); }
+  static void arrive(uint64_t const* at_, uint32_t rank_, uint32_t on_ = 1) {
+    if (on_) lanescope_arrive_at(*at_, rank_);
+  }
   static void arrive_and_expect_tx(uint64_t const* at_, uint32_t n_) { set_barrier_transaction_bytes(*at_, n_); }
   static void expect_transaction(uint64_t const* at_, uint32_t n_) { lanescope_expect(*at_, n_); }
   static void invalidate(uint64_t const* at_) {}
   void init(uint32_t count_) { initialize_barrier(word_, count_); }
   void wait(uint32_t parity_) { wait_barrier(word_, parity_); }
   void arrive() { arrive_barrier(word_); }
+  void arrive(uint32_t rank_, uint32_t on_ = 1) { if (on_) lanescope_arrive_at(word_, rank_); }
   void arrive_and_expect_tx(uint32_t bytes_) { set_barrier_transaction_bytes(word_, bytes_); }
   void expect_transaction(uint32_t n_) { lanescope_expect(word_, n_); }
   void invalidate() {}
@@ -51,6 +56,11 @@ inline void wait_barrier(uint64_t& at_, int parity_) {{
 inline void arrive_barrier(uint64_t& at_) {{
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(__cvta_generic_to_shared(&at_)));
 }}
+inline void lanescope_arrive_at(uint64_t& at_, uint32_t rank_) {{
+  asm volatile("{{ .reg .b32 other; mapa.shared::cluster.u32 other, %0, %1;"
+               " mbarrier.arrive.shared::cluster.b64 _, [other]; }}"
+               :: "r"(__cvta_generic_to_shared(&at_)), "r"(rank_));
+}}
 inline uint32_t elect_one_sync() {{
   uint32_t chosen_;
   asm volatile("{{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }}" : "=r"(chosen_));
@@ -68,10 +78,32 @@ inline int canonical_warp_group_idx() {{ return threadIdx.x / 128; }}
 constexpr int NumThreadsPerWarp = 32;
 constexpr int NumThreadsPerWarpGroup = 128;
 constexpr int NumWarpsPerWarpGroup = 4;
-inline void cluster_sync() {{ __syncthreads(); }}
-inline void cluster_arrive() {{ lanescope_not_followed(); }}
-inline void cluster_arrive_relaxed() {{ lanescope_not_followed(); }}
-inline void cluster_wait() {{ lanescope_not_followed(); }}
+inline void cluster_sync() {{ lanescope_cluster_sync(); }}
+inline void cluster_arrive() {{ asm volatile("barrier.cluster.arrive.aligned;"); }}
+inline void cluster_arrive_relaxed() {{ asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }}
+inline void cluster_wait() {{ asm volatile("barrier.cluster.wait.aligned;"); }}
+inline uint32_t block_rank_in_cluster() {{
+  uint32_t rank_;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank_));
+  return rank_;
+}}
+struct cluster_group {{
+  unsigned block_rank() {{ return block_rank_in_cluster(); }}
+  unsigned num_blocks() {{
+    unsigned count_;
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(count_));
+    return count_;
+  }}
+  void sync() {{ cluster_arrive(); cluster_wait(); }}
+  void barrier_arrive() {{ cluster_arrive(); }}
+  void barrier_wait() {{ cluster_wait(); }}
+  template <class T_> T_* map_shared_rank(T_* at_, unsigned rank_) {{
+    T_* other_;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other_) : "l"(at_), "r"(rank_));
+    return other_;
+  }}
+}};
+inline cluster_group this_cluster() {{ return cluster_group(); }}
 inline void pipeline_init_arrive_relaxed(int size_) {{}}
 inline void pipeline_init_wait(int size_) {{ __syncthreads(); }}
 struct NamedBarrier {{

@@ -16,7 +16,7 @@ from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.arguments import hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.cutlass_source import NAMES, parse_library
+from lanescope.reader.threads.cutlass_source import LIBRARY, parse_library
 from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.program import (
@@ -293,7 +293,7 @@ class _Program:
 
 def _enter_library(text: str, scope: Scope) -> str:
     """Enter functions of CUTLASS that a text calls and does not declare; return their source."""
-    if not NAMES.search(text):
+    if not LIBRARY.search(text):
         return ""
     source, body = parse_library(len(text))
     library = Scope()
