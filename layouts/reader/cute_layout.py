@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from math import prod
 from typing import Any
 
-import numpy as np
-
+from lanescope.cute import algebra
 from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout
-from lanescope.cute.tuples import pair_leaves
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
@@ -53,7 +49,7 @@ _OUTSIDE = {  # memory of a pointer → what it means for the layout
 _PLAIN = "A plain pointer does not say whether the tensor is in shared memory or a fragment in registers."
 _MODES_OF_FRAGMENT = 3  # values, and repetitions along two modes
 _COORDINATES = re.compile(r"\d@\d")
-_MOST_LISTED, _MOST_SHIFTS = 1 << 20, 64  # elements per stage, and stages that begin inside one
+_MOST_LISTED = 1 << 20  # elements of all stages
 _WORD_DIGITS = 8  # hex digits from which a half is not a size
 
 
@@ -273,45 +269,18 @@ def describe_stage_overlap(layout: cute.CuteLayout, distance: int | None) -> str
 
     Returns "" if no two stages share an element (they may interleave), or if there are too many elements to list.
     """
-    *tile, third = [mode.digits for mode in layout.modes]
-    leaves = [leaf for mode in tile for leaf in mode]
-    count, stages = (prod(size for size, _ in part) for part in (leaves, third))
-    span = 1 + sum((size - 1) * step for size, step in leaves)
-    if distance is None or distance >= span or (count < span and not _shares_elements(leaves, span, distance, stages)):
+    *tile, stage = layout.modes
+    each = algebra.concatenate(*tile)
+    if distance is None or layout.size > _MOST_LISTED:
         return ""
-    return f"The stages overlap: each holds {count:,} elements and begins {distance:,} after the one before."
+    if algebra.count_distinct(layout) == stage.size * algebra.count_distinct(each):
+        return ""
+    return f"The stages overlap: each holds {each.size:,} elements and begins {distance:,} after the one before."
 
 
-def _shares_elements(leaves: Iterable[tuple[int, int]], span: int, distance: int, stages: int) -> bool:
-    """Return whether a stage with these sizes and strides shares an element with a later one; False if too many to
-    list.
-    """
-    shifts = range(distance, min(span, distance * stages), distance) if distance else (0,)
-    if span > _MOST_LISTED or len(shifts) > _MOST_SHIFTS:
-        return False
-    holds = np.ones(1, bool)
-    for size, step in leaves:
-        wider = np.zeros(len(holds) + (size - 1) * step, bool)
-        for n in range(size):
-            wider[n * step : n * step + len(holds)] |= holds
-        holds = wider
-    return any((holds[shift:] & holds[: span - shift]).any() for shift in shifts)
-
-
-def _coalesce_modes(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:
+def _coalesce_modes(layout: cute.CuteLayout) -> tuple[Any, ...] | None:
     """Return the (size, stride) of the thread and value modes, with contiguous neighbours joined and size 1 dropped."""
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        return None
-    modes = []
-    for sizes, steps in zip(shape, stride, strict=True):
-        mode: list[tuple[int, int]] = []
-        for size, step in pair_leaves(sizes, steps):
-            if size > 1 and mode and mode[-1][0] * mode[-1][1] == step:
-                mode[-1] = (mode[-1][0] * size, mode[-1][1])
-            elif size > 1:
-                mode.append((size, step))
-        modes.append(tuple(mode))
-    return tuple(modes)
+    return tuple(tuple(algebra.coalesce(mode).digits) for mode in layout.modes) if layout.rank == 2 else None
 
 
 @lru_cache(maxsize=1)
@@ -328,7 +297,7 @@ def _index_tv_layouts() -> dict[object, dict[str, list[Instruction]]]:
                     stride = (
                         _transpose_strides(layout.stride, op.row_count, op.col_count) if transposed else layout.stride
                     )
-                    spelled[key] = _coalesce_modes(layout.shape, stride)
+                    spelled[key] = _coalesce_modes(cute.CuteLayout(layout.shape, stride))
                 layouts.setdefault(spelled[key], {}).setdefault(op.name, []).append(i)
     return layouts
 
@@ -344,7 +313,7 @@ def _find_fragments(layout: cute.CuteLayout) -> tuple[TextMeaning, ...]:
     """Return the instructions whose fragment has this TV layout, one entry per operand."""
     if layout.swizzle or layout.unit_bits or layout.offset:
         return ()
-    key = _coalesce_modes(layout.shape, layout.stride)
+    key = _coalesce_modes(layout)
     threads = layout.modes[0].size
     if key is None or threads not in (8, 32, 128):
         return ()
