@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lanescope.cute.algebra import swizzle_elements
+from lanescope.cute.making import drop_empty_swizzle
 from lanescope.errors import LayoutError
 from lanescope.reader import terms
 from lanescope.reader.smem_atoms import NAMED
 from lanescope.reader.smem_layouts import parse_swizzle_atom
 
 _ATOM = re.compile(rf"(?<![\w.:])(?:\w+::){{0,6}}{NAMED}\b(?:\s*<[^<>()]{{0,60}}>)?(?:\s*(?:\{{\s*\}}|\(\s*\)))?")
-_BITS_OF_BYTE = 3  # log2
 
 
 class NamedAtom(NamedTuple):
@@ -48,8 +49,4 @@ def _find_layout(name: str) -> str:
         plain = name.partition("<")[0].rstrip("{}() ")
         hint = f"Write the type of the elements, e.g. {plain}<half_t>{{}}."
         raise LayoutError("bad_cute", f"The shape of {plain} depends on the size of an element.", hint, "expression")
-    bits, base, shift = atom.swizzle
-    rows, line = atom.laid.shape, atom.laid.stride
-    layout = f"({','.join(map(str, rows))}):({','.join(map(str, line))})"
-    unit = base + _BITS_OF_BYTE - (atom.bits.bit_length() - 1)
-    return f"Sw<{bits},{unit},{shift}> o {layout}" if bits else layout
+    return str(swizzle_elements(drop_empty_swizzle(atom.laid)))

@@ -15,8 +15,7 @@ from lanescope.cute import layout as cute
 from lanescope.cute.text import parse_layout, parse_swizzle
 from lanescope.cxx.sizes import ELEMENT_BITS, find_mlir_bits
 from lanescope.errors import LayoutError
-from lanescope.reader import shapes, terms
-from lanescope.reader.terms import SyntaxTerm, TermText
+from lanescope.reader import smem_layouts, terms
 
 MOST_LINES = 512
 LONGEST_LINE = 1024
@@ -236,34 +235,8 @@ def find_code_layouts(text: str) -> Iterator[LabelledLayout]:
     for count, term in enumerate(terms.find_terms(home, _CODE)):
         if count >= MOST:
             return
-        layout = _parse_composed_layout(home, term) or _parse_plain_layout(home, term)
+        layout = smem_layouts.find_known_layout(home, term)
         if layout is not None:
             line = text.rfind("\n", 0, term.span[0]) + 1
             named = re.search(r"([A-Za-z_]\w{0,40})\s*=\s*$", text[max(line, term.span[0] - 80) : term.span[0]])
             yield LabelledLayout(named[1] if named else "", layout)
-
-
-def _parse_plain_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    layout = shapes.parse_layout(home, term)
-    if layout is None or not layout.known:
-        return None
-    return _parse_layout(str(layout))  # raises LayoutError if CuTe has no such layout
-
-
-def _parse_composed_layout(home: TermText, term: SyntaxTerm) -> cute.CuteLayout | None:
-    """Return the layout of ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16> or an offset in elements, Layout<…>>.
-
-    Returns None if a number is unknown.
-    """
-    if term.name not in ("ComposedLayout", "make_composed_layout") or len(term.inside) != 3:
-        return None
-    composed = shapes.composed(home, term.inside)
-    if composed is None or len(composed.numbers) != 3 or None in composed.numbers:
-        return None
-    between = f"smem_ptr[{composed.unit_bits}b](unset) o " if composed.unit_bits else ""
-    if not composed.flagged:
-        offset = home.parse_number(composed.middle)
-        if offset is None:
-            return None
-        between = f"{offset} o " if offset else ""
-    return _parse_layout(f"Sw<{','.join(map(str, composed.numbers))}> o {between}{composed.inner}")

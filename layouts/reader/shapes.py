@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ from lanescope.cute import algebra, tuples
 from lanescope.cute import layout as cute
 from lanescope.cute import text as cute_text
 from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
-from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, SWIZZLES, TUPLES, UNDERSCORES
+from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.reader.terms import SyntaxTerm, TermText
 
@@ -113,46 +113,6 @@ def _make_ordered_layout(shape: Nested, order: Nested) -> Nested:
     if not known or not isinstance(shape, tuple) or len(shape) != len(order):
         return None
     return algebra.make_ordered_layout(shape, order).stride
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """swizzle o middle o layout. numbers: of the swizzle (None: unknown); middle: the part between them, None without
-    one; flagged: whether middle is smem_ptr_flag_bits, and unit_bits its argument; open: the words of the swizzle's
-    unknown numbers.
-    """
-
-    swizzle: SyntaxTerm
-    numbers: tuple[int | None, ...]
-    middle: Any
-    flagged: bool
-    unit_bits: int | None
-    inner: SymbolicLayout
-    open: tuple[str, ...]
-
-    @property
-    def known(self) -> bool:
-        """Whether all but the offset in the middle is known."""
-        return not self.open and self.inner.known and not (self.flagged and self.unit_bits is None)
-
-
-def composed(text: TermText, parts: Sequence[Any]) -> Composed | None:
-    """Return the parts of composition(Swizzle<3,3,3>{}, Layout<…>{}) or ComposedLayout<Swizzle<3,4,3>, …, Layout<…>>.
-
-    None unless they are a swizzle and a layout.
-    """
-    first, *middle, last = (text.resolve_value(part) for part in parts)
-    if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES:
-        return None
-    inner = parse_layout(text, last)
-    if inner is None:
-        return None
-    between = middle[0] if middle else None
-    flag = between if isinstance(between, SyntaxTerm) and between.name == "smem_ptr_flag_bits" else None
-    unit_bits = text.parse_number(flag.angle[0]) if flag and flag.angle else None
-    numbers = tuple(text.parse_number(part) for part in first.inside)
-    open_ = tuple(text.format_words(part) for part, number in zip(first.inside, numbers, strict=True) if number is None)
-    return Composed(first, numbers, between, flag is not None, unit_bits, inner, open_)
 
 
 def parse_printed_layout(words: str) -> SymbolicLayout | None:

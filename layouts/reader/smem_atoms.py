@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lanescope.cute.layout import CuteLayout
 from lanescope.ptx.table.descriptors import BASE32B
 from lanescope.shared.swizzle import Mode, get_mode
 
@@ -48,3 +49,9 @@ def parse_atom_kind(path: str) -> SmemAtomName | None:
 def _make_name(found: re.Match[str], sparse: bool = False, in_bits: bool = False) -> SmemAtomName:
     mode = BASE32B if found["base32"] else get_mode(f"{found['width']}B" if found["width"] else "none")
     return SmemAtomName(found["major"], mode, sparse, in_bits)
+
+
+def make_canonical_layout(major: str, mode: Mode, bits: int) -> CuteLayout:
+    """Return the layout of an atom for elements of `bits` bits, whose swizzle applies to byte addresses."""
+    mn, k = mode.get_atom_size(bits, major)
+    return CuteLayout((mn, k), (k, 1) if major == "K" else (1, mn), mode.swizzle(), bits)

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import Any
 
 from lanescope.cute.algebra import tile_to_shape
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import format_tuple, pair_leaves
-from lanescope.cute.words import LAYOUTS
+from lanescope.cute.making import drop_empty_swizzle
+from lanescope.cute.text import parse_layout
+from lanescope.cute.tuples import format_tuple
+from lanescope.cute.words import LAYOUTS, SWIZZLES
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.reader import shapes, terms
 from lanescope.reader.meaning import TextMeaning, drop_repeats
-from lanescope.reader.smem_atoms import NAMED, parse_atom_kind, parse_atom_name
+from lanescope.reader.smem_atoms import NAMED, make_canonical_layout, parse_atom_kind, parse_atom_name
 from lanescope.reader.terms import SyntaxTerm, TermText
-from lanescope.shared.swizzle import Mode
+from lanescope.shared.swizzle import Mode, Swizzle
 
 _TILE_TO_SHAPE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
@@ -36,6 +37,7 @@ _ALONE = re.compile(
 )
 _MOST_LAYOUTS = 16
 _LONGEST_NAME = 80
+_COMPOSITIONS = frozenset(("composition", "ComposedLayout", "make_composed_layout"))
 _LAYS = LAYOUTS | {"ComposedLayout", "composition"}
 _LAID = re.compile(r"Layout|make_(?:ordered_)?layout|composition\s*\(")
 # names of tiles of A or B in shared memory, and names of other things
@@ -48,13 +50,13 @@ _OF_OTHER = re.compile(r"gmem|glob|thr|tid|copy|tiler|tv|cluster|warp|atom|block
 
 @dataclass(frozen=True, slots=True)
 class SwizzleAtom:
-    """A swizzle atom: Sw<bits,base,shift>, its layout in elements (None if the type is unknown), and the major and
+    """A swizzle atom: its swizzle, its layout with it (None if a number or the type is unknown), and the major and
     swizzle of a canonical atom.
     """
 
-    swizzle: tuple[int, int, int]
+    swizzle: Swizzle
     bits: int | None
-    laid: shapes.SymbolicLayout | None
+    laid: CuteLayout | None
     major: str = ""
     mode: Mode | None = None
     by_element: bool = False  # the swizzle applies to element indices, as in composition(Swizzle, Layout)
@@ -66,16 +68,14 @@ def recognise_smem_layouts(text: str) -> tuple[TextMeaning, ...]:
     if not (_TILE_TO_SHAPE.search(text) or _ALONE.search(text)):
         return ()
     home = terms.make_term_text(text)
-    layouts = [
-        meaning for term in terms.find_terms(home, _TILE_TO_SHAPE) if (meaning := _parse_tile_to_shape(home, term))
-    ]
-    if not layouts:
-        layouts = [
-            _make_meaning(swizzle_atom, None, None)
+    tiles = [tile for term in terms.find_terms(home, _TILE_TO_SHAPE) if (tile := _parse_tile_to_shape(home, term))]
+    if not tiles:
+        tiles = [
+            _Tile(swizzle_atom, None, None)
             for term in terms.find_terms(home, _ALONE)
             if (swizzle_atom := parse_swizzle_atom(home, term))
         ]
-    return drop_repeats(layouts, _MOST_LAYOUTS)
+    return drop_repeats((tile.meaning for tile in tiles), _MOST_LAYOUTS)
 
 
 def parse_swizzle_atom(home: TermText, value: Any) -> SwizzleAtom | None:
@@ -114,7 +114,8 @@ def _parse_unswizzled_atom(home: TermText, value: SyntaxTerm) -> SwizzleAtom | N
     if layout is None:
         return None
     names = tuple(shapes.list_symbols(layout.shape))
-    return SwizzleAtom((0, 0, 0), None, layout if layout.known else None, by_element=True, opened=names)
+    laid = parse_layout(str(layout)) if layout.known else None
+    return SwizzleAtom(Swizzle(0, 0, 0), None, laid, by_element=True, opened=names)
 
 
 def _set_element(atom: SwizzleAtom, bits: int | None) -> SwizzleAtom:
@@ -127,12 +128,8 @@ def _set_element(atom: SwizzleAtom, bits: int | None) -> SwizzleAtom:
 
 
 def _make_canonical_atom(major: str, mode: Mode, bits: int | None, opened: tuple[str, ...]) -> SwizzleAtom:
-    layout = None
-    if bits:
-        mn, k = mode.get_atom_size(bits, major)
-        layout = shapes.SymbolicLayout((mn, k), (k, 1) if major == "K" else (1, mn))
-    xor = mode.swizzle()
-    return SwizzleAtom((xor.bits, xor.base, xor.shift), bits, layout, major=major, mode=mode, opened=opened)
+    laid = make_canonical_layout(major, mode, bits) if bits else None
+    return SwizzleAtom(mode.swizzle(), bits, laid, major=major, mode=mode, opened=opened)
 
 
 def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
@@ -140,32 +137,37 @@ def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
 
     The swizzle applies to element indices, or with smem_ptr_flag_bits<16> in a ComposedLayout<…> to byte addresses.
     """
-    parts = (value.args if value.name == "composition" else value.angle) or ()
-    composed = shapes.composed(home, parts) if len(parts) > 1 else None
-    if composed is None or composed.swizzle.name != "Swizzle" or len(composed.swizzle.angle or ()) != 3:
+    parts = [home.resolve_value(part) for part in value.inside]
+    first, inner = (parts[0], shapes.parse_layout(home, parts[-1])) if len(parts) in (2, 3) else (None, None)
+    if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES or len(first.inside) != 3 or inner is None:
         return None
-    if composed.middle is not None and not composed.flagged and home.parse_number(composed.middle) != 0:
+    numbers = [home.parse_number(part) for part in first.inside]
+    swizzle = Swizzle(*(number or 0 for number in numbers))
+    opened = [home.format_words(part) for part, number in zip(first.inside, numbers, strict=True) if number is None]
+    names = (*shapes.list_symbols(inner.shape), *opened)
+    between = parts[1] if len(parts) == 3 else 0
+    flag = between if isinstance(between, SyntaxTerm) and between.name == "smem_ptr_flag_bits" else None
+    flagged, offset = flag is not None, home.parse_number(between)
+    bits = home.parse_number(flag.inside[0]) if flag and flag.inside else None
+    if not flagged and offset is None:
         return None
-    bits, base, shift = (n if n is not None else 0 for n in composed.numbers[:3])
-    return SwizzleAtom(
-        (bits, base, shift),
-        composed.unit_bits,
-        composed.inner if composed.known else None,
-        by_element=not composed.flagged,
-        opened=(*shapes.list_symbols(composed.inner.shape), *composed.open),
-    )
+    if opened or not inner.known or (flagged and bits is None):
+        return SwizzleAtom(swizzle, bits, None, by_element=not flagged, opened=names)
+    pointer = f"smem_ptr[{bits}b](unset) o " if flagged else f"{offset} o " if offset else ""
+    laid = parse_layout(f"{swizzle} o {pointer}{inner}")
+    return SwizzleAtom(swizzle, bits, laid if flagged else drop_empty_swizzle(laid), by_element=not flagged)
 
 
 _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
     "decltype": _parse_declared_atom,
     **dict.fromkeys(("make_smem_layout_atom", "get_smem_layout_atom"), _parse_atom_of_kind),
-    **dict.fromkeys(("composition", "ComposedLayout"), _parse_composition),
+    **dict.fromkeys(_COMPOSITIONS, _parse_composition),
     **dict.fromkeys(LAYOUTS, _parse_unswizzled_atom),
 }
 
 
-def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Yield (name, span, CuTe text) of every tile_to_shape with known sizes.
+def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], CuteLayout]]:
+    """Yield (name, span, layout) of every tile_to_shape with known sizes.
 
     bits: bits of an element of unknown type.
     """
@@ -173,15 +175,15 @@ def find_tiled_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
         return
     home = terms.make_term_text(text)
     for term in terms.find_terms(home, _TILE_TO_SHAPE):
-        tiled = _parse_tile_to_shape(home, term, bits)
-        if tiled is not None and tiled.facts["cute"]:
+        laid = find_known_layout(home, term, bits)
+        if laid is not None:
             line = text[max(0, term.span[0] - 120) : term.span[0]]
             named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
-            yield named[1] if named else "", term.span, tiled.facts["cute"]
+            yield named[1] if named else "", term.span, laid
 
 
-def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Yield (name, span, CuTe text) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
+def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], CuteLayout]]:
+    """Yield (name, span, layout) of every layout named like a shared-memory tile: SmemLayoutA, sB_layout.
 
     Results of tile_to_shape (see `find_tiled_layouts`) and atoms are left out.
     """
@@ -198,46 +200,47 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
         while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
             value = value.args[0]
         if isinstance(value, SyntaxTerm) and (value.name in _LAYS or parse_atom_name(value.name)):
-            found = parse_layout_text(home, value, bits)
-            if found:
-                yield name, value.span, found
+            laid = find_known_layout(home, value, bits)
+            if laid is not None:
+                yield name, value.span, laid
 
 
-def parse_layout_text(home: TermText, value: Any, bits: int | None = None) -> str | None:
-    """Return the layout that a value spells, tiles or composes, as CuTe text; None if unknown."""
+def find_known_layout(home: TermText, value: Any, bits: int | None = None) -> CuteLayout | None:
+    """Return parse_known_layout's layout; None also if CuTe has no such layout."""
+    try:
+        return parse_known_layout(home, value, bits)
+    except LayoutError:
+        return None
+
+
+def parse_known_layout(home: TermText, value: Any, bits: int | None = None) -> CuteLayout | None:
+    """Return the layout that a value spells, tiles or composes; None if unknown or without elements.
+
+    LayoutError if CuTe has no such layout. bits: of an element of unknown type.
+    """
     value = home.resolve_value(value)
     while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
         value = home.resolve_value(value.args[0])
-    if isinstance(value, SyntaxTerm) and value.name in ("tile_to_shape", "tile_to_mma_shape"):
-        found = _parse_tile_to_shape(home, value, bits)
-        return found.facts["cute"] if found else None
-    atom = parse_swizzle_atom(home, value)
-    atom = _set_element(atom, bits) if atom is not None else None
-    return _format_cute(atom, atom.laid) if atom is not None and atom.laid is not None else None
+    tile = _parse_tile_to_shape(home, value, bits) if isinstance(value, SyntaxTerm) else None
+    if tile is None:
+        atom = parse_swizzle_atom(home, value)
+        tile = _Tile(_set_element(atom, bits), None, None) if atom is not None else None
+    return tile.laid if tile is not None and tile.laid is not None and tile.laid.size else None
 
 
-def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> TextMeaning | None:
+def _parse_tile_to_shape(home: TermText, term: SyntaxTerm, bits: int | None = None) -> _Tile | None:
     """Parse tile_to_shape(atom, shape, order)."""
     args = list(term.args or ())
-    if len(args) < 2:
+    if term.name not in ("tile_to_shape", "tile_to_mma_shape") or len(args) < 2:
         return None
     atom = parse_swizzle_atom(home, args[0])
     if atom is None:
-        atom = SwizzleAtom((0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
-    atom = _set_element(atom, bits)
+        atom = SwizzleAtom(Swizzle(0, 0, 0), None, None, by_element=True, opened=(home.format_words(args[0]),))
     shape = shapes.parse_nested(home, args[1])
     ordered = args[2] if len(args) > 2 else term.get_argument(9, "order", "trg_order")
     order = shapes.parse_nested(home, ordered) if ordered is not None else None
     ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
-    return _make_meaning(atom, shape if isinstance(shape, tuple) else (shape,), ranks)
-
-
-def _make_meaning(atom: SwizzleAtom, shape: Any, order: tuple[int, ...] | None) -> TextMeaning:
-    tile = _Tile(atom, shape, order)
-    missing = ["element_bits"] if atom.bits is None else []
-    missing += ["cute"] if tile.text is None else []
-    names = [*atom.opened, *(shapes.list_symbols(shape) if shape is not None else [])]
-    return TextMeaning("layout", tile.title, tile.facts, tile.notices, True, tuple(dict.fromkeys((*missing, *names))))
+    return _Tile(_set_element(atom, bits), shape if isinstance(shape, tuple) else (shape,), ranks)
 
 
 @dataclass(frozen=True)
@@ -256,15 +259,23 @@ class _Tile:
         return [_get_extent(mode) for mode in self.shape] if self.shape is not None else None
 
     @cached_property
-    def laid(self) -> shapes.SymbolicLayout | None:
+    def laid(self) -> CuteLayout | None:
         layout, sizes = self.atom.laid, self.sizes
         if layout is None or sizes is None:
             return layout
         return _tile_atom(layout, sizes, self.order) if all(isinstance(n, int) for n in sizes) else None
 
-    @cached_property
+    @property
     def text(self) -> str | None:
-        return _format_cute(self.atom, self.laid) if self.laid else None
+        return str(self.laid) if self.laid else None
+
+    @property
+    def meaning(self) -> TextMeaning:
+        missing = ["element_bits"] if self.atom.bits is None else []
+        missing += ["cute"] if self.laid is None else []
+        names = [*self.atom.opened, *(shapes.list_symbols(self.shape) if self.shape is not None else [])]
+        undetermined = tuple(dict.fromkeys((*missing, *names)))
+        return TextMeaning("layout", self.title, self.facts, self.notices, True, undetermined)
 
     @property
     def mn_k(self) -> tuple[Any, Any]:
@@ -303,12 +314,12 @@ class _Tile:
     @property
     def swizzle(self) -> str | None:
         """The numbers of the swizzle; None if they apply to elements of an unknown layout."""
-        return None if self.atom.by_element and self.atom.laid is None else ",".join(map(str, self.atom.swizzle))
+        xor = self.atom.swizzle
+        return None if self.atom.by_element and self.atom.laid is None else f"{xor.bits},{xor.base},{xor.shift}"
 
     @property
     def facts(self) -> dict[str, Any]:
         layout = self.laid
-        flat = pair_leaves(layout.shape, layout.stride) if layout else []
         return {
             "cute": self.text,
             "swizzle": self.swizzle,
@@ -316,8 +327,8 @@ class _Tile:
             "shape": format_tuple(layout.shape) if layout else None,
             "stride": format_tuple(layout.stride) if layout else None,
             "modes": self.modes,
-            "size": prod(n for n, _ in flat) if layout else None,
-            "cosize": 1 + sum((n - 1) * step for n, step in flat) if layout else None,
+            "size": layout.size if layout else None,
+            "cosize": layout.cosize if layout else None,
             "storage": self.storage,
             **self.stage_facts,
         }
@@ -366,27 +377,15 @@ def _get_atom_sizes(atom: SwizzleAtom) -> tuple[Any, Any]:
     return shapes.compute_size(shape[0]) if shape[0] else None, shapes.compute_size(shape[1]) if shape[1] else None
 
 
-def _tile_atom(
-    layout: shapes.SymbolicLayout, sizes: list[int], order: tuple[int, ...] | None
-) -> shapes.SymbolicLayout | None:
+def _tile_atom(layout: CuteLayout, sizes: list[int], order: tuple[int, ...] | None) -> CuteLayout | None:
     """Return the layout of an atom repeated to fill a shape, each mode (atom, copies); None if it does not divide
     it.
     """
-    if not layout.known:
-        return None
     order = order if order and len(order) == len(sizes) else None
     try:
-        tiled = tile_to_shape(CuteLayout(layout.shape, layout.stride), tuple(sizes), order)
+        tiled = tile_to_shape(layout, tuple(sizes), order)
     except LayoutError:
         return None
-    steps: list[Any] = [mode.stride for mode in tiled.modes]
     once = [mode.modes[1].size == 1 for mode in tiled.modes]
-    strides = tuple((inner, 0 if one else step) for (inner, step), one in zip(steps, once, strict=True))
-    return shapes.SymbolicLayout(tiled.shape, strides)
-
-
-def _format_cute(atom: SwizzleAtom, layout: shapes.SymbolicLayout) -> str:
-    bits, base, shift = atom.swizzle
-    if atom.by_element:
-        return f"Sw<{bits},{base},{shift}> o {layout}" if bits else str(layout)
-    return f"Sw<{bits},{base},{shift}> o smem_ptr[{atom.bits}b](unset) o {layout}"
+    strides = tuple((inner, 0 if one else step) for (inner, step), one in zip(tiled.stride, once, strict=True))
+    return replace(tiled, stride=strides)

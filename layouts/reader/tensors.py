@@ -16,7 +16,6 @@ from typing import Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import UNDERSCORES
 from lanescope.errors import LayoutError
@@ -24,7 +23,7 @@ from lanescope.inputs import join_words
 from lanescope.reader import constants, mma_constants, shapes, terms, tiled_copy, tiled_mma
 from lanescope.reader.grammar import SyntaxTerm, Value
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.smem_layouts import parse_layout_text
+from lanescope.reader.smem_layouts import find_known_layout
 from lanescope.reader.terms import TermText
 from lanescope.tiles.atoms import make_mma_atom
 from lanescope.tiles.mma import SIDES
@@ -105,21 +104,13 @@ def _parse_make_tensor(home: TermText, value: SyntaxTerm) -> TensorShape | None:
         return None
     tensor = _make_shape(home, args[at])
     if tensor is not None:
-        layout = _parse_layout(home, args[at], 16) if len(args) == at + 1 else None
+        layout = find_known_layout(home, args[at], 16) if len(args) == at + 1 else None
         return replace(tensor, layout=layout if layout is not None and layout.shape == tensor.shape else None)
     # the element's bits may change the strides, but not the modes and sizes
-    layout, other = (_parse_layout(home, args[at], bits) for bits in (16, 8))
+    layout, other = (find_known_layout(home, args[at], bits) for bits in (16, 8))
     if layout is None or not isinstance(layout.shape, tuple):
         return None
     return TensorShape(layout.shape, layout=layout if layout == other else None)
-
-
-def _parse_layout(home: TermText, value: Value, bits: int) -> CuteLayout | None:
-    text = parse_layout_text(home, value, bits)
-    try:
-        return parse_cute_layout(text) if text else None
-    except LayoutError:
-        return None
 
 
 def _list_sizes(shape: tuple[Any, ...]) -> list[Any]:

@@ -182,15 +182,11 @@ def find_tiled_layouts(text: str, bits: int | None) -> Iterator[PrintedLayout]:
 
     bits: of an element whose type is open.
     """
-    for count, (label, span, spelled) in enumerate(
+    for count, (label, span, layout) in enumerate(
         (*smem_layouts.find_tiled_layouts(text, bits), *smem_layouts.find_named_layouts(text, bits))
     ):
-        try:
-            layout = parse_layout(spelled)
-        except LayoutError:  # a tile without elements
-            continue
         if count < MOST and _is_tile(layout):
-            yield _make_layout(layout, spelled, label, span)
+            yield _make_layout(layout, str(layout), label, span)
 
 
 def make_printed_layout(layout: cute.CuteLayout, label: str, span: Span) -> PrintedLayout | None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
-from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value
-from lanescope.cute.text import parse_layout
+from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
@@ -35,7 +34,7 @@ from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.smem_atoms import SmemAtomName, parse_atom_kind, parse_atom_name
+from lanescope.reader.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import Swizzle
 
 if TYPE_CHECKING:
@@ -132,10 +131,10 @@ class CuteEvaluator:
             raise OpenCuteValueError(call.text)
         result: list[Value] = []
         for argument in spelled[skipped : len(spelled) - dropped_last]:
-            block = smem_layouts.parse_layout_text(home, argument, self.bits)
+            block = smem_layouts.parse_known_layout(home, argument, self.bits)
             if block is None:
                 raise OpenCuteValueError(home.format_words(argument))
-            result.append(parse_layout(block))
+            result.append(block)
         return result
 
     def _evaluate_type(self, kind: ResolvedType, depth: int) -> Value:
@@ -372,9 +371,6 @@ def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
 
 def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
     """Make GMMA::Layout_K_SW128_Atom or another canonical atom, for elements of `bits` bits."""
-    mode = atom.mode
     if bits not in (1, 2, 4, 8, 16, 32, 64):
         raise OpenCuteValueError(f"elements of {bits} bits")
-    run = mode.width_bytes * 8 // bits
-    shape, stride = ((8, run), (run, 1)) if atom.major == "K" else ((run, 8), (1, run))
-    return CuteLayout(shape, stride, mode.swizzle() if mode.bits else None, bits)
+    return drop_empty_swizzle(make_canonical_layout(atom.major, atom.mode, bits))
