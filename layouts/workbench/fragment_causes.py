@@ -15,6 +15,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.known_values import find_common_value
 from lanescope.workbench.thread_fragments import ArrivedOperand, FragmentOrigin, is_packed_load, reload_operand
 from lanescope.workbench.thread_steps import Product, is_turned, is_turned_fragment
+from lanescope.workbench.warp_coverage import split_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,18 @@ def _find_transpose(judge: JudgedProduct, arrived: ArrivedOperand, other: Arrive
 
 def find_wrong_k_step(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand) -> str:
     """Return the operand whose step along K between iterations differs from its K width while the other's does not; ""
-    if neither or both do.
+    if neither or both do, or an iteration takes more than one fragment along K.
     """
     if a.warps is None or b.warps is None:
         return ""
     now = {"a": a.warps[0], "b": b.warps[0]}
     widths = {name: warp.places[0].shape[1] for name, warp in now.items()}
-    for before in _list_earlier_turns(judge):
+    for depth, before in _list_earlier_turns(judge):
         moved = {name: before[name].count_k(warp) for name, warp in now.items()}
         if any(warp.has_rows_within(moved[name] or 0) for name, warp in now.items()):
             return ""  # blocks that are packed in global memory
+        if any(_count_covered(judge, name, depth) > 1 for name in now):
+            continue
         right = [name for name, count in moved.items() if count == widths[name]]
         wrong = [name for name, count in moved.items() if count and name not in right]
         if len(wrong) == len(right) == 1:
@@ -110,7 +113,11 @@ def list_unsure_steps(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand
 
 
 def _choose_unsure(moved: Mapping[str, int | None], widths: Mapping[str, int]) -> set[str]:
-    """Return the operands that move by a part of their K width, or elsewhere while the other one moves along K."""
+    """Return the operands that move by a part of their K width, or elsewhere while the other one moves along K; both if
+    they move along K by different numbers.
+    """
+    if len(set(moved.values())) > 1 and all(moved.values()):
+        return set(moved)
     parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
     is_along = any(count and name not in parts for name, count in moved.items())
     return parts | {name for name, count in moved.items() if count is None and is_along}
@@ -135,12 +142,19 @@ def _list_turns_before(use: MmaUse) -> Iterator[tuple[int, ...]]:
         yield (*use.turns[:depth], turn - 1, *use.turns[depth + 1 :])
 
 
-def _list_earlier_turns(judge: JudgedProduct) -> Iterator[dict[str, FragmentOrigin]]:
-    """Yield A and B in the first warp one iteration earlier, for each loop around a product."""
+def _list_earlier_turns(judge: JudgedProduct) -> Iterator[tuple[int, dict[str, FragmentOrigin]]]:
+    """Yield (its depth, A and B in the first warp one iteration earlier) for each loop around a product."""
     earlier = {name: dict(judge.list_earlier(name)) for name in "ab"}
-    for before in _list_turns_before(judge.use):
+    for depth, before in enumerate(_list_turns_before(judge.use)):
         if before in earlier["a"] and before in earlier["b"]:
-            yield {name: of_turn[before][0] for name, of_turn in earlier.items()}
+            yield depth, {name: of_turn[before][0] for name, of_turn in earlier.items()}
+
+
+def _count_covered(judge: JudgedProduct, name: str, depth: int) -> int:
+    """Return how many fragments along K the iteration before of the loop at a depth takes."""
+    outer = (*judge.use.turns[:depth], judge.use.turns[depth] - 1)
+    warps = [of[0] for turns, of in judge.list_earlier(name) if turns[: depth + 1] == outer]
+    return len({found[1] for warp in warps if (found := split_origin(warp)) is not None})
 
 
 def find_k_order(arrived: ArrivedOperand) -> tuple[int, ...] | None:

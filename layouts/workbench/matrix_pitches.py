@@ -22,6 +22,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
 from lanescope.workbench.address_values import list_values
 from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.other_bounds import find_other_bounds
 from lanescope.workbench.product_sizes import ProductSizes, Tokens, is_count, is_leading, is_size, shorten_name
 from lanescope.workbench.result_stores import LocatedStore, locate_stores
 from lanescope.workbench.results import Span
@@ -291,10 +292,10 @@ class _Judge:
         """Return the sizes whose names, M, N or K, are those of other dimensions than a line runs along."""
         named = {letter: self.sizes.rename(name) for letter, name in self.sizes.letters.items()}
         alike = self._list_alike(matrix) - {self.sizes.rename(matrix.size)}
-        certain = matrix.along == "k" or self._has_usual_names() or alike & set(named.values())
+        certain = matrix.along == "k" or self.has_usual_names() or alike & set(named.values())
         return {name for letter, name in named.items() if letter != matrix.along and (certain or letter == "k")}
 
-    def _has_usual_names(self) -> bool:
+    def has_usual_names(self) -> bool:
         """Return whether A and B of a product are called so, and not exchanged."""
         return {(one.operand, shorten_name(one.array)[-1:]) for one in self.matrices} >= {("a", "a"), ("b", "b")}
 
@@ -314,7 +315,7 @@ class _Judge:
         letters = self.sizes.letters
         if not letters or ends != {self.sizes.rename(letters["k"])}:
             return set()
-        if self._has_usual_names():
+        if self.has_usual_names():
             return {self.sizes.rename(letters[matrix.along])}
         return self.sizes.rename_all(letters[one] for one in "mn") - ends if matrix.size == letters["k"] else set()
 
@@ -398,5 +399,7 @@ def find_open_pitches(run: KernelRun, pairs: Sequence[Pair], launches: Sequence[
         result.product = next(iter(products)) if len(products) == 1 else result.product  # also if it was converted
         matrices.append(result)
     judge = _Judge(sizes, _merge(matrices), _find_k_ends(fragments))
-    found = (judge.judge(matrix) for matrix in judge.matrices)
-    return [one for one in found if one is not None]
+    stored = [(one.along, one.size) for one in judge.matrices if one.operand == "d"]
+    if bounds := find_other_bounds(sizes, stored, judge.has_usual_names()):  # a pitch that seems wrong may follow
+        return [OpenPitch(frozenset(), one.message, one) for one in bounds]
+    return [one for one in map(judge.judge, judge.matrices) if one is not None]

@@ -11,6 +11,7 @@ from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.results import Span
 
 _SIZE = re.compile(r"(?!blockIdx\b|gridDim\b)[A-Za-z_][\w.]*")
 _LEADING = re.compile(r"(?:^|[._])ld|stride|pitch|lead|pad", re.I)
@@ -46,7 +47,8 @@ def shorten_name(name: str) -> str:
 class ProductSizes:
     """The parameters of a kernel that may be sizes of its products.
 
-    limits: those that the rows (m) and the columns (n) of D are less than.
+    limits: those that the rows (m) and the columns (n) of D are less than; bounds: (m or n, size, place) of each
+    comparison that says so.
     """
 
     def __init__(self, run: KernelRun, launches: Sequence[KernelLaunchRecord]) -> None:
@@ -55,6 +57,7 @@ class ProductSizes:
         numbers = [(n, one.name) for n, one in enumerate(run.function.parameters) if one.type and not one.type.pointers]
         self.values = {name: [_find_argument(launch, n) for launch in self.launches] for n, name in numbers}
         self.limits: dict[str, set[str]] = {"m": set(), "n": set()}
+        self.bounds: list[tuple[str, str, Span]] = []
 
     def rename(self, size: str) -> str:
         """Return one name for the sizes that are equal in every launch of the text."""
@@ -98,19 +101,20 @@ class ProductSizes:
         dimensions: that which the lines of D run along, and the other; tokens: what their addresses are made of, such
         as blockIdx.x and blockIdx.y.
         """
-        for size, found in (*_list_bounds(self.runner), *self._list_grid_sizes()):
+        for size, found, span in (*_list_bounds(self.runner), *self._list_grid_sizes()):
             matching = [dimension for dimension, own in zip(dimensions, tokens, strict=True) if found & own]
             if len(matching) == 1:
                 self.limits[matching[0]].add(self.rename(size))
+                self.bounds += [(matching[0], self.rename(size), span)] if span is not None else []
 
-    def _list_grid_sizes(self) -> Iterator[tuple[str, set[str]]]:
-        """Yield (a size, the index of the blocks) if a dimension of a grid is computed from only this size."""
+    def _list_grid_sizes(self) -> Iterator[tuple[str, set[str], None]]:
+        """Yield (a size, the index of the blocks, None) if a dimension of a grid is computed from only this size."""
         for n, launch in enumerate(self.launches):
             for axis, blocks in zip("xyz", launch.grid, strict=False):
                 words = set(re.findall(r"[A-Za-z_]\w*", str(blocks))) if blocks is not None else set()
                 sizes = self.rename_all(name for name, values in self.values.items() if values[n] in words)
                 if len(sizes) == 1:
-                    yield sizes.pop(), {f"blockIdx.{axis}"}
+                    yield sizes.pop(), {f"blockIdx.{axis}"}, None
 
 
 def _find_argument(launch: KernelLaunchRecord, position: int) -> str:
@@ -119,15 +123,16 @@ def _find_argument(launch: KernelLaunchRecord, position: int) -> str:
     return "" if value is None else str(value)
 
 
-def _list_bounds(run: KernelRunner) -> Iterator[tuple[str, set[str]]]:
-    """Yield (a size, what the number that it limits contains) of the comparisons of a kernel."""
-    for left, right in run.limits.values():
+def _list_bounds(run: KernelRunner) -> Iterator[tuple[str, set[str], Span]]:
+    """Yield (a size, what the number that it limits contains, its place) of the comparisons of a kernel."""
+    for span, (left, right) in run.limits.items():
         for number, limit in ((left, right), (right, left)):
             if size := _find_only_size(limit):
-                yield size, {name for names in number.terms for name in names if not is_size(name)}
+                yield size, {name for names in number.terms for name in names if not is_size(name)}, span
 
 
 def _find_only_size(number: ThreadNumber) -> str:
-    names = next(iter(number.terms), ()) if len(number.terms) == 1 else ()
-    only = len(names) == 1 and is_size(names[0]) and isinstance(number.terms[names], int)
-    return names[0] if only and number.terms[names] == 1 else ""
+    terms = {names: factor for names, factor in number.terms.items() if names or not isinstance(factor, int) or factor}
+    names = next(iter(terms), ()) if len(terms) == 1 else ()
+    only = len(names) == 1 and is_size(names[0]) and isinstance(terms[names], int)
+    return names[0] if only and terms[names] == 1 else ""

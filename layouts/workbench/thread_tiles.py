@@ -35,6 +35,7 @@ from lanescope.workbench.operand_slices import find_slice_mistakes, find_unset_r
 from lanescope.workbench.register_sums import find_sum_mistakes
 from lanescope.workbench.result_stores import find_misplaced_results
 from lanescope.workbench.scale_ids import find_scale_mistakes
+from lanescope.workbench.skipped_slices import find_skipped_slices
 from lanescope.workbench.store_mistakes import find_clashes, find_misaligned_stores
 from lanescope.workbench.thread_descriptors import FragmentFinding, judge_descriptors
 from lanescope.workbench.thread_fragments import (
@@ -206,7 +207,8 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]
-        report.findings += find_slice_mistakes(run.runner, verdicts.pairs)
+        slices = find_slice_mistakes(run.runner, verdicts.pairs)
+        report.findings += slices or find_skipped_slices(run.runner, verdicts.pairs)
         report.suspects += [one for one in repeated if one.array]
 
 

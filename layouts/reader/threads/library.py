@@ -16,10 +16,12 @@ from lanescope.reader.threads.numbers import (
     LONG,
     ULONG,
     ThreadNumber,
+    add_numbers,
     apply_operator,
     as_array,
     convert_number,
     make_number,
+    make_uniform,
 )
 from lanescope.reader.threads.order_events import follow_call
 from lanescope.reader.threads.packing import permute_bytes
@@ -87,15 +89,21 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
     if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
         return None
     result = apply_operator(name, left, right)
-    return result if result is not None else _drop_bound(name, left, right)
+    return result if result is not None else _drop_bound(run, name, node.span, left, right)
 
 
-def _drop_bound(name: str, left: ThreadNumber, right: ThreadNumber) -> ThreadNumber | None:
+def _drop_bound(
+    run: KernelRunner, name: str, site: tuple[int, int], left: ThreadNumber, right: ThreadNumber
+) -> ThreadNumber | None:
     """Return the row that a minimum or maximum keeps inside a matrix, as in the inner tiles of a grid; None if neither
     operand is a bound: an open size, or 0 from below.
     """
+    below = name == "min"
     for value, bound in ((left, right), (right, left)):
-        if not value.uniform and bound.uniform and (bound.const is None if name == "min" else bound.known == 0):
+        if not value.uniform and bound.uniform and (bound.const is None if below else bound.known == 0):
+            past = add_numbers(bound, make_uniform(1)) if below else None
+            if past is not None:
+                run.limits[site] = value, past
             return value
     return None
 
