@@ -379,3 +379,8 @@ def test_a_lone_tensor_map_leads_to_its_tile(client: Client) -> None:
     for kind, width in (("mystery", 64), ("bfloat16", "W")):
         page = client.get("/read", params={"text": code.format(kind, width)}).text
         assert "/smem?element_bits" not in page and "the text does not say" in page
+
+
+def test_a_fragment_that_does_not_exist_is_compared_with_the_most_similar() -> None:
+    (refusal,) = reader.recognise_text("wmma::fragment<wmma::matrix_b, 16, 8, 16, half, wmma::col_major> b;").refused
+    assert refusal.hint.startswith("Try nvcuda::wmma::fragment<matrix_b, 16, 16, 16, __half, col_major>, ")

@@ -124,8 +124,12 @@ def _list_open_fragments(keys: list[str]) -> tuple[TextMeaning, ...]:
 
 def _make_refusal(arguments: str) -> tuple[TextMeaning, ...]:
     """Raise LayoutError because no fragment has these arguments."""
-    letter = make_key(arguments).split(",")[0]
-    near = [fragment.cpp for key, fragment in index_fragments().items() if key.split(",")[0] == letter][:3]
+    parts = make_key(arguments).split(",")
+    of_letter = [
+        (key.split(","), fragment) for key, fragment in index_fragments().items() if key.split(",")[0] == parts[0]
+    ]
+    of_letter.sort(key=lambda entry: -sum(a == b for a, b in zip(entry[0], parts, strict=False)))
+    near = [fragment.cpp for _, fragment in of_letter[:3]]
     raise LayoutError(
         "unknown_fragment",
         f"There is no fragment<{' '.join(arguments.split())}>.",
