@@ -102,3 +102,14 @@ def test_the_first_product_in_tensor_memory_must_not_add() -> None:
     assert not list_findings(
         text.replace("  for (int tile", "  mma.accumulate_ = UMMA::ScaleOut::Zero;\n  for (int tile")
     )
+
+
+def test_accumulators_are_followed_in_the_function_of_a_class() -> None:
+    head, body = HOPPER.split("  extern __shared__", 1)
+    includes, kernel = head.split("__global__")
+    member = "struct Multiply {\nstatic __device__ void run(half_t* x, float* out) {\n"
+    caller = f"__global__{kernel.rstrip()}\n  Multiply::run(x, out);\n}}\n"
+    text = f"{includes}{member}  extern __shared__{body}}};\n{caller}"
+    assert list_findings(text) == []
+    wrong = text.replace("  clear(sum);\n", "")
+    assert list_findings(wrong) == [("accumulator_unset", find_line(wrong, "Tensor sum"))]

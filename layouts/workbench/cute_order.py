@@ -204,9 +204,8 @@ def _check_unset(text: KernelText, products: Sequence[_Step], steps: Sequence[_S
 
 def _is_never_set(text: KernelText, name: str, sums: Accumulators, first: _Step, steps: Sequence[_Step]) -> bool:
     """Return whether a function declares accumulators, nothing sets them before their first gemm, and they are used."""
-    at = first.event.at[0]
-    function = find_function_at(text.functions, at)
-    if function is None or not function.body[0] <= sums[1][0] < at:
+    at = _find_place_after(text, sums[1][0], first)
+    if at is None:
         return False
     before = steps[: steps.index(first)]
     named = re.search(rf"\b{name}\b", _NO_ACCESS.sub("", text.blank[sums[1][1] : at]))
@@ -215,6 +214,15 @@ def _is_never_set(text: KernelText, name: str, sums: Accumulators, first: _Step,
     if first.in_memory and any(_may_set(step, sums) for step in before):
         return False
     return any(sums in step.sums and step.kind in ("access", "view", "unknown") for step in steps)
+
+
+def _find_place_after(text: KernelText, declared: int, product: _Step) -> int | None:
+    """Return where the function that declares accumulators runs a gemm, or calls what does; None if it does neither."""
+    function = find_function_at(text.functions, declared)
+    run = product.event.run
+    places = [span[0] for _, span in product.event.calls]
+    places += [run.term.span[0]] if isinstance(run, BodilessCall) and run.term.span is not None else []
+    return next((at for at in places if function is not None and declared < at < function.body[1]), None)
 
 
 def _may_set(step: _Step, sums: Accumulators) -> bool:

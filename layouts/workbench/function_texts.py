@@ -17,7 +17,7 @@ from lanescope.cxx.source_text import (
 )
 from lanescope.workbench.results import Span
 
-_HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_HEAD = re.compile(r"(operator\s*\(\s*\)|[A-Za-z_]\w*)\s*\(")
 _NO_NAME = frozenset(
     "if for while switch return sizeof alignof decltype asm __asm__ volatile catch static_assert __launch_bounds__"
     " __cluster_dims__ __attribute__ __declspec noexcept requires alignas __align__ __block_size__ defined"
