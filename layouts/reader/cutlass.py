@@ -37,6 +37,7 @@ _WORDS = {"SATURATE": "satfinite", "XORPOPC": "xor", "ANDPOPC": "and"}
 _SUMS = {"float": "f32", "half_t": "f16"}
 _LAYOUTS = {"T": "row", "N": "col"}
 _TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # recognised as tcgen05
+SELECTED_BITS = (8, 16, 32)  # of the elements of A, for which ss_op_selector has an operator
 SELECTED_N = (256, 192, 128, 96, 64, 32, 16, 8)  # of ss_op_selector and rs_op_selector, without the extended shapes
 _MOST = 64  # atoms per text
 _WARPGROUP_ROWS = 64  # M of every wgmma; no warp-level mma has M = 64
@@ -227,3 +228,9 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
 
 def _has_words(i: Instruction, words: set[str]) -> bool:
     return words <= {*i.modifiers, *i.syntax.types}
+
+
+def choose_wgmma_shape(bits: int, columns: int) -> tuple[int, int, int] | None:
+    """Return M, N and K of the operator that ss_op_selector selects for a tile; None if there is none."""
+    n = next((size for size in SELECTED_N if columns % size == 0), None)
+    return (64, n, 256 // bits) if n and columns and bits in SELECTED_BITS else None

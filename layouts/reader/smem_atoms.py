@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.ptx.table.descriptors import BASE32B
-from lanescope.shared.swizzle import Mode, get_mode
+from lanescope.shared.swizzle import BY_WIDTH, Mode, get_mode
 
 _WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128(?P<base32>_32B)?))"
 NAMED = re.sub(
@@ -55,3 +55,15 @@ def make_canonical_layout(major: str, mode: Mode, bits: int) -> CuteLayout:
     """Return the layout of an atom for elements of `bits` bits, whose swizzle applies to byte addresses."""
     mn, k = mode.get_atom_size(bits, major)
     return CuteLayout((mn, k), (k, 1) if major == "K" else (1, mn), mode.swizzle(), bits)
+
+
+def choose_smem_atom(selector: str, major: str, bits: int, run: int) -> SmemAtomName | None:
+    """Return the atom that ss_smem_selector<major, T, BLK_MN, BLK_K>() or sm100_smem_selector selects: that with the
+    widest swizzle that divides the tile; None without one.
+
+    bits: of T; run: elements of the tile along its major. Source: CUTLASS's sm90_common.inl and sm100_common.inl.
+    """
+    legal = bits in (4, 8, 16, 32) and not (bits == 32 and major == "MN" and selector.startswith("sm100"))
+    widths = (candidate for candidate in reversed(BY_WIDTH) if not run * bits % (8 * candidate.width_bytes))
+    mode = next(widths, None) if legal else None
+    return None if mode is None else SmemAtomName(major, mode)

@@ -25,12 +25,10 @@ from lanescope.ptx.table.kinds import ALONE, MAJORS, PAIR
 from lanescope.ptx.table.umma_atoms import SHARED
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType, shorten_name
-from lanescope.reader.cutlass import SELECTED_N, find_warp_shape, find_wgmma
-from lanescope.reader.smem_atoms import SmemAtomName
+from lanescope.reader.cutlass import SELECTED_BITS, choose_wgmma_shape, find_warp_shape, find_wgmma
+from lanescope.reader.smem_atoms import SmemAtomName, choose_smem_atom
 from lanescope.reader.umma import find_atom_row
-from lanescope.shared.swizzle import BY_WIDTH
 
-_SELECTED_BITS = (8, 16, 32)
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits decltype make_mma_atom remove_cvref_t remove_cv_t decay_t".split())
 _TRIVIAL = {"sm100_make_1sm_trivial_tiled_mma": ALONE, "sm100_make_2sm_trivial_tiled_mma": PAIR}
 _MAJORS = {code: name for name, code in MAJORS.items()}  # cute::SM90::GMMA::Major and UMMA::Major
@@ -243,7 +241,7 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     """
     arguments = _get_templates(call)
     bits = get_type_bits(arguments[0]) if arguments else None
-    if len(arguments) < 4 or bits not in _SELECTED_BITS:
+    if len(arguments) < 4 or bits not in SELECTED_BITS:
         raise OpenCuteValueError(shorten_name(arguments[0]) if arguments else call.text)
     tile = evaluate(arguments[3])
     major_arguments = arguments[4:6]
@@ -252,10 +250,10 @@ def _select_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     )
     if not isinstance(tile, tuple) or len(tile) < 3 or majors is None:
         raise OpenCuteValueError(call.text)
-    n = next((size for size in SELECTED_N if _get_size(tile[1]) % size == 0), None)
-    if not n or not _get_size(tile[1]):
+    shape = choose_wgmma_shape(bits, _get_size(tile[1]))
+    if shape is None:
         raise OpenCuteValueError(call.text)
-    return CuteAtom(f"m64n{n}k{256 // bits}", (64, n, 256 // bits), WGMMA, bits, majors, call.head[0] == "s")
+    return CuteAtom("m{}n{}k{}".format(*shape), shape, WGMMA, bits, majors, call.head[0] == "s")
 
 
 def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
@@ -266,7 +264,7 @@ def _make_trivial_atom(call: OpaqueValue, evaluate: Any) -> CuteAtom:
     if len(arguments) < 7:
         raise OpenCuteValueError(call.head)
     bits, majors, tile = get_type_bits(arguments[0]), _parse_majors(arguments[5:7]), evaluate(arguments[3])
-    if bits not in _SELECTED_BITS or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
+    if bits not in SELECTED_BITS or majors is None or not isinstance(tile, tuple) or len(tile) < 3:
         raise OpenCuteValueError(shorten_name(arguments[0]) if bits is None else call.head)
     kind, m, n = get_kind(TCGEN05.readers[bits]), _get_size(tile[0]), _get_size(tile[1])
     atom = _make_umma_atom(f"tcgen05.mma m{m}n{n}k{kind.k}", kind, _TRIVIAL[call.head], (m, n), majors)
@@ -377,19 +375,14 @@ SMEM_SELECTORS = frozenset(("ss_smem_selector", "sm100_smem_selector"))
 
 
 def select_smem_atom(call: OpaqueValue, evaluate: Any) -> tuple[SmemAtomName, int]:
-    """Return (atom, element bits) of ss_smem_selector<Major, T, BLK_MN, BLK_K>().
-
-    The atom has the widest swizzle that divides the tile. OpenCuteValueError if it is unknown. Source: CUTLASS's
-    sm90_common.inl and sm100_common.inl.
-    """
+    """Return (atom, element bits) of a call of SMEM_SELECTORS; OpenCuteValueError if it is unknown."""
     arguments = _get_templates(call)
     major = parse_major(arguments[0]) if len(arguments) >= 4 else ""
     bits = get_type_bits(arguments[1]) if major else None
-    if bits not in (4, 8, 16, 32) or (bits == 32 and major == "MN" and call.head.startswith("sm100")):
-        raise OpenCuteValueError(_name_value(arguments[1]) if major and bits is None else call.head)
+    if bits is None:
+        raise OpenCuteValueError(_name_value(arguments[1]) if major else call.head)
     block = evaluate(arguments[2 if major == "MN" else 3])
-    run = _get_size(block[0] if isinstance(block, tuple) else block)
-    mode = next((candidate for candidate in reversed(BY_WIDTH) if not run * bits % (8 * candidate.width_bytes)), None)
-    if mode is None:
+    atom = choose_smem_atom(call.head, major, bits, _get_size(block[0] if isinstance(block, tuple) else block))
+    if atom is None:
         raise OpenCuteValueError(call.head)
-    return SmemAtomName(major, mode), bits
+    return atom, bits
