@@ -6,6 +6,10 @@ that copies and two that multiply, one a barrier for copies and one for tcgen05.
 
 from __future__ import annotations
 
+from lanescope.reader.threads.numbers import LONG, make_number
+from lanescope.reader.threads.shared_fills import StageReads
+from lanescope.reader.threads.storage import Pointer
+from lanescope.reader.threads.types import SizedType
 from lanescope.workbench.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text
@@ -265,14 +269,14 @@ def test_what_reaches_other_blocks_is_not_followed(old: str, new: str) -> None:
     wrong = PIPELINE.replace("pipeline.consumer_release(read);", "")
     assert wrong.count(old) == 1
     assert find_lines(wrong)
-    assert not find_lines(wrong.replace(old, new))
+    assert [code for code, _ in find_lines(wrong.replace(old, new))] == ["mbarriers_open"]
 
 
 def test_names_that_the_text_declares_are_its_own() -> None:
     own = "__device__ void initialize_barrier(uint64_t& bar, int n) { not_followed(bar, n); }\n"
     wrong = TENSOR.replace("initialize_barrier(s.tma, 1)", "initialize_barrier(s.tma, 2)")
     assert find_lines(wrong)
-    assert not find_lines(own + wrong)
+    assert [code for code, _ in find_lines(own + wrong)] == ["mbarriers_open"]
 
 
 @for_each("bytes_", [1, 2, 4, 8])
@@ -281,3 +285,120 @@ def test_a_byte_count_is_wrong_if_it_is_that_of_no_element_size(bytes_: int) -> 
     given = PIPELINE.replace("transaction_bytes = bytes;", f"transaction_bytes = 2 * 128 * 64 * {bytes_};")
     assert find_lines(given) == []
     assert find_lines(given.replace("2 * 128 * 64", "3 * 128 * 64")) != []
+
+
+# kernels as tutorials write them ----------------------------------------------------------------------------------
+
+ARRIVE = "    s.empty[read.index()].arrive();\n"
+KERNEL_HEAD = RING[RING.index("template <class Problem") : RING.index("  auto [M, N, K]")]
+IN_CLASS = RING.replace("__global__ void ring(", "struct Ring {\n  static __device__ void run(").replace(
+    "\n}\n\ntemplate <class T> void multiply",
+    "\n}\n};\n"
+    + KERNEL_HEAD
+    + "  Ring<Problem, Tile, LayoutA, LayoutB, TmaA, TmaB, Mma, T>::run(shape, tile, tma_a, tma_b, mma, C);\n}\n"
+    + "template <class T> void multiply",
+)
+SELECTED = RING.replace(
+    "GMMA::Layout_K_INTER_Atom<T>{}",
+    "cutlass::gemm::collective::detail::ss_smem_selector<GMMA::Major::K, T, Int<128>, Int<64>>()",
+)
+LAUNCHED = RING.replace("Mma mma, T* C", "Mma mma, LayoutA a, LayoutB b, T* C")
+LAUNCHED = (
+    LAUNCHED[: LAUNCHED.index("  cutlass::ClusterLaunchParams")]
+    + "  ring<<<dim3(m / 128, n / 128), 256>>>(shape, tile, tma_a, tma_b, mma, sA, sB, C);\n}\n"
+)
+NESTED = RING.replace("  uint64_t full[", "  struct Full { uint64_t full[").replace(
+    "(LayoutA{})];\n  cutlass", "(LayoutA{})]; };\n  Full ring;\n  cutlass"
+)
+NESTED = NESTED.replace("s.full[", "s.ring.full[")
+COPIED = RING.replace("    ++read;", "    auto before = read;\n    ++before;\n    read = before;")
+
+
+@for_each("kernel", [IN_CLASS, SELECTED, LAUNCHED, NESTED, COPIED])
+def test_a_ring_is_simulated_however_it_is_written(kernel: str) -> None:
+    assert kernel != RING
+    assert find_lines(kernel) == []
+    assert [code for code, _ in find_lines(kernel.replace(ARRIVE, ""))] == ["mbarrier_stuck"]
+
+
+def test_a_stage_of_one_operand_that_no_product_reads_is_a_mistake() -> None:
+    [(code, line)] = find_lines(RING.replace("tCrB(_, _, _, read.index())", "tCrB(_, _, _, 0)"))
+    assert code == "stage_unread" and "gemm(" in line
+
+
+@for_each(
+    "old, new",
+    [
+        ("num_consumers = 256", "num_consumers = 128"),
+        ("num_consumers = 256", "num_consumers = 256;\n  params.num_producers = 2"),
+    ],
+)
+def test_a_pipeline_counts_the_threads_that_arrive(old: str, new: str) -> None:
+    [(code, line)] = find_lines(PIPELINE.replace(old, new))
+    assert code == "mbarrier_count" and "Pipeline pipeline(" in line
+
+
+def test_a_kernel_that_is_not_simulated_is_named_where_that_begins() -> None:
+    [(code, line)] = find_lines(RING.replace(ARRIVE, ARRIVE + "    not_known(s.full);\n"))
+    assert (code, line) == ("mbarriers_open", "    not_known(s.full);")
+
+
+STORE = """
+  auto r2s = make_tiled_copy_C(Copy_Atom<SM90_U32x4_STSM_N, T>{}, mma);
+  auto mine = r2s.get_slice(threadIdx.x);
+  Tensor sC = make_tensor(make_smem_ptr(s.C), make_layout(make_shape(Int<128>{}, Int<128>{})));
+  auto tma_c = make_tma_copy(SM90_TMA_STORE{}, C, sC).get_slice(0);
+  for (int turn = 0; turn < 2; ++turn) {
+    if (threadIdx.x == 0) tma_store_wait<0>();
+    __syncthreads();
+    copy(r2s, mine.retile_S(sum), mine.partition_D(sC));
+    tma_store_fence();
+    __syncthreads();  // stored
+    if (threadIdx.x == 0) {
+      copy(tma_c, tma_c.partition_S(sC), tma_c.partition_D(gA));
+      tma_store_arrive();
+    }
+  }
+  if (threadIdx.x == 0) tma_store_wait<0>();
+}
+
+template <class T> void multiply"""
+STORING = RING.replace("empty[4];", "empty[4];\n  T C[128 * 128];").replace(
+    "}\n\ntemplate <class T> void multiply", STORE, 1
+)
+TURN = "    if (threadIdx.x == 0) tma_store_wait<0>();\n    __syncthreads();\n"
+
+
+@for_each(
+    "old, new, code, line",
+    [
+        ("    tma_store_fence();\n", "", "proxy_fence_missing", "    __syncthreads();  // stored"),
+        ("    __syncthreads();  // stored\n", "", "bulk_barrier_missing", "    tma_store_fence();"),
+        ("      tma_store_arrive();\n", "", "bulk_commit_missing", "    }"),
+        (TURN, "", "bulk_wait_missing", "    copy(r2s, mine.retile_S(sum), mine.partition_D(sC));"),
+        ("if (threadIdx.x == 0) tma_store_wait<0>();", "", "bulk_wait_missing", ""),
+    ],
+)
+def test_a_tma_store_reads_what_threads_have_stored(old: str, new: str, code: str, line: str) -> None:
+    assert old in STORING and find_lines(STORING) == []
+    [found] = find_lines(STORING.replace(old, new))
+    assert found[0] == code and (not line or found[1] == line)
+
+
+def test_a_part_of_a_tile_may_be_stored_while_another_is_read() -> None:
+    """Which part is not followed: copies of parts are not compared with the TMA store before."""
+    parts = STORING.replace(TURN, "").replace("mine.partition_D(sC)", "mine.partition_D(sC)(_, turn, _)")
+    assert parts != STORING and find_lines(parts) == []
+
+
+def test_a_stage_may_be_read_by_a_pointer_of_its_own() -> None:
+    def point(address: int) -> Pointer:
+        return Pointer("shared", None, make_number(address, LONG), SizedType("half", 2))
+
+    stages = StageReads()
+    for stage in (0, 1) * 2:
+        stages.note_copy((point(1024), 512 * stage), 1024)
+    stages.note_read((point(1024), 0), 1024, (3, 4))
+    assert stages.find_unread() == ((3, 4), 2, 1)
+    stages.note_read((point(2048), 256), 16, (3, 4))
+    assert stages.find_unread() is None

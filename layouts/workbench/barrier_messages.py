@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.reader.code import tree
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
 from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.shared_fills import (
+    OVERWRITTEN,
+    UNAWAITED,
+    UNCOMMITTED,
+    UNFENCED,
+    UNORDERED,
+    FillMistake,
+    StageReads,
+)
 from lanescope.workbench.barrier_repairs import ProtocolRepair, list_turns
 from lanescope.workbench.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.loop_texts import find_next_statement
 from lanescope.workbench.results import Span
 
+MOST_WORDS = 60  # characters of a statement that are quoted
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -69,13 +81,67 @@ def describe_stuck(phase: int, count: int, total: int) -> str:
     )
 
 
-def describe_unordered(product: Span, store: Span) -> Pitfall:
-    """Return the finding of a product that reads what other warps have stored."""
+def describe_misread(mistake: FillMistake, text: str) -> Pitfall:
+    """Return the finding of a product or a bulk copy that reads what threads have stored, or of a bulk copy that
+    nothing waits for. It stands where the operation is missing.
+    """
+    blank = blank_text(text)
+    if not mistake.stored:
+        message = (
+            "This product reads shared memory that threads of other warps have stored to, and no barrier is between:"
+            " put __syncthreads() after the copy."
+        )
+        return Pitfall("barrier_missing", message, mistake.site)
+    if mistake.kind == OVERWRITTEN:
+        message = (
+            "Threads store to a tile here that a TMA store before may still read: put a tma_store_wait of the thread"
+            " that issues it, and a barrier, before this."
+        )
+        return Pitfall("bulk_wait_missing", message, mistake.site)
+    code, message, after = _STORES[mistake.kind]
+    at = find_next_statement(blank, mistake.before if after else mistake.site)
+    return Pitfall(code, message, (at, at + 1))
+
+
+_STORES = {  # code, message, whether the operation belongs after what precedes the copy
+    UNFENCED: (
+        "proxy_fence_missing",
+        "A tma_store_fence (fence.proxy.async) is missing before this: the TMA store reads through the async proxy what"
+        " threads have stored, and may read the previous contents. Each thread that stores must execute it.",
+        True,
+    ),
+    UNORDERED: (
+        "bulk_barrier_missing",
+        "A barrier is missing between this and the TMA store, which reads what threads of other warps store: it may"
+        " copy the previous contents.",
+        True,
+    ),
+    UNCOMMITTED: (
+        "bulk_commit_missing",
+        "A tma_store_arrive (cp.async.bulk.commit_group) is missing before this: the TMA store before it is in no group"
+        " that a tma_store_wait waits for.",
+        False,
+    ),
+    UNAWAITED: (
+        "bulk_wait_missing",
+        "A tma_store_wait (cp.async.bulk.wait_group) is missing before this: the TMA store may still read shared memory"
+        " after the block has ended.",
+        True,
+    ),
+}
+
+
+def describe_unread(stages: StageReads) -> Pitfall | None:
+    """Return the finding of a product that reads only some of the stages that copies fill."""
+    found = stages.find_unread()
+    if found is None:
+        return None
+    site, copied, unread = found
     message = (
-        "This product reads shared memory that threads of other warps have stored to, and no barrier is between: put"
-        " __syncthreads() after the copy."
+        f"TMA copies fill {copied} stages of an operand of this product, and it never reads {unread} of them: check the"
+        " index of its stage."
     )
-    return Pitfall("barrier_missing", message, product)
+    return Pitfall("stage_unread", message, site)
 
 
 def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
@@ -145,3 +211,20 @@ def _find_variable(text: str, call: Span) -> str:
     arguments = text[slice(*call)].rpartition(",")[2].rpartition(")")[0]
     names = set(_NAME.findall(arguments))
     return names.pop() if len(names) == 1 else ""
+
+
+def describe_long(kernel: tree.Function, size: int) -> Pitfall:
+    """Return the doubt about a kernel that takes too many steps with matrices of a size."""
+    message = (
+        f"The mbarriers of {kernel.name} are not simulated: with matrices of {size} × {size} its loops have too many"
+        " turns."
+    )
+    return Pitfall("mbarriers_unfinished", message, kernel.span)
+
+
+def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
+    """Return the doubt about a kernel whose run ended at a statement."""
+    words = " ".join(text[slice(*at)].split())
+    words = words if len(words) <= MOST_WORDS else words[:MOST_WORDS] + "…"
+    message = f"The mbarriers of {kernel} are not simulated: something is not known at `{words}`."
+    return Pitfall("mbarriers_open", message, (at[0], at[0] + 1))

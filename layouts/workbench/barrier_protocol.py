@@ -24,6 +24,7 @@ from lanescope.reader.threads.barrier_simulation import (
     AgentStep,
     Outcome,
     Simulation,
+    find_phase,
     is_exact,
     join_events,
     make_cluster_agents,
@@ -36,14 +37,23 @@ from lanescope.workbench import barrier_initialization
 from lanescope.workbench.barrier_initialization import find_early_signal, find_uninitialized, find_unsynchronized_use
 from lanescope.workbench.barrier_messages import (
     describe_count,
+    describe_long,
+    describe_lost,
     describe_mask,
+    describe_misread,
     describe_other_bytes,
     describe_parity,
     describe_stuck,
-    describe_unordered,
+    describe_unread,
     format_count,
 )
-from lanescope.workbench.barrier_repairs import ProtocolRepair, list_joint_parities, list_other_mbarriers, list_repairs
+from lanescope.workbench.barrier_repairs import (
+    ProtocolRepair,
+    keep_first,
+    list_joint_parities,
+    list_other_mbarriers,
+    list_repairs,
+)
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
@@ -54,8 +64,10 @@ TITLES = {
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     **barrier_initialization.TITLES,
     "cluster_exit": "A block of a cluster may end before another one arrives in its shared memory",
+    "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
-    "mbarriers_unfinished": "The mbarriers of a kernel are not simulated",
+    "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
+    "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
 LARGE, PERSISTENT = (1536, 128), (768, 8)
@@ -74,8 +86,8 @@ def find_protocol_mistakes(
     recorded: Sequence[KernelLaunchRecord] = (),
     count_bytes: CountBytes | None = None,
 ) -> list[Pitfall]:
-    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; a doubt about each
-    kernel that takes too many steps. count_bytes: those of a box of a kernel's map with some names.
+    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; else doubts about
+    kernels that are not simulated. count_bytes: those of a box of a kernel's map with some names.
     """
     if not _MBARRIER.search(text) or not is_kernel_head(text):
         return []
@@ -101,7 +113,16 @@ def find_protocol_mistakes(
                 break
     except (LayoutError, OverdueError):
         return []
-    return [*map(_describe_long, long), *map(_describe_open_cluster, open_)]
+    return _list_doubts(branches[0], long, open_)
+
+
+
+def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Sequence[KernelRun]) -> list[Pitfall]:
+    """List a doubt about each kernel that takes too many steps, or whose run ended at something that is not known."""
+    lost = {run.runner.reached: run for run in reversed(runs) if _is_lost(run)}
+    doubts = [describe_long(run.function, SMALL[0]) for run in long]
+    doubts += map(_describe_open_cluster, open_)
+    return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
 
 
 def _keep_repeated(
@@ -126,12 +147,13 @@ def _is_long(run: KernelRun) -> bool:
     return not run.complete and (many or run.runner.steps > run.runner.most_steps)
 
 
-def _describe_long(run: KernelRun) -> Pitfall:
-    message = (
-        f"The mbarriers of {run.function.name} are not simulated: with matrices of {SMALL[0]} × {SMALL[0]} its loops"
-        " have too many turns."
-    )
-    return Pitfall("mbarriers_unfinished", message, run.function.span)
+def _is_lost(run: KernelRun) -> bool:
+    """Return whether a kernel has mbarriers, and its run was ended by something that is not known."""
+    trace = run.runner.barriers
+    if trace is None or run.complete or run.why or trace.of_cluster or _is_long(run):
+        return False
+    used = any(event.kind in ("init", "arrive", "copy", *WAITS) for event in trace.events)
+    return used or _MBARRIER.search(run.runner.text, *run.function.span) is not None
 
 
 def _is_of_open_cluster(run: KernelRun) -> bool:
@@ -157,9 +179,9 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     if not run.complete or len(traces) < len(run.runners):
         return None
     name, runner = run.function.name, run.runner
-    unordered = next(filter(None, (trace.unordered for trace in traces)), None)
-    if unordered is not None:
-        return describe_unordered(*unordered)
+    misread = next(filter(None, (trace.fills.find_mistake() for trace in traces)), None)
+    if misread is not None:
+        return describe_misread(misread, runner.text)
     of_blocks = [trace.events for trace in traces]
     beyond = next(filter(None, (trace.beyond for trace in traces)), None)
     early = find_early_signal(of_blocks, name, runner.text)
@@ -174,7 +196,8 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     if len(traces) > 1 and (mistake := describe_other_bytes(sums, name)):
         return mistake
     mistake = _Judge(of_blocks, runner.threads, name, runner.text).find_mistake()
-    return mistake or describe_other_bytes(sums, name)
+    unread = describe_unread(traces[0].fills.stages) if len(traces) == 1 else None
+    return mistake or describe_other_bytes(sums, name) or unread
 
 
 class _Judge:
@@ -217,11 +240,11 @@ class _Judge:
         """
         mended = [repair for repair in list_repairs(self.events, self.agents) if self._is_mended(repair)]
         mended = mended or list(filter(self._is_mended, list_joint_parities(self.events, self.agents)))
-        if len(_keep_first(mended)) > 1:
+        if len(keep_first(mended)) > 1:
             mended = list(filter(self._completes_every_phase, mended)) or mended
-        if len(_keep_first(mended)) > 1:
+        if len(keep_first(mended)) > 1:
             mended = list(filter(self._lets_work_begin, mended))
-        return _keep_first(mended)
+        return keep_first(mended)
 
     def _completes_every_phase(self, repair: ProtocolRepair) -> bool:
         """Return whether no schedule ends in the middle of a phase."""
@@ -455,7 +478,7 @@ class _Judge:
             for n, step in outcome.blocked:
                 if step.kind not in WAITS or (self._is_idle(outcome) and not always):
                     continue
-                phase = _find_phase(outcome, n, step)
+                phase = find_phase(outcome, n, step)
                 barrier = outcome.barriers[step.place]
                 if (total := self._count_all(step.place)) < (phase + 1) * barrier.count:
                     message = describe_stuck(phase, barrier.count, total)
@@ -477,19 +500,6 @@ class _Judge:
         """Count the arrivals on an mbarrier in the whole kernel."""
         steps = ((agent.count, step) for agent in self.agents for step in agent.steps)
         return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
-
-
-def _find_phase(outcome: Outcome, n: int, step: AgentStep) -> int:
-    """Return the phase that an agent waits for."""
-    if step.kind == "await":
-        return outcome.begun[n, step.value]
-    before = outcome.passed.get((n, step.place), [])
-    return len(before) - (before[0][1] if before else step.value)
-
-
-def _keep_first(repairs: Sequence[ProtocolRepair]) -> list[ProtocolRepair]:
-    """Keep the first repair of each place."""
-    return list({(repair.code, repair.site): repair for repair in reversed(repairs)}.values())
 
 
 def _has_phases(repair: ProtocolRepair, outcome: Outcome) -> bool:

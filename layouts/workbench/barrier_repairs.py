@@ -47,10 +47,10 @@ def list_repairs(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> lis
 
 def _list_counts(events: Sequence[BarrierEvent], agents: Sequence[Agent]) -> Iterator[ProtocolRepair]:
     """Yield other counts of each initialization: those of the arrivals on its mbarriers in one turn."""
-    sites: dict[Span, list[AgentStep]] = defaultdict(list)
+    sites: dict[tuple[Span, Span], list[AgentStep]] = defaultdict(list)
     for step in (step for agent in agents for step in agent.steps if step.kind == "init"):
-        sites[events[step.event].site].append(step)
-    for site, steps in sites.items():
+        sites[events[step.event].site, events[step.event].origin].append(step)
+    for (site, _), steps in sites.items():
         tried = {step.value for step in steps}
         for count in sorted(_count_arrivals(events, agents, {step.place for step in steps}) - tried):
             yield ProtocolRepair("mbarrier_count", site, steps[0].event, {step.event: count for step in steps})
@@ -155,3 +155,8 @@ def list_turns(agent: Agent) -> list[tuple[AgentStep, int]]:
             found.append((step, turns[step.place]))
             turns[step.place] += 1
     return found
+
+
+def keep_first(repairs: Sequence[ProtocolRepair]) -> list[ProtocolRepair]:
+    """Keep the first repair of each place."""
+    return list({(repair.code, repair.site): repair for repair in reversed(repairs)}.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lanescope.reader.code import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
@@ -15,7 +15,7 @@ from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Mask, Pointer
 from lanescope.reader.threads.types import SizedType, make_pointer_type
-from lanescope.reader.threads.values import convert_value
+from lanescope.reader.threads.values import convert_value, store_place
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -28,7 +28,7 @@ def hold_value(value: Any, arguments: Any = None, owners: Mask | None = None) ->
     """
     if isinstance(value, Pointer | ThreadNumber | DataBytes):
         memory = LocalMemory(initializer=arguments, owners=owners)
-        if isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local":
+        if is_object(value):
             return value
         if isinstance(value, Pointer):
             kind = make_pointer_type(value.type, value.dims)
@@ -39,6 +39,18 @@ def hold_value(value: Any, arguments: Any = None, owners: Mask | None = None) ->
         memory.write_value(0, kind.size, value, None)
         return Pointer("local", memory, make_uniform(0, LONG), kind)
     return value
+
+
+def is_object(value: Any) -> TypeGuard[Pointer]:
+    """Return whether a value is an object of a class in a thread's own memory."""
+    return isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local"
+
+
+def _copy_object(run: KernelRunner, place: Pointer) -> Pointer:
+    """Return a copy of an object."""
+    copy = Pointer("local", LocalMemory(), make_uniform(0, LONG), place.type)
+    store_place(run, copy, place, (0, 0))
+    return copy
 
 
 @cache
@@ -59,6 +71,8 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
         else:
             value = run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
+            if is_object(converted) and parameter.type is not None and not parameter.type.reference:
+                converted = _copy_object(run, converted)
             inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
             inner.passed[parameter.name] = expression, enclosing
 
@@ -98,6 +112,20 @@ def _deduce_template_arguments(inner: Scope, type_: tree.Type | None, kind: Size
     name = type_.name
     if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:
         inner.names[name] = kind
+
+
+def deduce_template_argument(
+    host: KernelRunner, parameter: tree.Parameter, argument: tree.Expression, enclosing: Scope, inner: Scope
+) -> None:
+    """Bind the type parameter of a kernel that a launch gives only by the type of an argument."""
+    type_ = parameter.type
+    if type_ is None or len(type_.path) != 1 or inner.names.get(type_.name, type_) is not None:
+        return
+    value = host.evaluate(argument, enclosing)
+    if is_cute_value(value):
+        _bind_cute_type(inner, type_, value)
+    elif isinstance(value, Pointer) and type_.pointers == 1:
+        _deduce_template_arguments(inner, type_, value.type)
 
 
 def _bind_cute_type(inner: Scope, type_: tree.Type, value: Any) -> None:

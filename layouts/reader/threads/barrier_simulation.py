@@ -385,3 +385,11 @@ class _BlockState:
                 self._complete_block(step.place, step.value)
         if self.joined:
             self._complete_cluster()
+
+
+def find_phase(outcome: Outcome, n: int, step: AgentStep) -> int:
+    """Return the phase that an agent waits for."""
+    if step.kind == "await":
+        return outcome.begun[n, step.value]
+    before = outcome.passed.get((n, step.place), [])
+    return len(before) - (before[0][1] if before else step.value)

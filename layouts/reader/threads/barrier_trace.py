@@ -20,6 +20,7 @@ from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register,
 from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy
 from lanescope.reader.threads.clusters import EVERYONE, WINDOW, list_targets, map_address
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number, select_numbers
+from lanescope.reader.threads.shared_fills import SharedFills
 from lanescope.reader.threads.storage import DataBytes, Ints, Mask, Pointer, spread_coefficient
 
 if TYPE_CHECKING:
@@ -47,19 +48,6 @@ _JOINT = re.compile(r"\.sync\b")
 _PRODUCT = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)\b")
 _FOLLOWED = re.compile(r"mbarrier\.\w|tcgen05\.commit|\belect\.|\bbar(?:rier)?\.|\bmapa\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
-_MEET = re.compile(r"__syncwarp|__(?:shfl|ballot|any|all|match|reduce|activemask)\w*")
-_PROXY = re.compile(r"fence_proxy|proxy_fence|tma_store_fence|fence_view_async")
-_HARMLESS = re.compile(
-    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|\w*(?:fence|prefetch)\w*|printf|assert"
-    r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
-    r"|make_\w+|\w+_selector|min|max|mem(?:set|cpy)|sizeof|data|begin|static_cast"
-    r"|atomic[A-Z]\w*|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?"
-    r"|print\w*|CUTE_\w+|congruent|compatible|evenly_divides|is_static|cast_smem_ptr_to_uint"
-    r"|get_(?:thread_)?slice|partition_\w+|retile\w*|cooperative_copy|tma_store_(?:arrive|wait)"
-    r"|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)"
-    r"|clock\w*|LANESCOPE_\w+|move|forward|cp_async_bulk_(?:commit|wait)_group\w*|cp_async_bulk\w*shared_to_global\w*"
-)
 
 
 class TraceLostError(Exception):
@@ -73,8 +61,9 @@ class BarrierEvent:
     kind: init, arrive, copy (whose bytes arrive), wait, await (for the phase of an arrival), product, wgmma (each one,
     in a run that follows tiles), block (a barrier of threads), pass (an arrival at one that does not wait), join (a
     wait after a pass), expect (of bytes, in a cluster) or warp; places: the mbarrier of every thread, or the number of
-    the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the
-    expression of that; call: where the helper is called; commits: whether it arrives when products have ended.
+    the barrier; values: its count, its parity or the number of its arrival, -1 for all threads; site: the expression of
+    that in the text itself, and origin that in a library; call: where the helper is called; commits: whether it arrives
+    when products have ended.
     """
 
     kind: str
@@ -84,6 +73,7 @@ class BarrierEvent:
     site: Span
     call: Span
     commits: bool = False
+    origin: Span = (0, 0)
 
     def is_same_wait(self, other: BarrierEvent) -> bool:
         """Return whether two waits are for the same phase, of the same threads."""
@@ -95,17 +85,15 @@ class BarrierEvent:
 class BarrierTrace:
     """The operations of a kernel's threads, in the order in which they were run.
 
-    peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left; filled:
-    id of an array and a place in it → the array, the threads that have stored there since any waited for others, and
-    their site; unordered: the first product that reads such a tensor, and the store; of_cluster: whether it ends at an
-    instruction of a cluster whose shape is open; beyond: the mask of a multicast for a block that the cluster lacks.
+    peeked: the last try_wait, until the code is seen to repeat it; doubt: whether some threads may have left;
+    of_cluster: whether it ends at an instruction of a cluster whose shape is open; beyond: the mask of a multicast for
+    a block that the cluster lacks.
     """
 
     events: list[BarrierEvent] = field(default_factory=list)
     peeked: BarrierEvent | None = None
     doubt: bool = False
-    filled: dict[tuple[int, int], tuple[Pointer, Mask, Span]] = field(default_factory=dict)
-    unordered: tuple[Span, Span] | None = None
+    fills: SharedFills = field(default_factory=SharedFills)
     bytes: BarrierBytes = field(default_factory=BarrierBytes)
     of_cluster: bool = False
     beyond: Span | None = None
@@ -118,7 +106,7 @@ class BarrierTrace:
             raise TraceLostError
         self.peeked = None
         if event.kind in ("block", "wait", "await", "join"):
-            self.filled.clear()
+            self.fills.meet_threads()
         self.events.append(event)
 
     def peek(self, event: BarrierEvent) -> None:
@@ -134,28 +122,13 @@ class BarrierTrace:
             at = run.find_own_place(run.calls[-1]) if run.calls else (0, 0)
             self.events.append(BarrierEvent("warp", run.mask.copy(), nothing, nothing, at, at))
 
-    def note_product(self, run: KernelRunner, site: Span) -> None:
-        """Note that the running threads multiply, where the kernel's own lines lead to it."""
+    def note_product(self, run: KernelRunner, site: Span, at: Span | None = None) -> None:
+        """Note that the running threads multiply, by default where the kernel's own lines lead to it."""
         self.meet_warps(run)
-        at = run.calls[0] if run.calls else site
+        at = at or (run.calls[0] if run.calls else site)
         if not any(event.kind == "product" and event.call == at for event in self.events):
             nothing = np.zeros(run.threads, np.int64)
             self.events.append(BarrierEvent("product", run.mask.copy(), nothing, nothing, at, at))
-
-    def note_fill(self, run: KernelRunner, tensor: tuple[Pointer, int], site: Span) -> None:
-        """Note that the running threads store to a tensor in shared memory, if they certainly do."""
-        base, offset = tensor
-        _, before, _ = self.filled.get((id(base), offset), (base, run.nobody, site))
-        if not run.assumed:
-            self.filled[id(base), offset] = base, before | run.mask, site
-
-    def note_read(self, run: KernelRunner, tensor: tuple[Pointer, int], site: Span) -> None:
-        """Note a product that reads a tensor: no other warp may have stored to it since threads last waited."""
-        base, offset = tensor
-        _, mask, store = self.filled.get((id(base), offset), (base, run.nobody, site))
-        writers, readers = (set((np.flatnonzero(lanes) // WARP).tolist()) for lanes in (mask, run.mask))
-        if writers and readers and len(writers | readers) > 1 and self.unordered is None:
-            self.unordered = site, store
 
     def follow_loop(self, run: KernelRunner, inside: Mask | None) -> Mask:
         """Return the threads that run another iteration; a loop whose end depends on a wait ends after it."""
@@ -204,6 +177,7 @@ class BarrierTrace:
 
     def note_fence(self) -> None:
         """Note a fence of the async proxy."""
+        self.fills.note_fence()
 
     @property
     def ended(self) -> bool:
@@ -268,8 +242,22 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
         _note_bytes(code, opcode, instruction)
     if _JOINT.search(opcode):
         trace.meet_warps(code.run)
+    _follow_groups(code, opcode)
     silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
     return silent or trace.follow_move(code, opcode, instruction.operands, _find_mask(code, instruction))
+
+
+def _follow_groups(code: AsmCode, opcode: str) -> None:
+    """Follow a proxy fence, or the commit of or the wait for a group of bulk copies to global memory."""
+    run = code.run
+    assert run.barriers is not None
+    trace, at = run.barriers, run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    if opcode.startswith("fence.proxy.async"):
+        trace.note_fence()
+    elif opcode.startswith("cp.async.bulk.commit_group"):
+        trace.fills.commit_group(at)
+    elif opcode.startswith("cp.async.bulk.wait_group"):
+        trace.fills.wait_groups(run, at)
 
 
 def _add_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> None:
@@ -372,8 +360,9 @@ def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]
     counted = kind in ("init", "wait", "arrive") and not opcode.startswith("tcgen05.commit")
     given = operands[at[-1] + 1] if len(operands) > at[-1] + 1 and counted else ""
     values = _read_lanes(code, given) if given and "expect_tx" not in opcode else np.ones(run.threads, np.int64)
-    site = run.find_own_place(_find_count_site(code, kind, given)) if given else call
-    return BarrierEvent(kind, run.mask.copy(), places, values, site, call, opcode.startswith("tcgen05.commit"))
+    origin = _find_count_site(code, kind, given) if given else call
+    commits = opcode.startswith("tcgen05.commit")
+    return BarrierEvent(kind, run.mask.copy(), places, values, run.find_own_place(origin), call, commits, origin)
 
 
 def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
@@ -482,28 +471,3 @@ def _put(code: AsmCode, token: str, value: Any) -> None:
         code.put_value(token, value)
         if code.find_number(token) is None:
             code.registers[normalize_register(token.strip())] = value
-
-
-# calls ----------------------------------------------------------------------------------------------------------------
-
-
-def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
-    """Follow a call of a function without a body."""
-    trace = run.barriers
-    if trace is None:
-        return
-    if _SYNC.fullmatch(name):
-        nothing = np.zeros(run.threads, np.int64)
-        at = run.find_own_place(node.span)
-        trace.add(run, BarrierEvent("block", run.mask.copy(), nothing, nothing - 1, at, at))
-    elif name == "lanescope_cluster_sync":
-        place = np.full(run.threads, 0 if run.cluster is None else EVERYONE, np.int64)
-        for kind in ("block",) if run.cluster is None else ("pass", "join"):
-            at = run.find_own_place(node.span)
-            trace.add(run, BarrierEvent(kind, run.mask.copy(), place, place * 0 - 1, at, at))
-    elif _MEET.fullmatch(name):
-        trace.meet_warps(run)
-    elif _PROXY.search(name):
-        trace.note_fence()
-    elif not _HARMLESS.fullmatch(name):
-        raise TraceLostError

@@ -91,6 +91,8 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
         return call_function(run, found.function, node, (), scope, found.scope)
     if isinstance(found, FunctionSet) and isinstance(function, tree.Name):
         return _call_overload(run, function, found, node, scope)
+    if found is None and isinstance(function, tree.Name) and scope.find(f"{function.last}()"):
+        return library.forget_arguments(run, node, scope)  # an object of CUTLASS that computes, such as a converter
     if found is None and isinstance(function, tree.Name):
         result = _call_undeclared(run, function, node, scope)
         if result is not library.NOT_HERE:
@@ -124,7 +126,7 @@ def _call_undeclared(run: KernelRunner, name: tree.Name, node: tree.Call, scope:
 def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Scope) -> Scope:
     """Return the scope that a function runs in; a member called by another member shares its object."""
     name, owner = path[-1][0], resolve_path(run, path[:-1], scope)
-    if isinstance(owner, SizedType) and owner.scope is not None and owner.scope.names.get(name) is found:
+    if isinstance(owner, SizedType) and owner.scope is not None and _is_same(owner.scope.names.get(name), found):
         return owner.scope  # type: ignore[no-any-return]
     inner: Scope = scope
     enclosing = scope.parent
@@ -133,6 +135,11 @@ def _find_home(run: KernelRunner, path: tree.Path, found: FunctionSet, scope: Sc
             return inner
         inner, enclosing = enclosing, enclosing.parent
     return run.globals
+
+
+def _is_same(member: Any, found: FunctionSet) -> bool:
+    """Return whether a member function is the one that was found, for which its class may have been laid out again."""
+    return isinstance(member, FunctionSet) and member.functions[0] is found.functions[0]
 
 
 def _call_member(run: KernelRunner, node: tree.Call, function: tree.Member, scope: Scope) -> Any:

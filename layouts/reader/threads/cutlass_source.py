@@ -104,14 +104,30 @@ struct cluster_group {{
   }}
 }};
 inline cluster_group this_cluster() {{ return cluster_group(); }}
+inline void tma_store_fence() {{ asm volatile("fence.proxy.async.shared::cta;"); }}
+inline void fence_view_async_shared() {{ asm volatile("fence.proxy.async.shared::cta;"); }}
+inline void tma_store_arrive() {{ asm volatile("cp.async.bulk.commit_group;"); }}
+template <int Groups_> void tma_store_wait() {{ asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(Groups_)); }}
+inline void tma_desc_commit_group() {{ tma_store_arrive(); }}
+inline void tma_desc_wait_group() {{ tma_store_wait<0>(); }}
 inline void pipeline_init_arrive_relaxed(int size_) {{}}
 inline void pipeline_init_wait(int size_) {{ __syncthreads(); }}
+enum class ReservedNamedBarriers {{
+  EpilogueBarrier = -8, TransposeBarrier, TransformBarrier, StreamkBarrier0, StreamkBarrier1, TmemAllocBarrier
+}};
 struct NamedBarrier {{
-  static void sync(uint32_t threads_, uint32_t number_) {{
-    asm volatile("bar.sync %0, %1;" :: "r"(number_ + 8), "r"(threads_));
+  uint32_t threads_;
+  uint32_t number_;
+  NamedBarrier(uint32_t count_, uint32_t id_ = 0) : threads_(count_), number_(id_) {{}}
+  void sync() {{ NamedBarrier::sync(threads_, number_); }}
+  void arrive() {{ NamedBarrier::arrive(threads_, number_); }}
+  void arrive_and_wait() {{ NamedBarrier::sync(threads_, number_); }}
+  static void arrive_and_wait(uint32_t count_, uint32_t id_) {{ NamedBarrier::sync(count_, id_); }}
+  static void sync(uint32_t count_, uint32_t id_) {{
+    asm volatile("bar.sync %0, %1;" :: "r"(id_ + 8), "r"(count_));
   }}
-  static void arrive(uint32_t threads_, uint32_t number_) {{
-    asm volatile("bar.arrive %0, %1;" :: "r"(number_ + 8), "r"(threads_));
+  static void arrive(uint32_t count_, uint32_t id_) {{
+    asm volatile("bar.arrive %0, %1;" :: "r"(id_ + 8), "r"(count_));
   }}
 }};
 inline bool thread0() {{ return false; }}
@@ -162,7 +178,7 @@ struct LanescopeParams {{
   int role;
   uint32_t is_leader;
   uint32_t num_consumers;
-  uint32_t num_producers;
+  uint32_t num_producers = 1;
 }};
 template <int Stages_>
 struct LanescopeStorage {{
@@ -188,7 +204,7 @@ struct PipelineTmaAsync {{
     if (size(cluster_) != 1 || params_.num_consumers % 128 != 0) lanescope_not_followed();
     if (threadIdx.x / 32 == 0 && elect_one_sync()) {{
       for (int n_ = 0; n_ < Stages_; ++n_) {{
-        initialize_barrier(full_[n_], 1);
+        initialize_barrier(full_[n_], params_.num_producers);
         initialize_barrier(empty_[n_], params_.num_consumers / 128);
       }}
     }}

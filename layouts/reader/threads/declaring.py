@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
 from lanescope.reader.threads import objects
-from lanescope.reader.threads.arguments import bind_parameters, hold_value
+from lanescope.reader.threads.arguments import bind_parameters, hold_value, is_object
 from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
 from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, make_uniform
 from lanescope.reader.threads.overload_choice import choose_overload
 from lanescope.reader.threads.places import find_place
-from lanescope.reader.threads.program import FunctionSet, Scope, StructSet
+from lanescope.reader.threads.program import DEFAULTS, FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import VOID, SizedType, make_pointer_type
 from lanescope.reader.threads.values import store_place
@@ -31,7 +31,7 @@ MOST_DEEP = 24
 def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
     """Define an alias, a struct or a function of a body."""
     if isinstance(statement, tree.StructDefinition):
-        scope.names[statement.name] = StructSet(statement.name, (statement,))
+        scope.names[statement.name] = StructSet(statement.name, (statement,), scope)
     elif isinstance(statement, tree.Alias):
         scope.names[statement.name] = run.evaluate_template(statement.type, scope) if statement.type else None
 
@@ -51,12 +51,21 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     value = _evaluate_initial(run, declaration, scope)
     if value is None and kind is None and type_ is not None:
         value = _evaluate_declared(run, type_, scope)
-    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
-        kind = make_pointer_type(VOID, ())  # T (*p)[n], which is given a value later
+        if value is None and type_.path[0][0] in ("cute", "cutlass"):
+            scope.names[f"{declaration.name}()"] = True
+    kind = _find_other_type(declaration, kind, value)
     if kind is None or kind.name == "auto":
         scope.names[declaration.name] = hold_value(value, (declaration.value, scope), run.mask)
     else:
         _allocate_local(run, declaration, kind, value, scope)
+
+
+def _find_other_type(declaration: tree.Declaration, kind: SizedType | None, value: Any) -> SizedType | None:
+    """Return the type of a variable: for auto that of an object, or of T (*p)[n], which is given a value later."""
+    type_ = declaration.type
+    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
+        return make_pointer_type(VOID, ())
+    return value.type if kind is not None and kind.name == "auto" and is_object(value) else kind
 
 
 def _evaluate_declared(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
@@ -95,11 +104,8 @@ def _allocate_local(
     dims, item_type = (kind.dims, replace(kind, dims=())) if listed and kind.dims else ((), kind)
     place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
     scope.names[declaration.name] = place
-    if item_type.scope is not None and not dims:
-        constructed = construct_object(run, place, declaration, scope)
-        objects.note_object(run, place, scope, constructed)
-        if constructed:
-            return
+    if item_type.scope is not None and not dims and _start_object(run, place, declaration, value, scope):
+        return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
     elif (initial is not None or declaration.arguments is not None) and not dims:
@@ -107,6 +113,14 @@ def _allocate_local(
         run.mask = run.everyone  # a new variable: what other threads would hold is not looked at
         store_place(run, place, value, declaration.span)
         run.mask = mask
+
+
+def _start_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, value: Any, scope: Scope) -> bool:
+    """Construct the object of a declaration, unless it is a copy of one; return whether that was possible."""
+    copied = is_object(value) and value.type.name == place.type.name
+    constructed = not copied and construct_object(run, place, declaration, scope)
+    objects.note_object(run, place, scope, copied or constructed)
+    return constructed
 
 
 def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Pointer | None:
@@ -145,11 +159,12 @@ def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declar
 
 
 def _set_defaults(run: KernelRunner, place: Pointer) -> None:
-    """Give the members of a new object the values that its class declares."""
-    given = [member for member in place.type.members if member.initial is not None and not member.dims]
-    home = make_member_scope(place) if given else None
-    for member in given:
-        store_place(run, home.names[member.name], run.evaluate(member.initial, home), member.initial.span)
+    """Give the members of a new object their initializers."""
+    home = make_member_scope(place)
+    for declaration in place.type.scope.names.get(DEFAULTS, ()):
+        member = home.names.get(declaration.name)
+        if isinstance(member, Pointer) and not declaration.static and not member.dims:
+            store_place(run, member, run.evaluate(declaration.value, home), declaration.span)
 
 
 def _list_constructor_arguments(

@@ -265,7 +265,7 @@ def _evaluate_size(run: KernelRunner, node: tree.SizeOf, scope: Scope) -> Any:
         if place is None and isinstance(node.value, tree.Name):
             place = find_builtin(node.value.last)
         if isinstance(place, SizedType):
-            size = place.size
+            size = place.size * prod(place.dims if not place.pointer else ())
     return make_uniform(size, ULONG) if size else None
 
 

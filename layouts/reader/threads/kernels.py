@@ -13,9 +13,10 @@ from lanescope.cute.algebra import make_layout
 from lanescope.reader.code import tree
 from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.threads.arguments import hold_value, make_argument
+from lanescope.reader.threads.arguments import deduce_template_argument, hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
+from lanescope.reader.threads.cute.cute_types import names_cute
 from lanescope.reader.threads.cutlass_source import LIBRARY, parse_library
 from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
@@ -263,6 +264,8 @@ class _Program:
         """Return a scope with the template parameters: arguments of the launch, defaults, or values of their names."""
         inner = Scope(self.scope.find_home(function.span[0]))
         bind_templates(host, function.templates, launch.templates, enclosing, inner)
+        for parameter, argument in zip(function.parameters, launch.arguments, strict=False):
+            deduce_template_argument(host, parameter, argument, enclosing, inner)
         for parameter in function.templates[len(launch.templates) :]:
             if (value := _find_namesake(host, parameter)) is not None:
                 inner.names[parameter.name] = value
@@ -293,7 +296,7 @@ class _Program:
 
 def _enter_library(text: str, scope: Scope) -> str:
     """Enter functions of CUTLASS that a text calls and does not declare; return their source."""
-    if not LIBRARY.search(text):
+    if not LIBRARY.search(text) and not names_cute(text):
         return ""
     source, body = parse_library(len(text))
     library = Scope()

@@ -13,7 +13,7 @@ from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
 from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, make_uniform
-from lanescope.reader.threads.program import BASES, LaterValue, Scope, StructSet, find_namespace
+from lanescope.reader.threads.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import SizedType, StructMember, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value
@@ -190,11 +190,13 @@ def bind_templates(
 
 
 def _enter_member(member: Any, inner: Scope) -> None:
-    """Enter a function, an alias or a static value of a struct into its scope."""
+    """Enter a function, an alias, a class or a static value of a struct into its scope."""
     if isinstance(member, tree.Function):
         inner.add_function(member)
     elif isinstance(member, tree.Alias | tree.Declaration):
         inner.names[member.name] = LaterValue(member, home=inner)
+    elif isinstance(member, tree.StructDefinition):
+        inner.names[member.name] = StructSet(member.name, (member,), inner)
     elif isinstance(member, tree.Enum):
         inner.names.update({name: LaterValue(member, name, inner) for name, _, _ in member.members})
 
@@ -220,10 +222,14 @@ def _lay_out_struct(
     scope: Scope,
 ) -> SizedType:
     """Lay out a struct; one without a name of its own is within `scope`."""
-    inner = Scope(run.globals.find_home(definition.span[0]) if definition.name else scope)
+    home = found.home or (run.globals.find_home(definition.span[0]) if definition.name else scope)
+    inner = Scope(home)
     bind_templates(run, definition.templates, arguments, scope, inner)
     if definition.bases:
         inner.names[BASES] = definition.bases
+    inner.names[DEFAULTS] = tuple(
+        member for member in definition.members if isinstance(member, tree.Declaration) and member.value is not None
+    )
     word = lay_out_bit_fields(definition, lambda width: run.evaluate(width, inner))
     if word is not None:
         for function in definition.members:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
 from lanescope.reader.code.work_words import COMPUTING
-from lanescope.reader.threads.barrier_trace import follow_barrier_call
+from lanescope.reader.threads.barrier_calls import follow_barrier_call
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope

@@ -21,6 +21,7 @@ MOST_LAUNCHES = 4
 Span = tuple[int, int]
 EVERYWHERE: Span = (-1, 1 << 40)  # outside namespaces
 BASES = "~bases"  # is among the names of a class with base classes, whose functions are not followed
+DEFAULTS = "~defaults"  # the members of a class with initializers
 
 
 @dataclass(slots=True)
@@ -88,10 +89,11 @@ class FunctionSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructSet:
-    """A struct, with its specializations."""
+    """A struct, with its specializations. home: the scope of the class or the function around it."""
 
     name: str
     definitions: tuple[tree.StructDefinition, ...]
+    home: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,12 +107,15 @@ class LaterValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
-    """A launch: template arguments, the block-size expression, the launching function, and the place in it."""
+    """A launch: template arguments, the block-size expression, the launching function, and the place in it; the
+    arguments, if these are beside the kernel's name.
+    """
 
     templates: tuple[tree.Expression, ...]
     block: str
     around: tree.Function | None
     at: int = 0
+    arguments: tuple[tree.Expression, ...] = ()
 
 
 @lru_cache(maxsize=2)
@@ -241,13 +246,13 @@ def list_launches(
         opened = re.match(r"\s*<<<", text[past:])
         if not opened and past == match.end():
             continue
-        block = ""
+        block, given = "", _read_arguments(text, past + opened.end()) if opened else ()
         if opened:
             block = _read_block(text, past + opened.end())
         elif enclosing is not None:
             block = _find_pointer_block(text, match.start(), enclosing.span[1])
             block = block or _find_configured_block(text[slice(*enclosing.span)])
-        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start()))
+        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given))
     return found[:MOST_LAUNCHES]
 
 
@@ -274,6 +279,17 @@ def _read_block(text: str, at: int) -> str:
     """Return the block of a launch, whose arguments in <<<…>>> begin at a place."""
     parts = split_operands(text[at:].split(">>>", 1)[0])
     return parts[1] if len(parts) > 1 else ""
+
+
+def _read_arguments(text: str, at: int) -> tuple[tree.Expression, ...]:
+    """Return the arguments of a launch <<<…>>>(arguments), whose <<< ends at a place."""
+    past = text.find(">>>", at)
+    opened = re.compile(r"\s*\(").match(text, past + 3) if past >= 0 else None
+    if opened is None:
+        return ()
+    _, end = split_list(text, opened.end(), min(len(text), opened.end() + 2000))
+    call = parse_expression(f"f({text[opened.end() : end]})")
+    return call.arguments if isinstance(call, tree.Call) else ()
 
 
 def _find_pointer_block(text: str, at: int, past: int) -> str:

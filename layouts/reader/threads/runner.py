@@ -76,6 +76,7 @@ class KernelRunner:
         self.frames: list[FrameState] = [FrameState()]
         self.calls: list[Span] = []
         self.steps = 0
+        self.reached: Span = (0, 0)  # the last statement of the text itself that was begun
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
         self.outputs: list[ResultStore] = []
@@ -284,6 +285,8 @@ class KernelRunner:
             return mask
         self.running = mask
         self.steps += 1
+        if statement.span[1] <= self.length:
+            self.reached = statement.span
         if self.steps > self.most_steps:
             raise StepsOverError
         if not self.steps % 64:

@@ -127,6 +127,7 @@ class TileTrace(BarrierTrace):
         return self.staged.replace_bytes(data, every, np.arange(len(places)))
 
     def note_fence(self) -> None:
+        self.fills.note_fence()
         self.order.fences += 1
 
     def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:

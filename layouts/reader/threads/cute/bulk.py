@@ -11,20 +11,26 @@ import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.reader.code.cute_mmas import tile_to_mma_shape
-from lanescope.reader.cutlass import find_wgmma
+from lanescope.ptx.table.kinds import MAJORS
+from lanescope.reader.code.cute_mmas import SMEM_SELECTORS, tile_to_mma_shape
+from lanescope.reader.code.cute_values import make_canonical_atom
+from lanescope.reader.cutlass import choose_wgmma_shape, find_wgmma
+from lanescope.reader.smem_atoms import choose_smem_atom
 from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
-from lanescope.reader.threads.cute.tensors import CuteTensor
+from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import Pointer, spread_coefficient
+from lanescope.reader.threads.types import SizedType
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
 _K_BITS = 256  # of an instruction's operand along K, of plain tcgen05.mma
+_MAJORS = {code: name for name, code in MAJORS.items()}
+_TILE_RANK = 3  # of a TileCopy's part of a tile that no coordinate divides: (CPY, CPY_M, CPY_N)
 _SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # the modes of an instruction's shape that an operand has
 
 
@@ -33,6 +39,11 @@ class TmaCopy:
     """A TMA atom. barrier: the mbarrier that its bytes arrive on, None before .with()."""
 
     barrier: Pointer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TileCopy:
+    """A TiledCopy for a TiledMMA whose threads' parts are not followed, or a slice of it: it copies whole tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,23 @@ def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
     return AsyncMma((m, n, _K_BITS // bits), 1, 1) if known else None
 
 
+def _select_operation(call: CuteCall) -> AsyncMma | None:
+    """Evaluate ss_op_selector<A, B, D, TileShape_MNK, …>() and rs_op_selector."""
+    element, _, _, tile = call.templates[:4]
+    shape = choose_wgmma_shape(element.size * 8, tile[1])
+    return None if shape is None else AsyncMma(shape, 128, 128)
+
+
+def _select_atom(call: CuteCall) -> CuteLayout | None:
+    """Evaluate ss_smem_selector<Major, T, BLK_MN, BLK_K>() and sm100_smem_selector."""
+    major, element, rows, columns = call.templates
+    block = columns if major == MAJORS["K"] else rows
+    run = block[0] if isinstance(block, tuple) else block
+    bits = element.size * 8
+    atom = choose_smem_atom(call.name, _MAJORS[major], bits, run)
+    return None if atom is None else algebra.swizzle_elements(make_canonical_atom(atom, bits))
+
+
 def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:
     """Return the TiledMMA of an atom and its layout of atoms."""
     m, n, k = (*(mode.size for mode in atoms.modes), 1, 1)[:3]
@@ -65,7 +93,7 @@ def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:
     return AsyncMma(shape, atom.threads * m * n * k, atom.threads)
 
 
-def call_member(run: KernelRunner, owner: TmaCopy | AsyncMma, name: str, call: Any, scope: Any) -> Any:
+def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: str, call: Any, scope: Any) -> Any:
     """Return the result of a member function; None if it has none, or is not followed."""
     values = [run.evaluate(argument, scope) for argument in call.arguments]
     if name in ("get_slice", "get_thread_slice"):
@@ -73,12 +101,26 @@ def call_member(run: KernelRunner, owner: TmaCopy | AsyncMma, name: str, call: A
     first = values[0] if values else None
     if isinstance(owner, AsyncMma):
         return _partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
+    if isinstance(owner, TileCopy):
+        known = name.startswith(("partition_", "retile_"))
+        return _keep_tile(first) if known and isinstance(first, CuteTensor) else None
     if name == "with":
         return _attach(run, call, scope)
     if name == "get_tma_tensor":
         layout = make_strided(run, first, "left")
         return CuteTensor(None, layout) if layout is not None else None
     return first if name.startswith("partition_") else None
+
+
+def _keep_tile(tensor: CuteTensor) -> CuteTensor:
+    """Return a tensor in shared memory with the modes (CPY, CPY_M, CPY_N, …), of which CPY is the whole tile; another
+    one as it is.
+    """
+    if tensor.space != "shared" or tensor.layout.rank < 2:
+        return tensor
+    modes = tensor.layout.modes
+    whole = algebra.concatenate(*modes[:2])
+    return replace(tensor, layout=algebra.concatenate(whole, algebra.ONE, algebra.ONE, *modes[2:]))
 
 
 def _attach(run: KernelRunner, call: Any, scope: Any) -> TmaCopy:
@@ -92,15 +134,41 @@ def _attach(run: KernelRunner, call: Any, scope: Any) -> TmaCopy:
 
 def _partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -> CuteTensor | None:
     """Return a part of a tensor with the modes (MMA, MMA_M or _N, MMA_N or _K, …), or a fragment of one."""
+    if name == "make_fragment_C" and mma.threads > 1:
+        return make_accumulators(tensor.layout)
     if name.startswith("make_fragment_"):
         return tensor
-    sizes = [mma.shape[side] for side in _SIDES[name[-1].lower()]]
+    operand = name[-1].lower()
+    sizes = [mma.shape[side] for side in _SIDES[operand]]
     modes = tensor.layout.modes
     if len(modes) < 2 or any(mode.size % size for mode, size in zip(modes, sizes, strict=False)):
         return None
+    if operand == "c" and mma.threads > 1:
+        part = _partition_sums(run, mma, tensor)
+        return make_accumulators(part.layout) if part is not None and "fragment" in name else part
     counts = (mode.size // size for mode, size in zip(modes, sizes, strict=False))
     layout = make_strided(run, (tuple(sizes), *counts), "left")
     return None if layout is None else replace(tensor, layout=algebra.concatenate(*layout.modes, *modes[2:]))
+
+
+def _partition_sums(run: KernelRunner, mma: AsyncMma, tensor: CuteTensor) -> CuteTensor | None:
+    """Return a thread's part of D of wgmma, with the modes ((2, 2, N/8), MMA_M, MMA_N) and open places."""
+    (m, n, _), (rows, columns) = mma.shape, (mode.size for mode in tensor.layout.modes[:2])
+    layout = make_strided(run, ((2, 2, m * n // mma.threads // 4), rows // m, columns // n), "left")
+    return None if layout is None else replace(tensor, layout=layout, offset=None)
+
+
+def make_accumulators(layout: CuteLayout) -> CuteTensor:
+    """Return registers of f32 for a thread's part of D."""
+    return make_fragment(algebra.make_fragment_like(layout), SizedType("float", 4))
+
+
+def partition_accumulators(run: KernelRunner, mma: AsyncMma, shape: Any) -> CuteTensor | None:
+    """Evaluate partition_fragment_C(mma, shape) of wgmma."""
+    layout = make_strided(run, shape, "left")
+    if layout is None or mma.threads == 1:
+        return None
+    return _partition(run, mma, "partition_fragment_C", CuteTensor(None, layout))
 
 
 def _partition_shape(call: CuteCall) -> Any:
@@ -116,15 +184,22 @@ def _partition_shape(call: CuteCall) -> Any:
 def note_copy(call: CuteCall, atom: TmaCopy) -> None:
     """Note a copy whose bytes arrive on an mbarrier."""
     run = call.run
-    if run.barriers is None or atom.barrier is None or not run.mask.any():
+    if run.barriers is None or not run.mask.any():
+        return
+    source = call.values[-2]
+    if atom.barrier is None:
+        if isinstance(source, CuteTensor) and source.space == "shared":
+            run.barriers.fills.note_store(run, _find_place(run, source), run.find_own_place(call.node.span))
         return
     address = atom.barrier.shared_address
     if address is None or address.const is None:
         raise TraceLostError
     places = spread_coefficient(address.const, run.threads)
     ones = np.ones(run.threads, np.int64)
-    at = run.find_own_place(call.node.span)
-    run.barriers.bytes.note_copied(run.mask, places, count_bytes(call.values[-1]), at)
+    at, size = run.find_own_place(call.node.span), count_bytes(call.values[-1])
+    if (target := _find_place(run, call.values[-1])) is not None and size is not None:
+        run.barriers.fills.stages.note_copy(target, size)
+    run.barriers.bytes.note_copied(run.mask, places, size, at)
     run.barriers.add(run, BarrierEvent("copy", run.mask.copy(), places, ones, at, at))
 
 
@@ -135,20 +210,27 @@ def _fill(call: CuteCall) -> None:
 
 def note_fill(call: CuteCall, target: Any) -> None:
     """Note a copy of threads to shared memory."""
-    trace, place = call.run.barriers, _find_place(target)
+    run = call.run
+    trace, place = run.barriers, _find_place(run, target)
     if trace is not None and place is not None:
-        trace.note_fill(call.run, place, call.node.span)
+        tile = isinstance(call.values[0], TileCopy) and target.layout.rank >= _TILE_RANK
+        whole = tile or call.name == "cooperative_copy"
+        trace.fills.note_fill(run, place, call.node.span, whole)
 
 
-def _find_place(tensor: Any) -> tuple[Pointer, int] | None:
-    """Return the array of a tensor in shared memory, and where in it the tensor begins; None if that is not known.
+def _find_place(run: KernelRunner, tensor: Any) -> tuple[Pointer, int] | None:
+    """Return the array of a tensor in shared memory, and where in it the tensor begins for the running threads; None if
+    that is not known.
 
     Stages are parts of one array.
     """
     if not isinstance(tensor, CuteTensor) or tensor.base is None or tensor.base.space != "shared":
         return None
-    offset = tensor.offset.known if isinstance(tensor.offset, ThreadNumber) else None
-    return None if offset is None else (tensor.base, offset)
+    first = tensor.offset.const if isinstance(tensor.offset, ThreadNumber) else None
+    if first is None:
+        return None
+    places = set(spread_coefficient(first, run.threads)[run.mask].tolist())
+    return (tensor.base, places.pop()) if len(places) == 1 else None
 
 
 def follow_product(call: CuteCall) -> None:
@@ -156,11 +238,16 @@ def follow_product(call: CuteCall) -> None:
     run, mma = call.run, call.values[0]
     if run.barriers is None:
         return
-    run.barriers.note_product(run, call.node.span)
+    at = run.find_own_place(call.node.span)
+    run.barriers.note_product(run, at, at)
+    fills = run.barriers.fills
+    if not isinstance(mma, AsyncMma):
+        fills.stages.open = True
     for operand in call.values[-3:-1] if isinstance(mma, AsyncMma) else ():
-        place = _find_place(operand)
+        place = _find_place(run, operand)
+        fills.stages.note_read(place, count_bytes(operand), at)
         if place is not None:
-            run.barriers.note_read(run, place, call.node.span)
+            fills.note_read(run, place, call.node.span)
 
 
 def count_bytes(target: Any) -> int | None:
@@ -174,6 +261,8 @@ FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **dict.fromkeys(
         ("make_tma_atom", "make_tma_copy", "make_tma_atom_A_sm100", "make_tma_atom_B_sm100"), lambda call: TmaCopy()
     ),
+    **dict.fromkeys(("ss_op_selector", "rs_op_selector"), _select_operation),
+    **dict.fromkeys(SMEM_SELECTORS, _select_atom),
     **dict.fromkeys(("partition_shape_A", "partition_shape_B"), _partition_shape),
     "tile_to_mma_shape": lambda call: tile_to_mma_shape(call.values),
     "cooperative_copy": _fill,

@@ -15,7 +15,7 @@ from lanescope.reader.code import tree
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute_tuples import get_modes
 from lanescope.reader.threads.cute import bulk, copies, products
-from lanescope.reader.threads.cute.bulk import AsyncMma, TmaCopy, make_async_mma
+from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, make_async_mma
 from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
 from lanescope.reader.threads.cute.layout_calls import (
     LAYOUT_FUNCTIONS,
@@ -25,10 +25,7 @@ from lanescope.reader.threads.cute.layout_calls import (
     make_tiler,
     measure,
 )
-from lanescope.reader.threads.cute.layouts import (
-    make_strided,
-    require_plain,
-)
+from lanescope.reader.threads.cute.layouts import make_strided, require_plain
 from lanescope.reader.threads.cute.tensors import (
     UNDERSCORE,
     ZERO,
@@ -93,7 +90,7 @@ def call_function(run: KernelRunner, name: str, node: tree.Call, templates: Sequ
 
 def call_member(run: KernelRunner, owner: Any, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return the result of a member function of a value of CuTe; None if it is unknown."""
-    if isinstance(owner, TmaCopy | AsyncMma):
+    if isinstance(owner, TmaCopy | TileCopy | AsyncMma):
         return bulk.call_member(run, owner, name, node, scope)
     values = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
     try:
@@ -308,6 +305,8 @@ def _make_operand(call: CuteCall) -> Any:
     """Evaluate make_tiled_copy_A, _B, _C and _C_atom."""
     element, mma = call.values[:2]
     mma = mma.of if isinstance(mma, ThreadSlice) else mma
+    if isinstance(mma, AsyncMma | TileCopy):
+        return TileCopy()
     if not isinstance(element, ElementCopy) or not isinstance(mma, TiledMMA):
         return None
     copy = make_operand_copy(element, mma, call.name.removeprefix("make_tiled_copy_").lower())
@@ -336,6 +335,8 @@ def _get_tile_size(call: CuteCall) -> Any:
 def _partition_fragment(call: CuteCall) -> Any:
     """Evaluate partition_fragment_C(mma, shape)."""
     mma, shape = call.values[:2]
+    if isinstance(mma, AsyncMma):
+        return bulk.partition_accumulators(call.run, mma, shape)
     if not isinstance(mma, TiledMMA) or not isinstance(shape, tuple):
         return None
     layout = require_plain(tuple(shape))
@@ -374,9 +375,7 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     **LAYOUT_FUNCTIONS,
     **dict.fromkeys(("make_gmem_ptr", "make_smem_ptr", "make_rmem_ptr"), _make_pointer),
     **dict.fromkeys(("make_tensor_like", "make_fragment_like", "make_rmem_tensor_like"), _make_like),
-    **dict.fromkeys(
-        ("make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom"), _make_operand
-    ),
+    **dict.fromkeys((f"make_tiled_copy_{part}" for part in ("A", "B", "C", "C_atom", "S", "D")), _make_operand),
     **dict.fromkeys(("as_position_independent_swizzle_tensor", "recast_ptr"), _keep),
     "make_tensor": _make_tensor,
     "make_identity_tensor": _make_identity,

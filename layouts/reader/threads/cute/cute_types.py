@@ -13,11 +13,12 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import make_swizzle
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
+from lanescope.ptx.table.kinds import MAJORS
 from lanescope.reader.code import tree
 from lanescope.reader.code.cute_values import make_canonical_atom
 from lanescope.reader.cutlass import find_warp_shape
 from lanescope.reader.smem_atoms import parse_atom_name
-from lanescope.reader.threads.cute.bulk import AsyncMma, TmaCopy, find_async_mma, make_async_mma
+from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, find_async_mma, make_async_mma
 from lanescope.reader.threads.cute.layouts import make_composed, make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore
@@ -48,7 +49,7 @@ _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_
 _DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
 CUTE_VALUES = (
     CuteTensor, CuteLayout, Swizzle, tuple, Underscore, CopyOperation, ElementCopy, CuteCopy, TiledMMA,
-    MmaAtomName, ScalarMma, ThreadSlice, TmaCopy, AsyncMma,
+    MmaAtomName, ScalarMma, ThreadSlice, TmaCopy, TileCopy, AsyncMma,
 )  # fmt: skip
 
 
@@ -93,10 +94,7 @@ def evaluate_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
         return None
     name, arguments = parts[-1]
     if len(parts) > 1 and not find_constant(name):
-        if name in ("value", "type"):
-            found = _evaluate_owner(run, tuple(parts[:-1]), scope)
-            return None if isinstance(found, SizedType) and name == "value" else expose(found)
-        return find_member_type(run, _evaluate_owner(run, tuple(parts[:-1]), scope), name)
+        return _evaluate_member(run, tuple(parts[:-1]), name, scope)
     inner = _DECLTYPE.fullmatch(name)
     if inner:
         expression = parse_expression(inner[1])
@@ -104,6 +102,16 @@ def evaluate_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     if name == "decltype" and arguments:
         return _evaluate_decltype(run, arguments[0], scope)
     return _evaluate_named(run, name, arguments or (), scope)
+
+
+def _evaluate_member(run: KernelRunner, owner: tree.Path, name: str, scope: Scope) -> Any:
+    """Return the value of owner::name."""
+    if owner[-1][0] == "Major" and name in MAJORS:
+        return make_number(MAJORS[name])
+    found = _evaluate_owner(run, owner, scope)
+    if name in ("value", "type"):
+        return None if isinstance(found, SizedType) and name == "value" else expose(found)
+    return find_member_type(run, found, name)
 
 
 def _evaluate_owner(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
