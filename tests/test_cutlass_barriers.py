@@ -402,3 +402,11 @@ def test_a_stage_may_be_read_by_a_pointer_of_its_own() -> None:
     assert stages.find_unread() == ((3, 4), 2, 1)
     stages.note_read((point(2048), 256), 16, (3, 4))
     assert stages.find_unread() is None
+
+
+def test_a_warp_may_multiply_the_rows_that_it_has_stored() -> None:
+    """copy(make_tiled_copy_A(…), …), gemm: each warp of wgmma may read its own rows of A, without a barrier."""
+    wait = "    Full::wait(&s.full[read.index()], read.phase());\n"
+    part = "make_tiled_copy_A(atom, mma).get_slice(0).partition_D(sA(_, _, 0))"
+    store = f"    copy(make_tiled_copy_A(atom, mma), p, {part});\n"
+    assert find_lines(RING.replace(wait, wait + store)) == []

@@ -30,7 +30,7 @@ OVERWRITTEN = "overwritten"
 class _Fill:
     """A tile that threads have stored to. base: kept so that its id stays its own; unordered: the threads without a
     barrier since; fenced: whether a thread has executed a fence since; site: of the last store; whole: whether every
-    store fills the tile.
+    store fills the tile; own: whether a warp may store what it reads itself in a product, as by make_tiled_copy_A.
     """
 
     base: Pointer
@@ -38,6 +38,7 @@ class _Fill:
     fenced: bool
     site: Span
     whole: bool
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,8 @@ class SharedFills:
     stages: StageReads = field(default_factory=StageReads)
     mistake: FillMistake | None = None
 
-    def note_fill(self, run: KernelRunner, place: Place, site: Span, whole: bool) -> None:
-        """Note that the running threads store to a tile, if they certainly do. whole: whether they fill it."""
+    def note_fill(self, run: KernelRunner, place: Place, site: Span, whole: bool, own: bool) -> None:
+        """Note that the running threads store to a tile, if they certainly do. whole, own: see _Fill."""
         if run.assumed:
             return
         key = _get_key(place)
@@ -134,7 +135,8 @@ class SharedFills:
         if whole and self.mistake is None and (reading & run.mask).any():
             self.mistake = FillMistake(OVERWRITTEN, site, site, True)
         unordered = run.mask.copy() if before is None else before.unordered | run.mask
-        self.fills[key] = _Fill(place[0], unordered, False, site, whole and (before is None or before.whole))
+        whole, own = whole and (before is None or before.whole), own or (before is not None and before.own)
+        self.fills[key] = _Fill(place[0], unordered, False, site, whole, own)
 
     def meet_threads(self) -> None:
         """Note that threads wait for others."""
@@ -149,7 +151,8 @@ class SharedFills:
     def note_read(self, run: KernelRunner, place: Place, site: Span, stored: bool = False) -> None:
         """Note a product, or a bulk copy to global memory, that reads a tile."""
         fill = self.fills.get(_get_key(place))
-        if fill is not None and self.mistake is None and not run.assumed and (fill.whole or not stored):
+        judged = fill is not None and (fill.whole if stored else not fill.own)
+        if fill is not None and judged and self.mistake is None and not run.assumed:
             writers, readers = (set((np.flatnonzero(lanes) // WARP).tolist()) for lanes in (fill.unordered, run.mask))
             if stored and not fill.fenced:
                 self.mistake = FillMistake(UNFENCED, site, fill.site, stored)

@@ -213,9 +213,9 @@ def note_fill(call: CuteCall, target: Any) -> None:
     run = call.run
     trace, place = run.barriers, _find_place(run, target)
     if trace is not None and place is not None:
-        tile = isinstance(call.values[0], TileCopy) and target.layout.rank >= _TILE_RANK
-        whole = tile or call.name == "cooperative_copy"
-        trace.fills.note_fill(run, place, call.node.span, whole)
+        own = isinstance(call.values[0], TileCopy)
+        whole = target.layout.rank >= _TILE_RANK if own else call.name == "cooperative_copy"
+        trace.fills.note_fill(run, place, call.node.span, whole, own)
 
 
 def _find_place(run: KernelRunner, tensor: Any) -> tuple[Pointer, int] | None:
