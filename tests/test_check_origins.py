@@ -49,6 +49,17 @@ MISTAKES = [
         "multiply<1>(",
     ),
     (KERNEL, "= STAGES * (BM + BN) * BK", "= STAGES * (BM + BM) * BK", "shared_memory_short", "constexpr int bytes"),
+    (KERNEL, PLACE, "C[(r + 8 * h) * K + c + e]", "result_misplaced", "C[(r + 8"),
+    (KERNEL, LOAD_B, "t * 2 * BK, col);", "k_coordinate_wrong", "t * 2 * BK"),
+    (KERNEL, "t = 0; t < K / BK;", "t = 1; t < K / BK;", "k_slices_left", "t * BK, row"),
+    (
+        THROUGH_SHARED,
+        "  __syncthreads();\n  for (int i = threadIdx.x; i < BM",
+        "  for (int i = threadIdx.x; i < BM",
+        "barrier_missing",
+        "C[(row + i",
+    ),
+    (THROUGH_SHARED, "i < BM * BN; i", "i < BM * BN / 2; i", "result_misplaced", "stage["),
     (THROUGH_SHARED, STAGE_READ, "= stage[i / BN * (BN + 16)", "result_misplaced", STAGE_READ[:9]),
 ]
 

@@ -180,10 +180,9 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
     fragments, thread_findings, late = _check_threads(source, descriptors)
     found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
-    open_ += lost
     findings += (one for one in found if one.level != "note")
     doubts += (one for one in found if one.level == "note")
-    open_ = drop_proved_points(open_, bench, fragments.proved) + late
+    open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     cute = _list_named_fragments(source)
@@ -298,8 +297,8 @@ def _check_barriers(
     found = find_protocol_mistakes(source.text, given, launches, MapFinder(KernelText(source.code)).count_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(_make_pitfall_finding, found)), []
-    origins, known = check_origins(KernelText(source.code), given, launches), {one.code for one in of_kernels}
-    found += [one for one in origins.mistakes if one.code not in known]
+    origins = check_origins(KernelText(source.code), given, launches)
+    found += [one for one in origins.mistakes if one.code not in {of.code for of in of_kernels}]
     return list(map(_make_pitfall_finding, found)), [OpenPoint(*one) for one in origins.open]
 
 
