@@ -51,7 +51,7 @@ MISTAKES = [
     (KERNEL, "= STAGES * (BM + BN) * BK", "= STAGES * (BM + BM) * BK", "shared_memory_short", "constexpr int bytes"),
     (KERNEL, PLACE, "C[(r + 8 * h) * K + c + e]", "result_misplaced", "C[(r + 8"),
     (KERNEL, LOAD_B, "t * 2 * BK, col);", "k_coordinate_wrong", "t * 2 * BK"),
-    (KERNEL, "t = 0; t < K / BK;", "t = 1; t < K / BK;", "k_slices_left", "t * BK, row"),
+    (KERNEL, "t < K / BK;", "t < K / BK - 1;", "k_slices_left", "t * BK, row"),
     (
         THROUGH_SHARED,
         "  __syncthreads();\n  for (int i = threadIdx.x; i < BM",
