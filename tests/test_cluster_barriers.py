@@ -1,0 +1,160 @@
+"""Mbarriers of a cluster: its blocks are run by rank and simulated together.
+
+Two blocks share A: each copies half of it into both. One thread of each of two warpgroups releases a stage in both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy, join_bytes
+from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
+from lanescope.reader.threads.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
+from tests.cases import for_each
+from tests.sample import take_each
+from tests.test_barrier_protocol import RELEASE, find_lines
+from tests.test_barrier_protocol import RIGHT as RING
+
+REMOTE = """__device__ void arrive_at(uint64_t* bar, uint32_t block) {
+  asm volatile("{.reg .b32 other; mapa.shared::cluster.u32 other, %0, %1;"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [other];}" :: "r"(shared_address(bar)), "r"(block));
+}
+__device__ void copy_to(bf16* dst, const CUtensorMap* map, uint64_t* bar, int x, int y, uint16_t mask) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+      " [%0], [%1, {%4, %5}], [%2], %3;" :: "r"(shared_address(dst)), "l"(map), "r"(shared_address(bar)), "h"(mask),
+      "r"(x), "r"(y) : "memory");
+}
+__device__ void meet() {
+  asm volatile("barrier.cluster.arrive.release.aligned;");
+  asm volatile("barrier.cluster.wait.acquire.aligned;");
+}
+struct Storage {"""
+COPY = "copy_to(s.A[q] + rank * 64 * BK, &ta, &s.full[q], t * BK, row + rank * 64, 3);"
+ARRIVE = "if (threadIdx.x % 128 < 2) arrive_at(&s.empty[q], threadIdx.x % 128);"
+
+
+def _write_right() -> str:
+    text = RING.replace("struct Storage {", REMOTE, 1)
+    text = text.replace("void __launch_bounds__", "void __cluster_dims__(2) __launch_bounds__")
+    text = text.replace("tma_load(s.A[q], &ta, &s.full[q], t * BK, row);", COPY).replace(RELEASE, ARRIVE)
+    text = text.replace("&s.empty[i], 2)", "&s.empty[i], 4)").replace(
+        "  __syncthreads();\n", "  meet();  // begin\n", 1
+    )
+    rank = '  uint32_t rank;\n  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));\n'
+    text = text.replace("  int group =", f"{rank}  int group =")
+    text = text.replace("    return;\n  }\n  int me", "    meet();\n    return;\n  }\n  int me")
+    last = "C[(row + threadIdx.x) * N + j] = d[j];\n"
+    return text.replace(last, f"{last}  meet();\n")
+
+
+RIGHT = _write_right()
+
+
+def test_a_right_cluster_has_no_mistake() -> None:
+    for text in (COPY, ARRIVE, "__cluster_dims__(2)", "// begin"):
+        assert RIGHT.count(text) == 1
+    assert RIGHT.count("meet();") == 3
+    assert find_lines(RIGHT) == []
+
+
+WAIT = "wait(&s.empty[q], phase ^ 1);"
+MISTAKES = [
+    ("&s.empty[i], 4)", "&s.empty[i], 2)", "mbarrier_count", "empty[i], 2"),  # of the own block only
+    ("&s.empty[i], 4)", "&s.empty[i], 256)", "mbarrier_count", "empty[i], 256"),
+    (WAIT, "wait(&s.empty[q], phase);", "mbarrier_parity", "wait(&s.empty[q], phase)"),
+    (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], rank"), "mbarrier_refilled", "arrive_at("),
+    (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
+    (ARRIVE, ARRIVE.replace("empty", "full"), "mbarrier_other", "arrive_at("),
+    ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
+    ("= d[j];\n  meet();\n", "= d[j];\n", "cluster_exit", "arrive_at("),
+    ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # there is no block 2
+]
+
+
+@for_each(("old", "new", "code", "place"), take_each(MISTAKES, lambda row: row[2]))
+def test_a_mistake_between_blocks_is_found_at_its_line(old: str, new: str, code: str, place: str) -> None:
+    assert RIGHT.count(old) == 1
+    found = find_lines(RIGHT.replace(old, new))
+    assert [of_one for of_one, _ in found] == [code]
+    assert place in found[0][1]
+
+
+def test_a_cluster_whose_shape_is_open_is_a_note() -> None:
+    text = RIGHT.replace("__cluster_dims__(2) ", "").replace("empty[i], 4)", "empty[i], 2)")
+    assert [code for code, _ in find_lines(text)] == ["mbarriers_unfinished"]
+
+
+# addresses and bytes -------------------------------------------------------------------------------------------------
+
+
+def test_ranks_of_a_cluster_count_x_first() -> None:
+    places = [ClusterPlace((3, 2, 1), rank) for rank in range(6)]
+    assert [place.index for place in places] == [(x, y, 0) for y in range(2) for x in range(3)]
+    assert places[4].find_register("cluster_ctaid", 0) == 1 and places[4].find_register("cluster_nctarank", 0) == 6
+
+
+def test_the_address_in_another_block_differs_by_its_rank() -> None:
+    own = np.array([(1 << RANK_BIT) + 64])
+    assert map_address(own, np.array([3])).tolist() == [(3 << RANK_BIT) + 64]
+
+
+def test_a_multicast_of_a_pair_signals_the_block_of_each_pair_that_its_mbarrier_names() -> None:
+    """Both blocks of a pair send bytes to the mbarrier of its first block."""
+    one, place = np.ones(1, np.bool_), np.array([64])
+    plain, pair = ("cp.async.bulk.tensor.2d.shared::cluster.multicast::cluster", "cp.async.bulk.cta_group::2")
+    targets = [[int(at[0]) >> RANK_BIT for _, at in list_targets(of, one, one * 15, place)] for of in (plain, pair)]
+    assert targets == [[0, 1, 2, 3], [0, 0, 2, 2]]
+
+
+def _sum_bytes(masks: tuple[int, int], expected: int) -> BarrierBytes:
+    """Return the bytes of two blocks that send 8 each, to different places."""
+    blocks = []
+    for rank, mask in enumerate(masks):
+        block = BarrierBytes()
+        one = np.ones(1, np.bool_)
+        block.note_expected(one, np.array([rank << RANK_BIT]), np.array([expected]), (1, 2))
+        box = BoxCopy(frozenset(("a",)), 8 * rank, rank, mask=(3, 4), blocks=mask.bit_count())
+        for to in (to for to in range(2) if mask >> to & 1):
+            block.note_boxes(one, np.array([to << RANK_BIT]), box, (5, 6))
+        blocks.append(block)
+    return join_bytes(blocks, lambda names: 8)
+
+
+@for_each(
+    ("masks", "expected", "difference", "mask"),
+    [
+        ((3, 3), 16, None, None),
+        ((3, 3), 8, ((1, 2), 8, 16), None),  # what is expected is wrong
+        ((1, 2), 16, ((1, 2), 16, 8), (3, 4)),  # a multicast to one block
+        ((1, 1), 8, ((1, 2), 8, 16), (3, 4)),  # the second block gets nothing
+    ],
+)
+def test_bytes_that_differ_between_blocks_are_due_to_the_mask(
+    masks: tuple[int, int], expected: int, difference: object, mask: object
+) -> None:
+    sums = _sum_bytes(masks, expected)
+    assert sums.find_difference() == difference
+    assert difference is None or sums.find_wrong_mask() == mask
+
+
+# schedules -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_barrier_of_a_cluster_waits_for_the_threads_of_all_blocks() -> None:
+    def make(block: int, *kinds: str) -> Agent:
+        steps = (AgentStep(n, kind, EVERYONE, -1) for n, kind in enumerate(kinds))
+        return Agent(block, 32, tuple(steps), block)
+
+    for second, ends in ((("pass", "join"), True), (("join",), False)):
+        outcomes = [Simulation([make(0, "pass", "join"), make(1, *second)]).run(one) for one in SCHEDULES]
+        assert [not outcome.blocked for outcome in outcomes] == [ends] * 3
+
+
+def test_a_phase_ends_only_with_the_bytes_of_all_blocks() -> None:
+    """Block 0 expects two copies, of which block 1 brings one."""
+    own = (AgentStep(0, "init", 8, 1), AgentStep(1, "expect", 8, 1), AgentStep(2, "arrive", 8, 1))
+    reader = Agent(0, 1, (*own, AgentStep(3, "copy", 8, 1), AgentStep(4, "wait", 8, 0)))
+    other = Agent(1, 1, (AgentStep(5, "copy", 8, 1),), 1)
+    outcome = Simulation([reader, other]).run(SCHEDULES[0])
+    assert not outcome.blocked and outcome.barriers[8].completed == 1
+    assert outcome.moves == [(0, 3), (1, 5)]
