@@ -222,6 +222,15 @@ def describe_long(kernel: tree.Function, size: int) -> Pitfall:
     return Pitfall("mbarriers_unfinished", message, kernel.span)
 
 
+def describe_open_cluster(kernel: tree.Function) -> Pitfall:
+    """Return the doubt about a kernel whose clusters have no known shape."""
+    message = (
+        f"The mbarriers of {kernel.name} are not simulated, since the shape of its clusters is not known: give it by"
+        " __cluster_dims__ or in the launch."
+    )
+    return Pitfall("mbarriers_unfinished", message, kernel.span)
+
+
 def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
     """Return the doubt about a kernel whose run ended at a statement."""
     words = " ".join(text[slice(*at)].split())

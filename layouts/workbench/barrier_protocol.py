@@ -29,11 +29,10 @@ from lanescope.reader.threads.barrier_simulation import (
     join_events,
     make_cluster_agents,
 )
-from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent
-from lanescope.reader.threads.clusters import WINDOW
+from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierEvent, BarrierTrace
 from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
-from lanescope.workbench import barrier_initialization
+from lanescope.workbench import barrier_initialization, cluster_mistakes
 from lanescope.workbench.barrier_initialization import find_early_signal, find_uninitialized, find_unsynchronized_use
 from lanescope.workbench.barrier_messages import (
     describe_count,
@@ -41,6 +40,7 @@ from lanescope.workbench.barrier_messages import (
     describe_lost,
     describe_mask,
     describe_misread,
+    describe_open_cluster,
     describe_other_bytes,
     describe_parity,
     describe_stuck,
@@ -54,6 +54,7 @@ from lanescope.workbench.barrier_repairs import (
     list_other_mbarriers,
     list_repairs,
 )
+from lanescope.workbench.cluster_mistakes import find_late_signal, find_refill, find_uneven_arrival
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
@@ -63,7 +64,7 @@ TITLES = {
     "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     **barrier_initialization.TITLES,
-    "cluster_exit": "A block of a cluster may end before another one arrives in its shared memory",
+    **cluster_mistakes.TITLES,
     "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
@@ -116,12 +117,11 @@ def find_protocol_mistakes(
     return _list_doubts(branches[0], long, open_)
 
 
-
 def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Sequence[KernelRun]) -> list[Pitfall]:
     """List a doubt about each kernel that takes too many steps, or whose run ended at something that is not known."""
     lost = {run.runner.reached: run for run in reversed(runs) if _is_lost(run)}
     doubts = [describe_long(run.function, SMALL[0]) for run in long]
-    doubts += map(_describe_open_cluster, open_)
+    doubts += [describe_open_cluster(run.function) for run in open_]
     return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
 
 
@@ -157,16 +157,7 @@ def _is_lost(run: KernelRun) -> bool:
 
 
 def _is_of_open_cluster(run: KernelRun) -> bool:
-    trace = run.runner.barriers
-    return trace is not None and trace.of_cluster
-
-
-def _describe_open_cluster(run: KernelRun) -> Pitfall:
-    message = (
-        f"The mbarriers of {run.function.name} are not simulated, since the shape of its clusters is not known: give it"
-        " by __cluster_dims__ or in the launch."
-    )
-    return Pitfall("mbarriers_unfinished", message, run.function.span)
+    return run.runner.barriers is not None and run.runner.barriers.of_cluster
 
 
 def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> list[Pitfall]:
@@ -175,29 +166,41 @@ def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> li
 
 
 def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None:
-    traces = [runner.barriers for runner in run.runners if runner.barriers is not None and runner.barriers.ended]
+    traces = _list_traces(run)
     if not run.complete or len(traces) < len(run.runners):
         return None
     name, runner = run.function.name, run.runner
-    misread = next(filter(None, (trace.fills.find_mistake() for trace in traces)), None)
-    if misread is not None:
-        return describe_misread(misread, runner.text)
+    for trace in traces:
+        if (mistake := _describe_trace(trace, len(traces), name, runner.text)) is not None:
+            return mistake
     of_blocks = [trace.events for trace in traces]
-    beyond = next(filter(None, (trace.beyond for trace in traces)), None)
-    early = find_early_signal(of_blocks, name, runner.text)
-    if early is not None or beyond is not None:
-        return describe_mask(beyond, len(traces), name) if beyond is not None else early
     events = join_events(of_blocks)
-    if not is_exact(events):
-        return find_uninitialized(events, name) if len(traces) == 1 else None
+    early = find_early_signal(of_blocks, name, runner.text)
+    if early is not None or not is_exact(events):
+        return early or find_uninitialized(events, name)
     if not all(one.turn_counts.are_alike for one in run.runners):
-        return find_unsynchronized_use(events, name, runner.text)
+        return find_unsynchronized_use(events, name, runner.text) if len(traces) == 1 else None
     sums = join_bytes([trace.bytes for trace in traces], partial(count_bytes, name) if count_bytes else None)
-    if len(traces) > 1 and (mistake := describe_other_bytes(sums, name)):
-        return mistake
-    mistake = _Judge(of_blocks, runner.threads, name, runner.text).find_mistake()
-    unread = describe_unread(traces[0].fills.stages) if len(traces) == 1 else None
-    return mistake or describe_other_bytes(sums, name) or unread
+    mistake = _find_mistake(_Judge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name))
+    return mistake or (describe_unread(traces[0].fills.stages) if len(traces) == 1 else None)
+
+
+def _list_traces(run: KernelRun) -> list[BarrierTrace]:
+    traces = filter(None, (runner.barriers for runner in run.runners))
+    return [trace for trace in traces if trace.ended]
+
+
+def _describe_trace(trace: BarrierTrace, blocks: int, kernel: str, text: str) -> Pitfall | None:
+    """Return the mistake that a trace has itself."""
+    if (misread := trace.fills.find_mistake()) is not None:
+        return describe_misread(misread, text)
+    return describe_mask(trace.beyond, blocks, kernel) if trace.beyond is not None else None
+
+
+def _find_mistake(judge: _Judge, other_bytes: Pitfall | None) -> Pitfall | None:
+    """Return the mistake of a traced kernel: that of its bytes first in a cluster, whose phases wait for them."""
+    first = other_bytes if len(judge.of_blocks) > 1 else None
+    return first or judge.find_mistake() or other_bytes
 
 
 class _Judge:
@@ -231,7 +234,9 @@ class _Judge:
             return self._describe(mended[0], STUCK in troubles)
         if mended or STUCK not in troubles:
             return None
-        moved = self._find_other_arrival() or self._find_uneven_arrival(outcomes) if always else None
+        moved = self._find_other_arrival() if always else None
+        if moved is None and always and len(self.of_blocks) > 1:
+            moved = find_uneven_arrival(outcomes[0], self.agents, self.events, self.kernel)
         return moved or self._find_stuck_wait(outcomes, always)
 
     def _list_mending_repairs(self) -> list[ProtocolRepair]:
@@ -261,7 +266,12 @@ class _Judge:
         if len(self.of_blocks) == 1:
             return None
         outcomes = self._simulate(lags=True)
-        return self._find_refill(outcomes) or self._find_late_signal(outcomes)
+        refill = find_refill(outcomes, self.agents, self.events, self.kernel)
+        if refill is None:
+            return find_late_signal(outcomes, self.events, self.kernel)
+        counts = [one for one in list_repairs(self.events, self.agents) if one.counts and self._is_mended(one)]
+        counts = [one for one in counts if not any(outcome.refilled for outcome in self._simulate(one, lags=True))]
+        return self._describe(counts[0], False) if len(counts) == 1 else refill
 
     def _simulate(self, repair: ProtocolRepair | None = None, lags: bool = False) -> list[Outcome]:
         counts, parities = ({}, {}) if repair is None else (repair.counts, repair.parities)
@@ -399,64 +409,6 @@ class _Judge:
             if begins and places <= self.committed and not ones & self.working and self._is_mended(repair):
                 return self._describe(repair, False)
         return None
-
-    def _find_refill(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
-        """Return what lets a copy of a cluster overwrite a tile for which another block still waits: the arrival on the
-        mbarrier that the copying thread waits for.
-        """
-        found = [(one, *one.refilled) for one in outcomes if one.refilled is not None]
-        every = [of for of in found if len(of[0].passed[of[3], of[2].place]) >= of[0].barriers[of[2].place].completed]
-        if not every:
-            return None
-        _, n, copy, reader = every[0]
-        counts = [one for one in list_repairs(self.events, self.agents) if one.counts and self._is_mended(one)]
-        counts = [one for one in counts if not any(outcome.refilled for outcome in self._simulate(one, lags=True))]
-        if len(counts) == 1:
-            return self._describe(counts[0], False)
-        waits = [step.place for step in self.agents[n].steps if step.kind == "wait" and step.event < copy.event]
-        arrivals = [
-            (m != reader, self.events[step.event].call)
-            for m, agent in enumerate(self.agents)
-            for step in agent.steps
-            if waits and step.kind == "arrive" and step.place == waits[-1] and m != n
-        ]
-        calls = {call for _, call in sorted(arrivals)[:1]} if any(not other for other, _ in arrivals) else set()
-        calls = calls or {call for _, call in arrivals}
-        message = (
-            f"A thread of {self.kernel} may copy into a stage of another block of the cluster that is still to be read"
-            " there: its wait for the stage ends without an arrival of that block after the read."
-        )
-        return Pitfall("mbarrier_refilled", message, calls.pop() if len(calls) == 1 else self.events[copy.event].call)
-
-    def _find_uneven_arrival(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
-        """Return the only arrival on the mbarrier of a wait that never ends, in all blocks of a cluster, if another
-        block gets more of them.
-        """
-        waits = [step for _, step in outcomes[0].blocked if step.kind in WAITS]
-        for place in dict.fromkeys(step.place for step in waits):
-            alike = [at for at in outcomes[0].barriers if (at ^ place) & WINDOW == 0]
-            steps = [step for step in self._list_steps() if step.kind == "arrive" and step.place in alike]
-            calls = {self.events[step.event].call for step in steps}
-            more = max(map(self._count_all, alike))
-            if len(calls) == 1 and self._count_all(place) < more and {*alike} <= self.awaited:
-                message = (
-                    f"{self.kernel} never ends: the mbarrier of one block of the cluster gets"
-                    f" {format_count(more, 'arrival')} of this, that of another one, which waits for it,"
-                    f" {self._count_all(place):,}."
-                )
-                return Pitfall("mbarrier_other", message, calls.pop())
-        return None
-
-    def _find_late_signal(self, outcomes: Sequence[Outcome]) -> Pitfall | None:
-        """Return what reaches the shared memory of a block that may have ended."""
-        late = next(filter(None, (outcome.late for outcome in outcomes)), None)
-        if late is None:
-            return None
-        message = (
-            f"The block of {self.kernel} that this reaches in its cluster may have ended, and its shared memory with"
-            " it: let all threads arrive at and wait for the cluster's barrier before they end."
-        )
-        return Pitfall("cluster_exit", message, self.events[late[1]].call)
 
     def _find_other_arrival(self) -> Pitfall | None:
         """Return the one arrival that lets every schedule end well if it is on another mbarrier."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -126,16 +126,25 @@ def list_other_mbarriers(events: Sequence[BarrierEvent], agents: Sequence[Agent]
     for call, arrivals in calls.items():
         used = {place for _, place in arrivals}
         for ring in (ring for ring in rings if used <= set(ring)):
-            turned = _turn_ring(ring, len(blocks))
             others = [other for other in rings if other is not ring and len(other) == len(ring)]
-            for targets in (*turned, *others):
-                moved = dict(zip(ring, targets, strict=True))
-                places = {(event, place): moved[place] for event, place in arrivals}
-                yield ProtocolRepair("mbarrier_other", call, min(event for event, _ in arrivals), places=places)
-        for other in blocks[1:]:  # of another block of the cluster
-            places = {(event, place): place ^ other << RANK_BIT for event, place in arrivals}
-            if get_rank(max(places.values())) <= blocks[-1]:
-                yield ProtocolRepair("mbarrier_other", call, min(event for event, _ in arrivals), places=places)
+            for targets in (*_turn_ring(ring, len(blocks)), *others):
+                yield _move_arrivals(call, arrivals, dict(zip(ring, targets, strict=True)))
+        yield from _list_other_blocks(call, arrivals, blocks)
+
+
+def _list_other_blocks(
+    call: Span, arrivals: Collection[tuple[int, int]], blocks: Sequence[int]
+) -> Iterator[ProtocolRepair]:
+    """Yield arrivals on the same mbarriers of other blocks of the cluster."""
+    for other in blocks[1:]:
+        moved = {place: place ^ other << RANK_BIT for _, place in arrivals}
+        if get_rank(max(moved.values())) <= blocks[-1]:
+            yield _move_arrivals(call, arrivals, moved)
+
+
+def _move_arrivals(call: Span, arrivals: Iterable[tuple[int, int]], moved: Mapping[int, int]) -> ProtocolRepair:
+    places = {(event, place): moved[place] for event, place in arrivals}
+    return ProtocolRepair("mbarrier_other", call, min(event for event, _ in places), places=places)
 
 
 def _turn_ring(ring: Sequence[int], blocks: int) -> list[list[int]]:

@@ -48,7 +48,7 @@ DOUBTS = frozenset(
 )  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible tmem_freed_early".split()
+    " cute_tile_indivisible tmem_freed_early cluster_exit".split()
 )  # codes that do not change which bytes are read
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,

@@ -226,7 +226,9 @@ def _count_parts(agents: Sequence[Agent]) -> dict[tuple[str, int], int]:
 
 
 def _list_readers(agents: Sequence[Agent]) -> dict[int, list[int]]:
-    """Map the mbarriers that copies signal to the agents that multiply and wait for them most often."""
+    """Map the mbarriers that copies signal to the agents that multiply, wait for them most often, and release what they
+    have read themselves: nothing here holds a warp back for which another one of its warpgroup does so.
+    """
     filled = {step.place for agent in agents for step in agent.steps if step.kind == "copy"}
     waits: dict[int, Counter[int]] = defaultdict(Counter)
     for n, agent in enumerate(agents):
@@ -234,7 +236,14 @@ def _list_readers(agents: Sequence[Agent]) -> dict[int, list[int]]:
             for step in agent.steps:
                 if step.kind == "wait" and step.place in filled:
                     waits[step.place][n] += 1
-    return {place: [n for n in count if count[n] == max(count.values())] for place, count in waits.items()}
+    return {
+        place: [n for n in count if count[n] == max(count.values()) and _releases(agents[n], count[n])]
+        for place, count in waits.items()
+    }
+
+
+def _releases(agent: Agent, turns: int) -> bool:
+    return sum(step.kind == "arrive" for step in agent.steps) >= turns
 
 
 def _key_meeting(agent: Agent, step: AgentStep) -> tuple[int, int]:

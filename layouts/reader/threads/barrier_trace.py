@@ -345,14 +345,8 @@ def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
     call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
-    if opcode.startswith("barrier.cluster."):
-        place = np.full(run.threads, EVERYONE, np.int64)
-        return BarrierEvent(kind, run.mask.copy(), place, place * 0 - 1, call, call)
-    if kind in ("block", "pass"):
-        everyone = np.full(run.threads, -1, np.int64)
-        places = _read_lanes(code, operands[0]) if operands else everyone * 0
-        values = _read_lanes(code, operands[1]) if len(operands) > 1 and ".red" not in opcode else everyone
-        return BarrierEvent(kind, run.mask.copy(), places, values, call, call)
+    if kind in ("block", "pass", "join"):
+        return _make_thread_barrier(code, kind, opcode, operands, call)
     at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
     if not at or (kind == "wait" and ".parity" not in opcode):
         raise TraceLostError
@@ -363,6 +357,17 @@ def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]
     origin = _find_count_site(code, kind, given) if given else call
     commits = opcode.startswith("tcgen05.commit")
     return BarrierEvent(kind, run.mask.copy(), places, values, run.find_own_place(origin), call, commits, origin)
+
+
+def _make_thread_barrier(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...], call: Span) -> BarrierEvent:
+    """Return the event of a barrier of threads: of the block, or of the cluster."""
+    run = code.run
+    everyone = np.full(run.threads, -1, np.int64)
+    if opcode.startswith("barrier.cluster."):
+        return BarrierEvent(kind, run.mask.copy(), everyone * 0 + EVERYONE, everyone, call, call)
+    places = _read_lanes(code, operands[0]) if operands else everyone * 0
+    values = _read_lanes(code, operands[1]) if len(operands) > 1 and ".red" not in opcode else everyone
+    return BarrierEvent(kind, run.mask.copy(), places, values, call, call)
 
 
 def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
