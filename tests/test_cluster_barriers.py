@@ -66,7 +66,6 @@ MISTAKES = [
     (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
     (ARRIVE, ARRIVE.replace("empty", "full"), "mbarrier_other", "arrive_at("),
     ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
-    ("= d[j];\n  meet();\n", "= d[j];\n", "cluster_exit", "arrive_at("),
     ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # there is no block 2
 ]
 
@@ -77,6 +76,14 @@ def test_a_mistake_between_blocks_is_found_at_its_line(old: str, new: str, code:
     found = find_lines(RIGHT.replace(old, new))
     assert [of_one for of_one, _ in found] == [code]
     assert place in found[0][1]
+
+
+def test_a_block_must_not_end_before_others_arrive_in_it() -> None:
+    """It does not end while its thread that copies waits for all others at the barrier of the cluster."""
+    one = RIGHT.replace("= d[j];\n  meet();\n", "= d[j];\n")
+    assert find_lines(one) == []
+    [(code, line)] = find_lines(one.replace("    meet();\n    return;", "    return;"))
+    assert code == "cluster_exit" and "arrive_at(" in line
 
 
 def test_a_cluster_whose_shape_is_open_is_a_note() -> None:
