@@ -327,7 +327,7 @@ class _BlockState:
             self.joined[n] = self.passes[step.place]
             self._complete_cluster()
             return True
-        return self.passes[step.place] > self.joined.get(n, -1)
+        return n in self.joined and self.passes[step.place] > self.joined[n]
 
     def _complete_cluster(self) -> None:
         agents, now = self.simulation.agents, self.passes[EVERYONE]
