@@ -22,7 +22,7 @@ struct NAME {
   static void init(uint64_t const* at_, uint32_t count_) { initialize_barrier(*at_, count_); }
   static void wait(uint64_t const* at_, uint32_t parity_) { wait_barrier(*at_, parity_); }
   static void arrive(uint64_t const* at_) { arrive_barrier(*at_); }
-  static void arrive(uint64_t const* at_, uint32_t rank_, uint32_t on_ = 1) {
+  static void arrive(uint64_t const* at_, uint32_t rank_, uint32_t on_) {
     if (on_) lanescope_arrive_at(*at_, rank_);
   }
   static void arrive_and_expect_tx(uint64_t const* at_, uint32_t n_) { set_barrier_transaction_bytes(*at_, n_); }
@@ -31,7 +31,7 @@ struct NAME {
   void init(uint32_t count_) { initialize_barrier(word_, count_); }
   void wait(uint32_t parity_) { wait_barrier(word_, parity_); }
   void arrive() { arrive_barrier(word_); }
-  void arrive(uint32_t rank_, uint32_t on_ = 1) { if (on_) lanescope_arrive_at(word_, rank_); }
+  void arrive(uint32_t rank_, uint32_t on_) { if (on_) lanescope_arrive_at(word_, rank_); }
   void arrive_and_expect_tx(uint32_t bytes_) { set_barrier_transaction_bytes(word_, bytes_); }
   void expect_transaction(uint32_t n_) { lanescope_expect(word_, n_); }
   void invalidate() {}
