@@ -5,6 +5,7 @@ from __future__ import annotations
 from lanescope.workbench.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
+from tests.test_skipped_slices import BYTES
 from tests.thread_tile_kernels import HELPERS, PADDED, VECTORS
 from tests.transfer_kernels import plant
 
@@ -240,3 +241,26 @@ def test_halves_that_are_packed_are_followed(packing: str, old: str, new: str) -
     made = check_text(plant((PACKING, packing), text=text))
     assert (made.steps, made.findings) == (2, ())
     assert check_text(plant((PACKING, packing.replace(old, new)), text=text)).steps == 1
+
+
+STATIC = (  # a class whose static function is the kernel, with structs of its own
+    plant(
+        (
+            "__global__ void __launch_bounds__(64) bytes(const int8_t* A, const int8_t* B, int* C, int N, int K) {",
+            "template <int kStep_> struct Product {\n  static constexpr int kStep = kStep_;\n"
+            "  struct Params { const int8_t *A, *B; int *C, N, K; };\n"
+            "  static __device__ void run(const Params& p) {\n"
+            "    const int8_t *A = p.A, *B = p.B;\n    int *C = p.C, N = p.N, K = p.K;",
+        ),
+        ("k += 32", "k += kStep"),
+        text=BYTES,
+    )
+    + "};\ntemplate <class Kernel> __global__ void __launch_bounds__(64) launched(typename Kernel::Params p) {"
+    " Kernel::run(p); }\nvoid start(Product<32>::Params p) { using Kernel = Product<32>; launched<Kernel><<<1, 64>>>(p); }"
+)
+
+
+@for_each("text", [STATIC, STATIC.replace("Kernel::run", "Product<32>::run")])
+def test_structs_within_a_class_are_known(text: str) -> None:
+    report = check_text(text)
+    assert (report.steps, report.findings) == (2, ())

@@ -116,7 +116,7 @@ def _choose_unsure(moved: Mapping[str, int | None], widths: Mapping[str, int]) -
     """Return the operands that move by a part of their K width, or elsewhere while the other one moves along K; both if
     they move along K by different numbers.
     """
-    if len(set(moved.values())) > 1 and all(moved.values()):
+    if all(moved.values()) and len({abs(count or 0) for count in moved.values()}) > 1:
         return set(moved)
     parts = {name for name, count in moved.items() if count and abs(count) < widths[name]}
     is_along = any(count and name not in parts for name, count in moved.items())

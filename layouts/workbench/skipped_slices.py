@@ -81,7 +81,7 @@ def _locate_products(run: KernelRunner) -> Iterator[Pair]:
 
 def _find_gaps(pairs: Sequence[Pair]) -> tuple[_Line, _Line] | None:
     """Return the K of A and of B of all products if both leave out the same, by whole fragments; else None."""
-    a, b = (_collect_line(pair[n] for pair in pairs) for n in (1, 2))
+    a, b = _collect_line(a for _, a, _ in pairs), _collect_line(b for _, _, b in pairs)
     if a is None or b is None:
         return None
     gaps = a.list_gaps()
