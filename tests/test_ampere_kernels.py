@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.ampere_kernels import BYTES, KERNELS, MACROS, REGISTERS, TEMPLATES
@@ -114,3 +116,26 @@ def test_a_planted_mistake_is_found_at_its_place(text: str, right: str, wrong: s
     assert (code, place) in found and {one for one, _ in found} - {"tile_not_filled"} == {
         code
     }  # threads 12 apart leave gaps, too
+
+
+def use_pipeline(made: str) -> str:
+    """Return BYTES with copies, commits and waits of a cuda::pipeline, which an expression makes."""
+    text = BYTES.replace("  const int lane", f"  auto pipe = {made};\n  const int lane", 1)
+    text = text.replace(", 16);", ", cuda::aligned_size_t<16>(16), pipe);")
+    text = text.replace("__pipeline_memcpy_async", "cuda::memcpy_async").replace("__pipeline_", "pipe.producer_")
+    return re.sub(r"pipe\.producer_wait_prior\((\d)\)", r"cuda::pipeline_consumer_wait_prior<\1>(pipe)", text)
+
+
+@for_each(("wait", "codes"), [("<1>", []), ("<2>", ["copy_wait_short"])])
+def test_a_pipeline_of_one_thread_counts_groups(wait: str, codes: list[str]) -> None:
+    report = check_text(use_pipeline("cuda::make_pipeline()").replace("<1>(pipe)", f"{wait}(pipe)"))
+    assert (report.steps, [one.code for one in report.findings]) == (2, codes)
+
+
+def test_the_order_of_a_pipeline_of_a_block_is_open() -> None:
+    text = use_pipeline("cuda::make_pipeline(cg::this_thread_block(), &state)")
+    text = text.replace(
+        "  auto pipe", "  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;\n  auto pipe"
+    )
+    report = check_text(text.replace("<1>(pipe)", "<2>(pipe)"))
+    assert (report.findings, report.kernels[0].gap) == ((), "with stores and barriers whose order is not followed")

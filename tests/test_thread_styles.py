@@ -256,7 +256,8 @@ STATIC = (  # a class whose static function is the kernel, with structs of its o
         text=BYTES,
     )
     + "};\ntemplate <class Kernel> __global__ void __launch_bounds__(64) launched(typename Kernel::Params p) {"
-    " Kernel::run(p); }\nvoid start(Product<32>::Params p) { using Kernel = Product<32>; launched<Kernel><<<1, 64>>>(p); }"
+    " Kernel::run(p); }\nvoid start(Product<32>::Params p) {\n"
+    "  using Kernel = Product<32>;\n  launched<Kernel><<<1, 64>>>(p);\n}"
 )
 
 

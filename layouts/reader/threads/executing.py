@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OPEN_TURNS = 2  # of a loop whose end is not known
 _RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited for by groups: stages are used again
-_WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior")
+_WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
 MOST_TURNS = 4096
 
 

@@ -23,7 +23,7 @@ from lanescope.reader.threads.numbers import (
     make_number,
     make_uniform,
 )
-from lanescope.reader.threads.order_events import follow_call
+from lanescope.reader.threads.order_events import follow_call, has_own_pipeline
 from lanescope.reader.threads.packing import permute_bytes
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.results import store_result
@@ -182,16 +182,21 @@ def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
 
 
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Copy bytes from global to shared memory."""
-    target, source, size = (run.evaluate(argument, scope) for argument in node.arguments[:3])
+    """Copy bytes from global to shared memory; when those of a pipeline of several threads arrive is not followed."""
+    counted = node.arguments[2]
+    if isinstance(counted, tree.Call) and len(counted.arguments) == 1:  # cuda::aligned_size_t<16>(n)
+        counted = counted.arguments[0]
+    target, source, size = (run.evaluate(argument, scope) for argument in (*node.arguments[:2], counted))
     bytes_ = size.known if isinstance(size, ThreadNumber) else None
     if not isinstance(target, Pointer) or target.space != "shared":
-        return forget_targets(run, [target])
+        return forget_targets(run, [target, source], name)  # a group may come first
     if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
         run.shared.broken = run.shared.broken or "a copy of a size that is not known"
         return None
     data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
     run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
+    if name == "memcpy_async" and not has_own_pipeline(run.text):
+        run.forget_order()
     return None
 
 
@@ -209,7 +214,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
     (re.compile(r"__shfl_sync\w*"), 3, _call_shuffle),
-    (re.compile("__pipeline_memcpy_async|memcpy"), 3, _call_memcpy),
+    (re.compile("__pipeline_memcpy_async|memcpy(?:_async)?"), 3, _call_memcpy),
     (re.compile("load_matrix_sync"), 3, call_load_matrix),
     (re.compile("mma_sync"), 4, call_mma),
     (re.compile("store_matrix_sync"), 4, store_matrix),

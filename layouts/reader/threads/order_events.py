@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
@@ -20,8 +21,12 @@ Span = tuple[int, int]
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
 _OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
 _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
-_COMMIT = re.compile(r"__pipeline_commit|_{0,2}cp_async_(?:fence|commit\w*)")
-_WAIT = re.compile(r"__pipeline_wait_prior|_{0,2}cp_async_wait\w*")
+_COMMIT = re.compile(r"__pipeline_commit|producer_commit|_{0,2}cp_async_(?:fence|commit\w*)")
+_WAIT = re.compile(r"__pipeline_wait_prior|pipeline_consumer_wait_prior|_{0,2}cp_async_wait\w*")
+_PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|make_pipeline|aligned_size_t|memcpy_async")
+_SHARED_PIPELINE = re.compile(  # its waits are barriers, too
+    r"\bpipeline_shared_state\b|\bthread_scope_(?!thread\b)|\bcuda::barrier\b"
+)
 _NO_ORDER = re.compile(  # functions without an effect on the order
     r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
     r"|__pipeline_memcpy_async|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
@@ -60,7 +65,9 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
     follow_barrier_call(run, name, node)
     if order is None:
         return
-    if _SYNC.fullmatch(name):
+    if _PIPELINE.fullmatch(name) and not has_own_pipeline(run.text):
+        order.forget_stores()
+    elif _SYNC.fullmatch(name):
         order.pass_barrier(node.span, len(run.calls))
     elif _COMMIT.fullmatch(name):
         order.commit_group(run.mask, run.assumed > 0)
@@ -70,8 +77,16 @@ def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> 
         order.meet_warp()
     elif name == "load_matrix_sync":
         _read_fragment(run, node, scope)
-    elif not _NO_ORDER.fullmatch(name):
+    elif not _NO_ORDER.fullmatch(name) and not _PIPELINE.fullmatch(name):
         order.forget_stores()
+
+
+@lru_cache(maxsize=8)
+def has_own_pipeline(text: str) -> bool:
+    """Return whether every cuda::pipeline of a text is that of one thread, whose commits and waits are those of groups
+    of cp.async.
+    """
+    return "make_pipeline" in text and _SHARED_PIPELINE.search(text) is None
 
 
 def _find_count(run: KernelRunner, node: tree.Call, scope: Scope) -> int | None:
