@@ -86,10 +86,7 @@ def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, sc
     if isinstance(statement, tree.Enum):
         return _find_enumerator(run, statement, later.member, home)
     if isinstance(statement, tree.Alias):
-        inner = Scope(home)
-        bind_templates(run, statement.templates, arguments or (), scope, inner)
-        kind = find_type(run, statement.type, inner)
-        return evaluate_template(run, statement.type, inner) if kind is None and statement.type is not None else kind
+        return _evaluate_alias(run, statement, arguments, scope, Scope(home))
     value = run.evaluate(statement.value, home)
     kind = find_type(run, statement.type, home) if statement.type is not None else None
     if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
@@ -97,6 +94,12 @@ def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, sc
     if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants
         return Pointer("local", LocalMemory(), make_uniform(0), kind)
     return value
+
+
+def _evaluate_alias(run: KernelRunner, alias: tree.Alias, arguments: Any, scope: Scope, inner: Scope) -> Any:
+    bind_templates(run, alias.templates, arguments or (), scope, inner)
+    kind = find_type(run, alias.type, inner)
+    return evaluate_template(run, alias.type, inner) if kind is None and alias.type is not None else kind
 
 
 def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
