@@ -91,6 +91,13 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
             ),
             ("float* C, int M", "const half* C1, const half* C2, int M"),
         ),
+        # constants of a namespace whose names are those of parameters, and the number of lanes by CUDA's name
+        (
+            ("constexpr int BM", "namespace tile { constexpr int M = 64, K = 32, PITCH = K + 8; }\nconstexpr int BM"),
+            ("half As[BM * PITCH]", "half As[tile::M * tile::PITCH]"),
+            ("lane % 16) * PITCH + kk", "lane % 16) * (tile::K + 8) + kk"),
+            ("lane = tid % 32, warp = tid / 32", "lane = tid % warpSize, warp = tid / warpSize"),
+        ),
         # rows that are kept inside the matrices
         (
             ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),
@@ -122,6 +129,16 @@ def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> N
     assert not (made := check_thread_tiles(text, {})).findings and made.verified == 2
     wrong = check_thread_tiles(plant(("As[r * PITCH", "As[r * BK"), text=text), {})
     assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}
+
+
+def test_a_member_of_an_unknown_class_is_no_constant_of_the_text() -> None:
+    """The pitch of the reads is a template argument's; the text has another of that name."""
+    edits = (
+        ("lane % 16) * PITCH + kk", "lane % 16) * Rows::STRIDE + kk"),
+        (KERNEL, f"constexpr int STRIDE = BK;\ntemplate <class Rows> {KERNEL}"),
+    )
+    report = check_thread_tiles(plant(*edits, text=PADDED), {})
+    assert (report.findings, report.verified) == ([], 1)
 
 
 def test_a_constant_is_that_of_the_namespace_of_the_kernel() -> None:

@@ -27,7 +27,7 @@ CONSTANTS: dict[str, int] = {
     "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
     "CUDA_SUCCESS": 0,
 }
-# limits of <cstdint> and <climits> → (value, type)
+# limits of <cstdint> and <climits>, and CUDA's warpSize → (value, type)
 LIMITS: dict[str, tuple[int, IntegerType]] = {
     **{
         f"{kind}{bits}_MAX": (type_.most, type_)
@@ -46,6 +46,7 @@ LIMITS: dict[str, tuple[int, IntegerType]] = {
     "UINT_MAX": (UINT.most, UINT),
     "LONG_MAX": (LONG.most, LONG),
     "CHAR_BIT": (8, INT),
+    "warpSize": (32, INT),
     "ULONG_MAX": (ULONG.most, ULONG),
     "SIZE_MAX": (ULONG.most, ULONG),
     "INT_MIN": (INT.least, INT),

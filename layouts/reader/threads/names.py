@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.header_names import LIMITS
 from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
@@ -51,6 +52,9 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
             found = _make_struct(run, found, arguments or (), scope)
     if found is None and cute_types.names_cute(run.text):
         return cute_types.evaluate_path(run, path, scope)
+    if found is None and len(parts) == 1 and parts[0][0] in LIMITS and not scope.declares(parts[0][0]):
+        value, kind = LIMITS[parts[0][0]]
+        return make_uniform(value, (kind.bits, kind.signed))
     return found
 
 
@@ -60,8 +64,18 @@ def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope
         return owner.scope.names.get(name)
     if cute_types.is_cute_value(owner):
         return cute_types.find_member_type(run, owner, name)
+    if scope.declares(qualifier):  # a type that is not known
+        return None
     namespace = find_namespace(run.text, run.globals.namespaces, qualifier)
-    return (run.globals.find_home(namespace) if namespace >= 0 else scope).find(name)
+    return (run.globals.find_home(namespace) if namespace >= 0 else _leave_function(run, scope)).find(name)
+
+
+def _leave_function(run: KernelRunner, scope: Scope) -> Scope:
+    """Return the scope of the namespace or the text around a function: a qualified name is no local variable."""
+    outside = (run.globals, *run.globals.namespaces.values())
+    while scope.parent is not None and not any(scope is home for home in outside):
+        scope = scope.parent
+    return scope
 
 
 def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
