@@ -52,10 +52,16 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
             found = _make_struct(run, found, arguments or (), scope)
     if found is None and cute_types.names_cute(run.text):
         return cute_types.evaluate_path(run, path, scope)
-    if found is None and len(parts) == 1 and parts[0][0] in LIMITS and not scope.declares(parts[0][0]):
-        value, kind = LIMITS[parts[0][0]]
-        return make_uniform(value, (kind.bits, kind.signed))
-    return found
+    return _find_limit(parts, scope) if found is None else found
+
+
+def _find_limit(path: tree.Path, scope: Scope) -> ThreadNumber | None:
+    """Return the value of a name of <climits> or of warpSize, unless the text declares it."""
+    name = path[0][0] if len(path) == 1 else ""
+    if name not in LIMITS or scope.declares(name):
+        return None
+    value, kind = LIMITS[name]
+    return make_uniform(value, (kind.bits, kind.signed))
 
 
 def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope: Scope) -> Any:
