@@ -7,14 +7,16 @@ sizeof, and Python subscripts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
+from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import LAYOUTS, TUPLES
 from lanescope.cxx.integers import COMPARED
 from lanescope.cxx.sizes import find_element_bits
 from lanescope.reader import shapes
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.grammar import SyntaxTerm, Value
 from lanescope.reader.terms import REDUCERS, TermText
 
@@ -71,18 +73,6 @@ def _list_numbers(home: TermText, term: SyntaxTerm) -> list[int] | None:
     return None if None in numbers else [number for number in numbers if number is not None]
 
 
-def _get_mode(value: Any, path: list[int]) -> Any:
-    """Return the mode of a nested tuple at a path of indices; None if there is none."""
-    for at in path:
-        if isinstance(value, tuple):
-            if not 0 <= at < len(value):
-                return None
-            value = value[at]
-        elif at != 0:
-            return None
-    return value
-
-
 def _get_argument(term: SyntaxTerm) -> Value:
     args = term.args or ()
     return args[0] if len(args) == 1 else None
@@ -101,68 +91,53 @@ def _reduce_get(home: TermText, term: SyntaxTerm) -> Value:
     return value
 
 
-def _reduce_size(home: TermText, term: SyntaxTerm) -> Value:
-    """Evaluate size(…) and size<0>(…) of tuples and layouts."""
-    mode = _get_shape_mode(home, term)
-    return _compute_size(mode)
-
-
 def _reduce_shape(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate shape(…), shape<0>(…), and Python's layout.shape."""
-    member = home.python and term.owner is not None and term.args is None
-    mode = parse_shape(home, term.owner) if member else _get_shape_mode(home, term)
-    return mode if _is_known(mode) else None
+    if not (home.python and term.owner is not None and term.args is None):
+        return _reduce_call(home, term)
+    shape = parse_shape(home, term.owner)
+    return shape if _is_known(shape) else None
 
 
-def _get_shape_mode(home: TermText, term: SyntaxTerm) -> Any:
-    """Return the shape of an argument, or of the mode that <…> (C++) or mode=[…] (Python) selects."""
-    path, value = _list_numbers(home, term), _get_argument(term)
-    if "mode" in term.keywords:
-        mode = home.resolve_value(term.keywords["mode"])
-        numbers = [home.parse_number(index) for index in mode] if isinstance(mode, tuple) else [home.parse_number(mode)]
-        path = None if None in numbers else [number for number in numbers if number is not None]
-    if path is None or value is None:
+def _reduce_call(home: TermText, term: SyntaxTerm) -> Value:
+    """Evaluate a function of shapes and layouts that are known."""
+    result = _call(home, term, [_parse_shaped(home, argument) for argument in term.args or ()])
+    return result if _is_known(result) else None
+
+
+def _reduce_modes(home: TermText, term: SyntaxTerm) -> Value:
+    """Evaluate select, take, append and prepend of a tuple, whose items may be unknown."""
+    args = term.args or ()
+    return _call(home, term, [parse_items(home, args[0]), *args[1:]]) if args else None
+
+
+def _call(home: TermText, term: SyntaxTerm, values: list[Value]) -> Value:
+    """Apply a function of TUPLE_CALLS, with the mode in <…> (C++) or mode=[…] (Python); None if it is not defined."""
+    mode = home.resolve_value(term.keywords.get("mode"))
+    chosen = (mode if isinstance(mode, tuple) else (mode,)) if "mode" in term.keywords else term.angle or ()
+    places = [place for item in chosen if (place := home.parse_number(item)) is not None]
+    if None in values or len(places) < len(chosen):
         return None
-    return _get_mode(parse_shape(home, value), path)
+    try:
+        return call_tuple_function(term.name, values, places, term.name)
+    except OpenCuteValueError:
+        return None
+
+
+def _parse_shaped(home: TermText, value: Value) -> Any:
+    """Return a layout if it is known, else the shape of a value; None for other values."""
+    meant = home.resolve_value(value)
+    layout = shapes.parse_layout(home, meant) if isinstance(meant, SyntaxTerm) and meant.name in LAYOUTS else None
+    return CuteLayout(layout.shape, layout.stride) if layout and layout.known else parse_shape(home, value)
 
 
 def _is_known(shape: Any) -> bool:
     return shape is not None and all(isinstance(leaf, int) for leaf in list_leaves(shape))
 
 
-def _compute_size(shape: Any) -> int | None:
-    return prod(list_leaves(shape)) if _is_known(shape) else None
-
-
-def _reduce_select(home: TermText, term: SyntaxTerm) -> Value:
-    """Evaluate select<0,2>(…) and take<0,2>(…)."""
-    path, value = _list_numbers(home, term), _get_argument(term)
-    items = parse_items(home, value) if value is not None else None
-    if not path or items is None:
-        return None
-    if term.name == "take":
-        return items[path[0] : path[1]] if len(path) == 2 and path[0] <= path[1] <= len(items) else None
-    return tuple(items[at] for at in path) if all(0 <= at < len(items) for at in path) else None
-
-
-def _reduce_append(home: TermText, term: SyntaxTerm) -> Value:
-    """Evaluate append(tuple, item), which adds a mode."""
-    args = term.args or ()
-    items = parse_items(home, args[0]) if len(args) == 2 and not term.angle else None
-    return (*items, args[1]) if items is not None else None
-
-
-def _reduce_rank(home: TermText, term: SyntaxTerm) -> Value:
-    shape = parse_shape(home, _get_argument(term)) if not term.angle else None
-    return len(shape) if isinstance(shape, tuple) else None if shape is None else 1
-
-
-def _reduce_cosize(home: TermText, term: SyntaxTerm) -> Value:
-    layout = shapes.parse_layout(home, _get_argument(term)) if not term.angle else None
-    if layout is None or not layout.known:
-        return None
-    pairs = zip(list_leaves(layout.shape), list_leaves(layout.stride), strict=True)
-    return 1 + sum((size - 1) * step for size, step in pairs)
+def _reduce_variable(home: TermText, term: SyntaxTerm) -> Value:
+    """Evaluate size_v<Shape>, rank_v<Layout> and cosize_v<Layout>."""
+    return _reduce_call(home, SyntaxTerm(term.name.removesuffix("_v"), args=term.angle))
 
 
 def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
@@ -170,16 +145,6 @@ def _reduce_least(home: TermText, term: SyntaxTerm) -> Value:
     if len(numbers) < 2 or None in numbers:
         return None
     return (min if term.name == "min" else max)(number for number in numbers if number is not None)
-
-
-def _reduce_division(home: TermText, term: SyntaxTerm) -> Value:
-    """Evaluate ceil_div(a, b), round_up(a, b) and round_down(a, b) of positive numbers."""
-    if len(term.args or ()) != 2:
-        return None
-    a, b = (home.parse_number(argument) for argument in term.args or ())
-    if a is None or not b or a < 0 or b < 0:
-        return None
-    return {"ceil_div": -(-a // b), "round_up": -(-a // b) * b, "round_down": a // b * b}[term.name]
 
 
 def _reduce_choice(home: TermText, term: SyntaxTerm) -> Value:
@@ -282,14 +247,6 @@ def _reduce_subscript(home: TermText, term: SyntaxTerm) -> Value:
     return items[at]
 
 
-def _reduce_product(home: TermText, term: SyntaxTerm) -> Value:
-    """Evaluate product_each(shape), the size of each mode."""
-    shape = parse_shape(home, _get_argument(term))
-    if not isinstance(shape, tuple) or not _is_known(shape):
-        return None
-    return tuple(_compute_size(mode) for mode in shape)
-
-
 def _reduce_static(home: TermText, term: SyntaxTerm) -> Value:
     """Evaluate CUTE_STATIC_V(x), x as a constant."""
     return home.parse_number(_get_argument(term))
@@ -308,17 +265,12 @@ def _reduce_threads(home: TermText, term: SyntaxTerm) -> Value:
 
 REDUCERS.update(
     {
+        **dict.fromkeys(TUPLE_CALLS, _reduce_call),
+        **dict.fromkeys(("select", "take", "append", "prepend"), _reduce_modes),
         "get": _reduce_get,
-        "size": _reduce_size,
-        "size_v": lambda home, term: _compute_size(parse_shape(home, (term.angle or (None,))[0])),
+        **dict.fromkeys(("size_v", "rank_v", "cosize_v"), _reduce_variable),
         "shape": _reduce_shape,
-        **dict.fromkeys(("select", "take"), _reduce_select),
-        "append": _reduce_append,
-        "rank": _reduce_rank,
-        "cosize": _reduce_cosize,
-        "cosize_v": lambda home, term: _reduce_cosize(home, SyntaxTerm("cosize", args=term.angle)),
         **dict.fromkeys(("min", "max"), _reduce_least),
-        **dict.fromkeys(("ceil_div", "round_up", "round_down"), _reduce_division),
         "?": _reduce_choice,
         **dict.fromkeys(("conditional_t", "conditional"), _reduce_conditional),
         **dict.fromkeys(("&&", "||"), _reduce_logic),
@@ -328,7 +280,6 @@ REDUCERS.update(
         "value": _reduce_value,
         "width": _reduce_width,
         "[]": _reduce_subscript,
-        "product_each": _reduce_product,
         **dict.fromkeys(_THREADS, _reduce_threads),
         "CUTE_STATIC_V": _reduce_static,
         "WARP_SIZE": _reduce_warp,

@@ -1,4 +1,6 @@
-"""Functions of CuTe on integers and tuples of them: shape_div, ceil_div, append, take.
+"""Functions of CuTe on integers, tuples and layouts that choose or measure modes: get, size, shape_div, append, take.
+
+Leaves of tuples may be values of any evaluator: open numbers, names, underscores.
 
 CUTLASS 4.7: cute/int_tuple.hpp, cute/algorithm/tuple_algorithms.hpp, cute/layout.hpp (append, prepend and take of
 layouts).
@@ -13,6 +15,7 @@ from typing import Any
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.making import Value
+from lanescope.cute.tuples import depth
 from lanescope.reader.code.cute_mmas import OpenCuteValueError
 
 
@@ -21,13 +24,16 @@ def call_tuple_function(name: str, values: Sequence[Value], places: Sequence[int
 
     places: the template arguments; text: the source of the call.
     """
-    result = TUPLE_CALLS[name](values, places)
-    if result is None:
+    try:
+        result = TUPLE_CALLS[name](values, places)
+    except OpenCuteValueError:
+        raise OpenCuteValueError(text) from None
+    if result is None and name != "get":  # of a tiler, it may be an underscore
         raise OpenCuteValueError(text)
     return result
 
 
-def get_modes(value: Value, places: Sequence[int], text: str) -> Value:
+def get_modes(value: Value, places: Sequence[int], text: str = "a mode") -> Value:
     """Return the mode of a tuple or a layout at a path of indices; mode 0 of a number is itself."""
     for place in places:
         if isinstance(value, int) and place == 0:
@@ -38,6 +44,25 @@ def get_modes(value: Value, places: Sequence[int], text: str) -> Value:
             raise OpenCuteValueError(text)
         value = modes[place]
     return value
+
+
+def get_shape(value: Value) -> Value:
+    """Return the shape of a layout; other values are shapes."""
+    return value.shape if isinstance(value, CuteLayout) else value
+
+
+def _get_mode(values: Sequence[Value], places: Sequence[int]) -> Value:
+    if len(values) != 1 or not places:
+        raise OpenCuteValueError("a mode")
+    return get_modes(values[0], places)
+
+
+def _select_modes(values: Sequence[Value], places: Sequence[int]) -> Value:
+    """Return select<0, 2>(a): some modes, in a tuple or a layout of their own."""
+    if len(values) != 1 or not places or not isinstance(values[0], tuple | CuteLayout):
+        return None
+    chosen = tuple(get_modes(values[0], (place,)) for place in places)
+    return chosen if isinstance(values[0], tuple) else algebra.concatenate(*chosen)
 
 
 def _divide_shape(a: Value, b: Value) -> Value:
@@ -55,11 +80,14 @@ def _divide_shape(a: Value, b: Value) -> Value:
 
 
 def _extend_divisor(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
-    """Make a function of two shapes of one of two positive integers; modes of the first that the second lacks stay."""
+    """Make a function of two shapes of one of two integers, the second positive.
+
+    Modes of the first shape that the second lacks stay.
+    """
 
     def apply(a: Value, b: Value) -> Value:
         if isinstance(a, int) and isinstance(b, int):
-            return function(a, b) if min(a, b) > 0 else None
+            return function(a, b) if a >= 0 < b else None
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) >= len(b):
             return _map_pairs(apply, a, (*b, *(1,) * (len(a) - len(b))))
         return None
@@ -124,10 +152,24 @@ def _wrap_unary(function: Callable[[Value], Value]) -> Callable[[Sequence[Value]
     return lambda values, places: function(values[0]) if len(values) == 1 and not places else None
 
 
+def _wrap_modal(function: Callable[[Value], Value]) -> Callable[[Sequence[Value], Sequence[int]], Value]:
+    """Make a function of the mode that template arguments choose of one value."""
+    return lambda values, places: function(get_modes(values[0], places)) if len(values) == 1 else None
+
+
 TUPLE_CALLS: dict[str, Callable[[Sequence[Value], Sequence[int]], Value]] = {
+    "get": _get_mode,
+    "select": _select_modes,
+    "size": _wrap_modal(lambda value: _multiply(get_shape(value))),
+    "shape": _wrap_modal(get_shape),
+    "stride": _wrap_modal(lambda value: value.stride if isinstance(value, CuteLayout) else None),
+    "rank": _wrap_modal(lambda value: len(shape) if isinstance(shape := get_shape(value), tuple) else 1),
+    "depth": _wrap_modal(lambda value: depth(get_shape(value))),
+    "cosize": _wrap_modal(lambda value: value.cosize if isinstance(value, CuteLayout) else None),
     "shape_div": _wrap_binary(_divide_shape),
     "ceil_div": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b))),
     "round_up": _wrap_binary(_extend_divisor(lambda a, b: -(-a // b) * b)),
+    "round_down": _wrap_binary(_extend_divisor(lambda a, b: a // b * b)),
     "product": _wrap_unary(_multiply),
     "product_each": _wrap_unary(_multiply_modes),
     "append": lambda values, places: _extend(values, places, before=False),

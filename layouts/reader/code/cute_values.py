@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
+from lanescope.cute.tuples import list_modes
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
@@ -29,7 +30,7 @@ from lanescope.reader.code.cute_mmas import (
     get_type_bits,
     select_smem_atom,
 )
-from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
+from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function
 from lanescope.reader.code.integer_values import get_integer
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.symbolic_integers import SymbolicInt
@@ -45,9 +46,8 @@ _FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
 _DECLTYPE = "decltype("
 SIZES = frozenset("size tile_size rank cosize".split())
 _CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
-_PURE = MMA_CALLS | SMEM_SELECTORS | TUPLE_CALLS.keys() | {"make_tiled_mma", "select", "shape"}
+_PURE = MMA_CALLS | SMEM_SELECTORS | TUPLE_CALLS.keys() | {"make_tiled_mma"}
 _MOST_MODES = 16  # of a tuple
-_MODAL = frozenset("size shape stride rank depth cosize layout".split())  # take the index of a mode in <>
 _KEYWORDS = frozenset(("typename", "template"))  # which the parser may pass on as values
 
 
@@ -197,9 +197,9 @@ class CuteEvaluator:
             return self._evaluate_mma_call(name, term, depth)
         if name in TUPLE_CALLS and term.arguments:
             places = self._evaluate_places([item for item in templates if str(item) not in _KEYWORDS], depth)
+            if "mode" in named:  # of the DSL
+                places = self._evaluate_places(list_modes(self.evaluate_value(named["mode"], depth + 1)), depth)
             return call_tuple_function(name, self.evaluate_arguments(term, depth), places, term.text)
-        if name in ("get", "select") and templates:
-            return self._choose_modes(name, term, templates, depth)
         if not _is_cute_name(name):
             raise OpenCuteValueError(term.text)
         return self._call_function(name, term, templates, named, depth)
@@ -214,10 +214,8 @@ class CuteEvaluator:
     def _call_function(
         self, name: str, term: OpaqueValue, templates: Sequence[Any], named: dict[str, Any], depth: int
     ) -> Value:
-        """Evaluate a function of layouts; its template arguments choose modes of the first argument."""
+        """Evaluate a function of layouts."""
         arguments = self.evaluate_arguments(term, depth)
-        if templates and name in _MODAL and arguments:
-            arguments[:1] = [get_modes(arguments[0], self._evaluate_places(templates, depth), term.text)]
         named.pop("self", None)
         named.pop(CALLED, None)
         if templates and name in ("upcast", "downcast"):
@@ -231,17 +229,6 @@ class CuteEvaluator:
         if value is None:
             raise OpenCuteValueError(term.text)
         return value
-
-    def _choose_modes(self, name: str, term: OpaqueValue, templates: Sequence[Any], depth: int) -> Value:
-        """Evaluate get<0>(tuple) and select<0, 2>(tuple)."""
-        value = self.evaluate_value(term.arguments[0], depth + 1) if len(term.arguments) == 1 else None
-        places = self._evaluate_places(templates, depth)
-        if not isinstance(value, tuple | CuteLayout):
-            raise OpenCuteValueError(term.text)
-        if name == "get":
-            return get_modes(value, places, term.text)
-        chosen = [get_modes(value, (place,), term.text) for place in places]
-        return tuple(chosen) if isinstance(value, tuple) else _make_layout(chosen)
 
     def _evaluate_places(self, templates: Sequence[Any], depth: int) -> tuple[int, ...]:
         places = tuple(self.evaluate_value(template, depth + 1) for template in templates)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute import algebra
 from lanescope.cute.calls.operations import OPS
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import list_modes
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
 from lanescope.reader.code import tree
@@ -89,28 +88,6 @@ def _measure(call: CuteCall) -> Any:
     return measure(get_modes(get_plain(call.values[0]), call.places, call.name))
 
 
-def _get_mode(call: CuteCall) -> Any:
-    value = call.values[0]
-    if isinstance(value, CuteTensor):
-        return None
-    return get_modes(get_plain(value), call.places, call.name)
-
-
-def _get_shape(call: CuteCall) -> Any:
-    return get_modes(_find_shape(call.values[0]), call.places, call.name)
-
-
-def _find_shape(value: Any) -> Any:
-    value = get_plain(value)
-    return value.shape if isinstance(value, CuteLayout) else value
-
-
-def _select_modes(call: CuteCall) -> Any:
-    value = get_plain(call.values[0])
-    chosen = [get_modes(value, (place,), call.name) for place in call.places]
-    return tuple(chosen) if isinstance(value, tuple) else algebra.concatenate(*chosen)
-
-
 def _make_tuple(call: CuteCall) -> Any:
     values = [
         make_name(f"{call.run.text[slice(*node.span)]}", LONG) if value is None else value
@@ -186,6 +163,8 @@ def _tile_shape(call: CuteCall) -> Any:
 def _call_tuple(call: CuteCall) -> Any:
     if call.name == "ceil_div" and not is_known(tuple(call.values)):
         return make_name(f"ceil_div at {call.node.span[0]}", LONG)
+    if call.name == "get" and isinstance(call.values[0], CuteTensor):
+        return None
     return call_tuple_function(call.name, [get_plain(value) for value in call.values], call.places, call.name)
 
 
@@ -205,9 +184,4 @@ LAYOUT_FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     "tile_to_shape": _tile_shape,
     "group_modes": _group,
     "size": _measure,
-    "cosize": lambda call: get_plain(call.values[0]).cosize,
-    "rank": lambda call: len(list_modes(_find_shape(call.values[0]))),
-    "get": _get_mode,
-    "shape": _get_shape,
-    "select": _select_modes,
 }
