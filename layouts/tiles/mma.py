@@ -133,12 +133,16 @@ class TiledMMA:
     @cached_property
     def coordinates(self) -> NDArray[np.int64]:
         """(thread in its atom, atom in M, N and K) of each thread: int64 [4, threads]."""
+        return self.locate_threads(self.thread_ids)
+
+    def locate_threads(self, threads: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (thread in its atom, atom in M, N and K) of some threads: int64 [4, …]."""
         coordinates = []
         for mode in self.thread_layout.modes:
-            at, weight = np.zeros_like(self.thread_ids), 1
+            at, weight = np.zeros_like(threads), 1
             for count, step in mode.digits:
                 if count > 1 and step:
-                    at += self.thread_ids // step % count * weight
+                    at = at + threads // step % count * weight
                 weight *= count
             coordinates.append(at)
         return np.array(coordinates)

@@ -162,15 +162,8 @@ def _split_thread(part: ThreadSlice) -> list[ThreadNumber]:
     known = part.thread.const
     if known is None:
         raise LayoutError("open_thread", "The thread of a slice is not known.")
-    thread, numbers = np.asarray(as_array(known)), []
-    for mode in part.of.thread_layout.modes:
-        at, weight = thread * 0, 1
-        for count, step in mode.digits:
-            if count > 1 and step:
-                at = at + thread // step % count * weight
-            weight *= count
-        numbers.append(make_number(int(at) if at.ndim == 0 else at, LONG))
-    return numbers
+    located = part.of.locate_threads(np.asarray(as_array(known)))
+    return [make_number(int(at) if at.ndim == 0 else at, LONG) for at in located]
 
 
 def make_operand_fragment(run: KernelRunner, part: ThreadSlice, operand: str, tensor: CuteTensor) -> CuteTensor:
