@@ -1,23 +1,36 @@
-"""Find CuTe layouts in the arguments of a call: tile_to_shape of GMMA::Layout_K_SW128_Atom<half_t> and the like."""
+"""Find shared-memory layouts in the arguments of a call: tile_to_shape of GMMA::Layout_K_SW128_Atom<half_t> and the
+like, and those that a program spells, a swizzle and a layout of two modes.
+
+CUTLASS 4.7: cute/atom/copy_traits_sm90_tma.hpp. The swizzle Sw<B,4,3> of a layout that TMA fills is the 16·2^B-byte
+mode, whatever the element; the box's innermost dimension is the layout's contiguous mode.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from lanescope.cute.words import INTEGERS, TUPLES
+import numpy as np
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.words import TUPLES
 from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
-from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute_tuples import call_tuple_function
+from lanescope.reader.code.cute_values import CuteEvaluator, make_call_layout
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
 from lanescope.reader.smem_atoms import parse_atom_kind, parse_atom_name
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
+from lanescope.shared.tma import MOST_BOX
 
 MOST_WALKED = 400
-MOST_DEPTH = 4  # nesting of modes
+_MOST_ELEMENTS = 1 << 16
+_WIDTHS = {1: "32B", 2: "64B", 3: "128B"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,6 @@ class CallLayout:
     swizzle: str | None
     storage: Mapping[str, Any] | None
     tile: Tile | None = None
-    symbols: Mapping[str, str] = field(default_factory=dict)
     box: tuple[int, int] | None = None
 
 
@@ -86,39 +98,26 @@ def _parse_dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None
     kind = parse_atom_kind(str(call.arguments[0]))
     if kind is None or kind.base32:
         return None
-    name = re.split(r"[.:]", str(call.arguments[1]))[-1]
-    bits = find_element_bits(name)
-    return kind.major, kind.mode.name, bits, name if bits else None
+    return kind.major, kind.mode.name, *find_named_element(call.arguments[1])
 
 
-def _list_extents(value: Any, depth: int = 0) -> list[int | None] | None:
-    """Return the extents of make_shape(…) or Shape<…>; of a nested mode, their product."""
-    items: list[Any] | None = None
-    if isinstance(value, ArrayValue):
-        items = [cell.value for cell in value.cells]
-        if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
-            items = list(value.typed.arguments)
-    if items is None or depth > MOST_DEPTH:
+def _list_extents(value: Any) -> list[int | None]:
+    """Return the extents of make_shape(…) or Shape<…>; None for an unknown one."""
+    if not isinstance(value, ArrayValue):
+        return []
+    items: Iterable[Any] = [cell.value for cell in value.cells]
+    if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
+        items = value.typed.arguments
+    return [_get_extent(item) for item in items]
+
+
+def _get_extent(value: Any) -> int | None:
+    """Return the size of a mode; None if it is unknown."""
+    try:
+        size: int = call_tuple_function("size", [CuteEvaluator("", None).evaluate_value(value)], (), "")
+    except (OpenCuteValueError, LayoutError):
         return None
-    return [_get_extent(item, depth) for item in items[:8]]
-
-
-def _get_extent(value: Any, depth: int) -> int | None:
-    if isinstance(value, ResolvedType):
-        match = re.fullmatch(r"_(\d+)", value.name)
-        if match:
-            return int(match[1])
-        return _get_extent(value.arguments[-1], depth) if value.name in INTEGERS and value.arguments else None
-    inner = _list_extents(value, depth + 1)
-    if inner:
-        product = 1
-        for extent in inner:
-            if extent is None:
-                return None
-            product *= extent
-        return product
-    integer = get_integer(value) if not isinstance(value, str | ArrayValue) else None
-    return integer.known if integer is not None else None
+    return size
 
 
 def _parse_tile_to_shape(value: Any) -> CallLayout | None:
@@ -127,7 +126,7 @@ def _parse_tile_to_shape(value: Any) -> CallLayout | None:
         atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
         if atom is None:
             return None
-        sizes = _list_extents(value.arguments[1]) or []
+        sizes = _list_extents(value.arguments[1])
         order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
         return make_canonical_tile(atom, sizes, order)
     return None
@@ -160,3 +159,61 @@ def make_canonical_tile(
         except LayoutError:
             tile = None
     return CallLayout(bits, element, swizzle, storage, tile)
+
+
+def find_named_element(value: Any) -> tuple[int | None, str | None]:
+    """Return (bits, name) of an element type of the DSL: cutlass.Float16."""
+    name = re.split(r"[.:]", str(value))[-1]
+    bits = find_element_bits(name)
+    return bits, name if bits else None
+
+
+def read_literal_layout(value: Any, bits: int | None, element: str | None) -> CallLayout | None:
+    """Read the layout in a call, for elements of `bits` bits; None if it is unknown."""
+    if not isinstance(value, OpaqueValue) or bits is None:
+        return None
+    try:
+        layout = make_call_layout(value, "", bits)
+    except (OpenCuteValueError, LayoutError):
+        return None
+    if layout.rank != 2 or layout.offset or not 0 < layout.size <= _MOST_ELEMENTS:
+        return None
+    mn, k = (mode.size for mode in layout.modes)
+    if layout.swizzle is None:
+        box = _find_plain_box(layout)
+        storage = {"kind": "cute", "layout": str(layout), "base": None}
+        return CallLayout(bits, element, "none", storage, box=box) if box else None
+    name = _WIDTHS.get(layout.swizzle.bits)
+    if name is None or (layout.swizzle.base, layout.swizzle.shift) != (4, 3):
+        return None
+    plain = algebra.strip_swizzle(layout).list_indices()
+    for major in ("K", "MN"):
+        for order in ((0, 1), (1, 0)):
+            if _is_canonical(plain, get_mode(name).get_atom_size(bits, major), (mn, k), (major, order)):
+                return make_canonical_tile((major, name, bits, element), [mn, k], [*order])
+    return None
+
+
+def _is_canonical(plain: Any, atom: tuple[int, int], sizes: tuple[int, int], way: tuple[str, tuple[int, int]]) -> bool:
+    """Return whether indices are those of a swizzle atom tiled to the sizes in some order."""
+    (rows, columns), (major, order) = atom, way
+    if sizes[0] % rows or sizes[1] % columns:
+        return False
+    block = CuteLayout((rows, columns), (columns, 1) if major == "K" else (1, rows))
+    return bool(np.array_equal(algebra.tile_to_shape(block, sizes, order).list_indices(), plain))
+
+
+def _find_plain_box(layout: CuteLayout) -> tuple[int, int] | None:
+    """Return the box of consecutive rows, contiguous mode first; None for another layout."""
+    rows, columns = (algebra.coalesce(mode) for mode in layout.modes)
+    if not (isinstance(rows.shape, int) and isinstance(columns.shape, int)):
+        return None
+    down, across = rows.stride, columns.stride
+    size = rows.shape, columns.shape
+    if (across, down) == (1, size[1]):
+        box = size[1], size[0]
+    elif (down, across) == (1, size[0]):
+        box = size
+    else:
+        return None
+    return box if max(box) <= MOST_BOX else None

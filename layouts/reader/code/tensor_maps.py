@@ -16,7 +16,6 @@ from lanescope.reader.code.element_types import find_tensor_element, parse_eleme
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.literal_layouts import find_named_element, read_literal_layout
 from lanescope.reader.code.scopes import Cell
 from lanescope.reader.code.tma_rules import (
     MapParts,
@@ -356,8 +355,8 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
     layout = call_layouts.find_layout([*arguments[1:], *named.values()])
     if layout is None and term.head.startswith("make_tiled_tma_atom") and len(arguments) > 2:
         kind = named.get("internal_type")
-        bits, name = find_named_element(kind) if kind is not None else find_tensor_element(arguments[1])
-        layout = read_literal_layout(arguments[2], bits, name)
+        bits, name = call_layouts.find_named_element(kind) if kind is not None else find_tensor_element(arguments[1])
+        layout = call_layouts.read_literal_layout(arguments[2], bits, name)
     if layout is None:
         return TensorMap(
             term.head,
@@ -392,5 +391,5 @@ def _read_cutlass(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]
         swizzle=layout.swizzle,
         storage=layout.storage,
         undetermined=tuple(undetermined),
-        symbols=layout.symbols,
+        symbols={},
     )
