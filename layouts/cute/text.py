@@ -18,8 +18,8 @@ from __future__ import annotations
 from lanescope.cute import algebra
 from lanescope.cute.grammar import SWIZZLE, CuteReader
 from lanescope.cute.layout import LONGEST, CuteLayout
-from lanescope.cute.making import PointerUnit, UnmadeValueError, Value, make_swizzle
-from lanescope.cute.tuples import Nested
+from lanescope.cute.making import PointerUnit, UnmadeValueError, make_swizzle
+from lanescope.cute.tuples import Nested, is_coordinate
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.shared.swizzle import Swizzle
@@ -88,13 +88,6 @@ def parse_coordinate(text: str, field: str = "coord") -> Nested:
     """Parse a coordinate: ints, tuples, and None for underscores."""
     reader = CuteReader(text, field)
     coord = reader.parse_text()
-
-    def check(value: Value) -> None:
-        if isinstance(value, tuple):
-            for item in value:
-                check(item)
-        elif not (value is None or isinstance(value, int)):
-            raise reader.make_error("is not a coordinate", "Try (3,_) or (_,(1,_)).")
-
-    check(coord)
+    if not is_coordinate(coord):
+        raise reader.make_error("is not a coordinate", "Try (3,_) or (_,(1,_)).")
     return coord

@@ -68,6 +68,13 @@ def is_congruent(a: Nested, b: Nested) -> bool:
     return len(a) == len(b) and all(is_congruent(x, y) for x, y in zip(a, b, strict=True))
 
 
+def is_coordinate(value: Nested) -> bool:
+    """Return whether a value is a coordinate: ints, tuples of coordinates, and None for underscores."""
+    if isinstance(value, tuple):
+        return bool(value) and all(map(is_coordinate, value))
+    return value is None or isinstance(value, int)
+
+
 def explain_incongruence(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
     """Return where shape and stride have different nesting, `mode 1: 8 with (1,2)`; "" if they are congruent."""
     if isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride):

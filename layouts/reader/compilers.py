@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lanescope.cxx.sizes import ELEMENT_NAMES
 from lanescope.errors import LayoutError
 from lanescope.ptx import short_names
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader import library_names, tensor_compilers
+from lanescope.reader.library_names import TYPES
 from lanescope.reader.meaning import TextMeaning, make_instruction_meaning
 
 _MOST = 64  # names per text
@@ -33,16 +33,7 @@ _CALL = re.compile(
 _SPELLED = re.compile(
     r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
 )
-_NAMES = {  # types as TVM, MLIR and LLVM call them → PTX's
-    **{name: ptx for name, ptx in ELEMENT_NAMES.items() if name != "fp8_t"},  # which may be either
-    **{f"float8_{form}": form for form in ("e4m3", "e5m2")},
-    **{f"{form}_float8": form for form in ("e4m3", "e5m2")},
-    **{"f32": "f32", "f64": "f64", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"},
-    **{f"{name}{bits}": f"s{bits}" for name in ("int", "s", "i") for bits in (4, 8, 32)},
-    **{f"{name}{bits}": f"u{bits}" for name in ("uint", "u") for bits in (4, 8)},
-    **dict.fromkeys(("b1", "int1", "uint1"), "b1"),
-}
-_TYPE = re.compile(r"[\"'](?:\w+\.)?(" + "|".join(sorted(_NAMES, key=len, reverse=True)) + r")[\"']")
+_TYPE = re.compile(r"[\"'](?:\w+\.)?(" + "|".join(sorted(TYPES, key=len, reverse=True)) + r")[\"']")
 _SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8", "s4", "u4", "b1"), "s32")}
 
 
@@ -151,8 +142,8 @@ def _parse_mma(words: list[str]) -> list[str]:
         if words[:2] == ["ordered", "metadata"]:
             head, words = ["mma.sp::ordered_metadata"], words[2:]
     of_bits = [word for word in words if word in ("and", "xor", "popc")]
-    types = [_NAMES[word] for word in words if word in _NAMES]
-    rest = [word for word in words if word not in _NAMES and word not in of_bits]
+    types = [TYPES[word] for word in words if word in TYPES]
+    rest = [word for word in words if word not in TYPES and word not in of_bits]
     four = _parse_types(types)
     if not four:
         return []
@@ -179,8 +170,8 @@ def _parse_wmma(words: list[str]) -> list[str]:
     if words[:1] and words[0] in ("load", "store") and len(words) == 4:
         return [f"wmma.{words[0]}.{words[1]}.sync.aligned.{words[2]}.{shape}.{words[3]}"]
     if words[:1] == ["mma"]:
-        types = [_NAMES[word] for word in words if word in _NAMES]
-        rest = [word for word in words[1:] if word not in _NAMES]
+        types = [TYPES[word] for word in words if word in TYPES]
+        rest = [word for word in words[1:] if word not in TYPES]
         layouts = [word for word in rest if word in ("row", "col")]
         short = ".".join(types) if len(types) == 2 and set(types) <= {"f16", "f32"} else _parse_types(types)
         return [".".join(("wmma.mma.sync.aligned", *layouts, shape, short, *(w for w in rest if w not in layouts)))]
@@ -196,7 +187,7 @@ def _parse_shape(text: str) -> str:
 def _parse_element(text: str) -> str:
     """Return the element type of the last vector or scalar type in a text; "" if there is none."""
     elements = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
-    return _NAMES[elements[-1]] if elements else ""
+    return TYPES[elements[-1]] if elements else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +265,7 @@ def _parse_move(op: str, rest: str) -> list[str]:
 def _parse_wgmma(rest: str) -> list[str]:
     shape = _parse_shape(rest[:240])
     kinds = {
-        name: next((_NAMES[word] for word in re.findall(r"<(\w+)>", inside) if word in _NAMES), "")
+        name: next((TYPES[word] for word in re.findall(r"<(\w+)>", inside) if word in TYPES), "")
         for name, inside in re.findall(r"(?<!\w)([DAB]) ?\[([^\]]{0,160})\]", rest)
     }
     a, b = kinds.get("A", ""), kinds.get("B", "")
@@ -289,11 +280,11 @@ def _parse_warpgroup(rest: str) -> list[str]:
     """Parse nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
     memrefs = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
     sums = re.search(r"vector<\d+x(\d+)x(\w+)>", rest)
-    if len(memrefs) < 2 or not sums or memrefs[0][2] not in _NAMES:
+    if len(memrefs) < 2 or not sums or memrefs[0][2] not in TYPES:
         return []
-    kind = "tf32" if memrefs[0][2] in ("f32", "tf32") else _NAMES[memrefs[0][2]]
+    kind = "tf32" if memrefs[0][2] in ("f32", "tf32") else TYPES[memrefs[0][2]]
     k = {"tf32": 8, "f16": 16, "bf16": 16}.get(kind, 32)
-    d = _NAMES.get(sums[2], "")
+    d = TYPES.get(sums[2], "")
     return [f"wgmma.mma_async.sync.aligned.m64n{sums[1]}k{k}.{d}.{kind}.{kind}"] if int(sums[1]) <= 256 else []
 
 
@@ -303,7 +294,7 @@ def _parse_call(match: re.Match[str]) -> list[str]:
     shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", arguments)
     if not shape:
         return []
-    types = [_NAMES[word] for word in _TYPE.findall(arguments[shape.end() :])][:3]
+    types = [TYPES[word] for word in _TYPE.findall(arguments[shape.end() :])][:3]
     if len(types) != 3:
         return []
     a, b, c = types

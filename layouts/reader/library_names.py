@@ -15,19 +15,15 @@ from collections.abc import Callable, Iterator
 from lanescope.cxx.sizes import ELEMENT_NAMES
 
 _MOST = 64  # names per text
-_TILELANG_TYPES = {
+TYPES = {  # types of elements as TVM, TileLang, MLIR, LLVM and CUTLASS call them → PTX's
+    **{name: ptx for name, ptx in ELEMENT_NAMES.items() if name != "fp8_t"},  # which may be either
     **{f"Float{bits}": f"f{bits}" for bits in (16, 32, 64)},
-    **{f"Int{bits}": f"s{bits}" for bits in (4, 8, 32)},
-    **{f"UInt{bits}": f"u{bits}" for bits in (4, 8)},
-    **{"BFloat16": "bf16", "TensorFloat32": "tf32", "Float8_e4m3": "e4m3", "Float8_e5m2": "e5m2"},
-}
-_MLIR_TYPES = {
-    **{name: name for name in ("f16", "bf16", "tf32", "f32", "f64")},
-    **{"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "si8": "s8", "ui8": "u8", "i32": "s32", "si32": "s32"},
-}
-_CUTLASS_TYPES = {
-    **ELEMENT_NAMES,
-    **{"int8_t": "s8", "uint8_t": "u8", "uint1b_t": "b1", "int": "s32", "int32_t": "s32"},
+    **{"BFloat16": "bf16", "TensorFloat32": "tf32", "f32": "f32", "f64": "f64", "uint1b_t": "b1", "int": "s32"},
+    **{name: kind for kind in ("e4m3", "e5m2") for name in (f"float8_{kind}", f"Float8_{kind}", f"{kind}_float8")},
+    **{"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "int8_t": "s8", "uint8_t": "u8", "int32_t": "s32"},
+    **{f"{name}{bits}": f"s{bits}" for name in ("Int", "int", "s", "i", "si") for bits in (4, 8, 32)},
+    **{f"{name}{bits}": f"u{bits}" for name in ("UInt", "uint", "u", "ui") for bits in (4, 8)},
+    **dict.fromkeys(("b1", "int1", "uint1"), "b1"),
 }
 _KINDS = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "s8": "i8", "u8": "i8", "e4m3": "f8f6f4", "e5m2": "f8f6f4"}
 _ROW_COL = re.compile(r"false,\s*true")
@@ -37,7 +33,7 @@ _OPERATIONS = {"OpMultiplyAddSaturate": ".satfinite", "OpXorPopc": ".xor.popc", 
 
 def _spell_tilelang_product(match: re.Match[str]) -> list[str]:
     """Spell tl::mma_sync<A, B, C, M, N, K, false, true> and tl::wgmma_ss<A, B, C, M, N, K, …>."""
-    a, b, d = (_TILELANG_TYPES.get(match[name], "") for name in "abd")
+    a, b, d = (TYPES.get(match[name], "") for name in "abd")
     shape = f"m{match['m']}n{match['n']}k{match['k']}"
     if not (a and b and d):
         return []
@@ -53,7 +49,7 @@ def _spell_tilelang_move(match: re.Match[str]) -> list[str]:
 
 def _spell_tilelang_tensor(match: re.Match[str]) -> list[str]:
     """Spell tl::tcgen05mma_ss<type of A and B, two CTAs>."""
-    kind = _KINDS.get(_TILELANG_TYPES.get(match["a"], ""))
+    kind = _KINDS.get(TYPES.get(match["a"], ""))
     return [f"tcgen05.mma.cta_group::{2 if match['pair'] == 'true' else 1}.kind::{kind}"] if kind else []
 
 
@@ -61,7 +57,7 @@ def _spell_cutlass_product(match: re.Match[str]) -> list[str]:
     """Spell arch::Mma<GemmShape<16, 8, 16>, 32, half_t, RowMajor, half_t, ColumnMajor, float, RowMajor, operation>."""
     sizes = [size.strip() for size in match["sizes"].split(",")]
     names = [re.sub(r"\s*(?:\w+::)+", "", name).strip() for name in match["rest"].split(",")]
-    a, b, d = (_CUTLASS_TYPES.get(names[at], "") for at in (0, 2, 4))
+    a, b, d = (TYPES.get(names[at], "") for at in (0, 2, 4))
     layouts = [_LAYOUTS.get(names[at], "") for at in (1, 3)]
     if not (all(layouts) and a and b and d and int(sizes[0]) > 1):
         return []
@@ -72,7 +68,7 @@ def _spell_cutlass_product(match: re.Match[str]) -> list[str]:
 
 def _spell_atom(match: re.Match[str]) -> list[str]:
     """Spell !cute_nvgpu.sm90.mma<64x128x16, …, elem_type = (f16, f16, f32), …>: types of A, B and D."""
-    types = [_MLIR_TYPES.get(name.strip(), "") for name in match["types"].split(",")[:3]]
+    types = [TYPES.get(name.strip(), "") for name in match["types"].split(",")[:3]]
     if len(types) != 3 or not all(types):
         return []
     a, b, d = types
@@ -99,7 +95,7 @@ def _spell_tensor_atom(match: re.Match[str]) -> list[str]:
 
 def _spell_subgroup_load(match: re.Match[str]) -> list[str]:
     """Spell gpu.subgroup_mma_load_matrix … {leadDimension = 32 : index} : … -> !gpu.mma_matrix<16x16xf16, "AOp">."""
-    rows, columns, element = match["rows"], match["columns"], _MLIR_TYPES.get(match["element"], "")
+    rows, columns, element = match["rows"], match["columns"], TYPES.get(match["element"], "")
     letter = match["letter"].lower()
     layout = "col" if re.search(r"\btranspose\b", match[0]) else "row"
     shapes = {"a": ("m{0}", "k{1}"), "b": ("n{1}", "k{0}"), "c": ("m{0}", "n{1}")}[letter]
@@ -113,7 +109,7 @@ def _spell_subgroup_load(match: re.Match[str]) -> list[str]:
 
 def _spell_subgroup_product(match: re.Match[str]) -> list[str]:
     """Spell gpu.subgroup_mma_compute: the loads decide the layouts of A and B."""
-    a, d = (_MLIR_TYPES.get(match[name], "") for name in ("a", "d"))
+    a, d = (TYPES.get(match[name], "") for name in ("a", "d"))
     shape = f"m{match['m']}n{match['n']}k{match['k']}"
     types = f"{d}.{d}" if a == "f16" else f"{d}.{a}.{a}.{d}"
     ways = itertools.product(("row", "col"), repeat=2)

@@ -35,11 +35,6 @@ def _is_tiler(value: Value) -> bool:
     return value is None or isinstance(value, CuteLayout) or (isinstance(value, int) and value > 0)
 
 
-def _is_coordinate(value: Value) -> bool:
-    """Return whether a value is a coordinate: numbers, and underscores for whole modes."""
-    return all(map(_is_coordinate, value)) if isinstance(value, tuple) else value is None or isinstance(value, int)
-
-
 class ArgumentKind(NamedTuple):
     """A kind of argument: its name in a sentence, and a predicate."""
 
@@ -55,7 +50,7 @@ _SIZES_OF_LAYOUT = ArgumentKind("sizes", lambda value: is_shape(value) or isinst
 _TILER = ArgumentKind("a tiler", _is_tiler)
 _INDEX = ArgumentKind("a number", lambda value: isinstance(value, int) and value >= 0)
 _FLAG = ArgumentKind("true or false", lambda value: isinstance(value, bool))
-_COORDINATE = ArgumentKind("a coordinate", _is_coordinate)
+_COORDINATE = ArgumentKind("a coordinate", tuples.is_coordinate)
 
 
 @dataclass(frozen=True, slots=True)

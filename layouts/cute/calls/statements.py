@@ -120,7 +120,7 @@ class _StatementReader(CuteReader):
         coord_text = algebra.format_coordinate(coord) if isinstance(coord, tuple) else f"({format_value(coord)})"
         text = f"{format_value(layout)}{coord_text}"
         try:
-            if not isinstance(layout, CuteLayout) or not _is_coordinate(coord):
+            if not isinstance(layout, CuteLayout) or not tuples.is_coordinate(coord):
                 raise LayoutError(
                     "bad_cute",
                     f"{shorten_value(text, 80)} is not a slice.",
@@ -142,12 +142,6 @@ class _StatementReader(CuteReader):
                 right = super().compose(parts[at + 1 :])
                 parts = [*parts[:at], self.run_operation("composition", [parts[at], right])]
         return super().compose(parts)
-
-
-def _is_coordinate(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return bool(value) and all(map(_is_coordinate, value))
-    return value is None or isinstance(value, int)
 
 
 def _make_slice_step(text: str, layout: CuteLayout, coord: Value) -> AlgebraStep:
