@@ -138,24 +138,32 @@ def _parse_composition(home: TermText, value: SyntaxTerm) -> SwizzleAtom | None:
     The swizzle applies to element indices, or with smem_ptr_flag_bits<16> in a ComposedLayout<…> to byte addresses.
     """
     parts = [home.resolve_value(part) for part in value.inside]
-    first, inner = (parts[0], shapes.parse_layout(home, parts[-1])) if len(parts) in (2, 3) else (None, None)
-    if not isinstance(first, SyntaxTerm) or first.name not in SWIZZLES or len(first.inside) != 3 or inner is None:
+    spelled = _parse_swizzle(home, parts[0]) if len(parts) in (2, 3) else None
+    inner = shapes.parse_layout(home, parts[-1]) if spelled else None
+    flagged, amount = _parse_between(home, parts[1] if len(parts) == 3 else 0)
+    if spelled is None or inner is None or (amount is None and not flagged):
         return None
-    numbers = [home.parse_number(part) for part in first.inside]
-    swizzle = Swizzle(*(number or 0 for number in numbers))
-    opened = [home.format_words(part) for part, number in zip(first.inside, numbers, strict=True) if number is None]
-    names = (*shapes.list_symbols(inner.shape), *opened)
-    between = parts[1] if len(parts) == 3 else 0
-    flag = between if isinstance(between, SyntaxTerm) and between.name == "smem_ptr_flag_bits" else None
-    flagged, offset = flag is not None, home.parse_number(between)
-    bits = home.parse_number(flag.inside[0]) if flag and flag.inside else None
-    if not flagged and offset is None:
+    (xor, opened), bits = spelled, amount if flagged else None
+    if opened or not inner.known or amount is None:
+        return SwizzleAtom(xor, bits, None, "", None, not flagged, (*shapes.list_symbols(inner.shape), *opened))
+    laid = parse_layout(f"{xor} o {f'smem_ptr[{bits}b](unset)' if flagged else amount} o {inner}")
+    return SwizzleAtom(xor, bits, laid if flagged else drop_empty_swizzle(laid), by_element=not flagged)
+
+
+def _parse_swizzle(home: TermText, value: Any) -> tuple[Swizzle, list[str]] | None:
+    """Return (swizzle, the text of its unknown numbers) of Swizzle<3,3,3>; None for other values."""
+    if not isinstance(value, SyntaxTerm) or value.name not in SWIZZLES or len(value.inside) != 3:
         return None
-    if opened or not inner.known or (flagged and bits is None):
-        return SwizzleAtom(swizzle, bits, None, by_element=not flagged, opened=names)
-    pointer = f"smem_ptr[{bits}b](unset) o " if flagged else f"{offset} o " if offset else ""
-    laid = parse_layout(f"{swizzle} o {pointer}{inner}")
-    return SwizzleAtom(swizzle, bits, laid if flagged else drop_empty_swizzle(laid), by_element=not flagged)
+    numbers = [(part, home.parse_number(part)) for part in value.inside]
+    opened = [home.format_words(part) for part, number in numbers if number is None]
+    return Swizzle(*(number or 0 for _, number in numbers)), opened
+
+
+def _parse_between(home: TermText, value: Any) -> tuple[bool, int | None]:
+    """Return what is between a swizzle and a layout: (True, bits of a flagged pointer) or (False, an offset)."""
+    if not isinstance(value, SyntaxTerm) or value.name != "smem_ptr_flag_bits":
+        return False, home.parse_number(value)
+    return True, home.parse_number(value.inside[0]) if value.inside else None
 
 
 _ATOM_READERS: Mapping[str, Callable[[TermText, SyntaxTerm], SwizzleAtom | None]] = {
