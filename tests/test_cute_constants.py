@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanescope.cxx.integers import INT
 from lanescope.reader import recognise_text, smem_layouts, terms, tiled_copy, tiled_mma
+from lanescope.reader.code.cute_values import CuteEvaluator
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning
 from tests.cases import for_each
 
@@ -152,6 +156,18 @@ def test_a_python_name_belongs_to_its_function_or_its_class() -> None:
 )
 def test_a_constant_has_the_value_that_cute_computes(expression: str, value: int) -> None:
     assert read_number(f"constexpr int a = {expression};\nInt<a>", "a>") == value
+
+
+@for_each("mode", [1, (1,)])
+def test_mode_chooses_a_mode_in_the_dsl(mode: Any) -> None:
+    sizes = tuple(map(make_integer, (4, 8)))
+    chosen = make_integer(mode) if isinstance(mode, int) else tuple(map(make_integer, mode))
+    call = OpaqueValue("cute.size(x, mode=[1])", None, "cute.size", (sizes,), (("mode", chosen),))
+    assert CuteEvaluator("", None).evaluate_value(call) == 8
+
+
+def make_integer(number: int) -> SymbolicInt:
+    return SymbolicInt(number, INT)
 
 
 @for_each(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
-from lanescope.cute.tuples import list_modes
+from lanescope.cute.tuples import list_leaves
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
 from lanescope.cxx.integers import INT
 from lanescope.errors import LayoutError
@@ -196,9 +196,8 @@ class CuteEvaluator:
         if name in MMA_CALLS:
             return self._evaluate_mma_call(name, term, depth)
         if name in TUPLE_CALLS and term.arguments:
-            places = self._evaluate_places([item for item in templates if str(item) not in _KEYWORDS], depth)
-            if "mode" in named:  # of the DSL
-                places = self._evaluate_places(list_modes(self.evaluate_value(named["mode"], depth + 1)), depth)
+            chosen = [item for item in templates if str(item) not in _KEYWORDS]
+            places = self._evaluate_places([named["mode"]] if "mode" in named else chosen, depth)  # mode: of the DSL
             return call_tuple_function(name, self.evaluate_arguments(term, depth), places, term.text)
         if not _is_cute_name(name):
             raise OpenCuteValueError(term.text)
@@ -231,7 +230,7 @@ class CuteEvaluator:
         return value
 
     def _evaluate_places(self, templates: Sequence[Any], depth: int) -> tuple[int, ...]:
-        places = tuple(self.evaluate_value(template, depth + 1) for template in templates)
+        places = tuple(list_leaves(tuple(self.evaluate_value(template, depth + 1) for template in templates)))
         if not all(isinstance(place, int) for place in places):
             raise OpenCuteValueError(", ".join(map(str, templates)))
         return places
