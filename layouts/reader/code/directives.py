@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from lanescope.reader.code import attributes
 from lanescope.reader.code.lexing import JoinedText, PreprocessingToken, find_pieces, join_lines, split_tokens
@@ -14,6 +15,7 @@ from lanescope.reader.code.macros import parse_define
 MOST_COMPARED = 20_000  # characters of the branches of one condition that are compared
 COMPARED_TIMES = 4  # limit on all comparisons, as a multiple of the length of the text
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_WORD = re.compile(r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*|[A-Za-z_$][\w$]*")  # numbers, so that no name begins in one
 _SILENT = re.compile(r"\b(?:static_assert|assert|printf|fprintf)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
 _OPENS = frozenset(("if", "ifdef", "ifndef"))
 _TURNS = frozenset(("else", "elif", "elifdef", "elifndef"))
@@ -52,6 +54,13 @@ class DirectiveText:
     words: Counter[str] | None = None
     compared: int = 0
     silent: dict[int, bool] = field(default_factory=dict)
+    words_by_stretch: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)
+
+    def list_words(self, start: int, end: int) -> frozenset[str]:
+        """Return the words of a stretch between directives, which every run of the preprocessor asks for."""
+        if (start, end) not in self.words_by_stretch:
+            self.words_by_stretch[start, end] = frozenset(_WORD.findall(self.joined.text, start, end))
+        return self.words_by_stretch[start, end]
 
     def has_visible_difference(self, at: int) -> bool:
         """Return whether the branches of a condition differ in a way that can affect a value."""
@@ -127,7 +136,12 @@ class DirectiveText:
 
 
 def find_directives(text: str) -> DirectiveText:
-    """Find the directives of a text."""
+    """Find the directives of a text. A check preprocesses one text for several definitions of its macros."""
+    return replace(_find_directives(text), compared=0, silent={})
+
+
+@lru_cache(maxsize=4)
+def _find_directives(text: str) -> DirectiveText:
     joined = join_lines(text)
     directives: list[Directive] = []
     covered: list[tuple[int, int]] = []

@@ -240,7 +240,7 @@ def _forget_lasting_variable(ev: Evaluator, cell: Cell) -> None:
 def forget_all(ev: Evaluator, scope: NameScope) -> None:
     """Make every variable visible here or in a calling function unknown, and all global ones."""
     for cell in _list_variables(ev, scope):
-        ev.forget_place(cell, integers=True)
+        _forget_cell(ev, cell, True)
     ev.forget_globals()
 
 

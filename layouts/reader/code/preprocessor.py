@@ -25,7 +25,7 @@ from lanescope.reader.code.macros import (
     format_tokens,
     parse_define,
 )
-from lanescope.reader.code.source import ParsedSource, PreparedSource, UnreadPart
+from lanescope.reader.code.source import ParsedSource, PreparedSource, UnreadPart, make_plain_source
 from lanescope.reader.code.source_text import convert_rust
 from lanescope.reader.code.source_writer import SourceWriter
 from lanescope.reader.code.symbolic_integers import Span
@@ -54,11 +54,15 @@ def prepare_source(text: str) -> ParsedSource:
 class Preprocessor:
     """The preprocessor of one text, which can be run several times with different decisions.
 
-    macros: values of macros that the text does not define, "" for an empty definition.
+    macros: values of macros that the text does not define, "" for an empty definition. expands: whether the code is
+    written; without it only the conditions are decided, and every source is empty.
     """
 
-    def __init__(self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, text: str, patience: int = 1, macros: Mapping[str, str] | None = None, *, expands: bool = True
+    ) -> None:
         text = convert_rust(text)
+        self.expands = expands
         self.macros: dict[str, MacroDefinition] = {}
         self.undefined: set[str] = set()
         for name, value in (macros or {}).items():
@@ -115,14 +119,18 @@ class _PreprocessorRun:
     def _process_text(self) -> PreparedSource:
         start = 0
         directives = self.text.directives
+        expands = self.preprocessor.expands
         for n, directive in enumerate(directives):
-            if self.reads:
+            if expands and self.reads:
                 self._write_code(start, directive.start)
             start = directive.past
             self.state.at = directive.start
             handle = _HANDLERS.get(directive.name)
             if handle is not None:
                 handle(self, n, directive)
+        if not expands:
+            met, skipped = tuple(self.state.met), tuple(self.skipped)
+            return PreparedSource(make_plain_source(""), met, self.failed, skipped=skipped)
         if self.reads:
             self._write_code(start, len(self.code))
         for condition in self.opened:
@@ -296,7 +304,7 @@ class _PreprocessorRun:
 
     def _write_code(self, start: int, end: int) -> None:
         """Write a stretch of code, its macros expanded."""
-        words = set(_WORD.findall(self.code, start, end))
+        words = self.text.list_words(start, end)
         if words.isdisjoint(self.state.macros) and words.isdisjoint(_BUILTIN) and words.isdisjoint(self.state.doubtful):
             self.output.copy_stretch(start, end)
             return

@@ -59,9 +59,9 @@ def find_uncompiled_parts(text: str, macros: Mapping[str, str]) -> Sequence[Span
     return _find_uncompiled_parts(text, tuple(macros.items()))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _find_uncompiled_parts(text: str, macros: tuple[tuple[str, str], ...]) -> Sequence[Span]:
-    variants = make_variants(Preprocessor(blank_printed(text), 1, dict(macros)))
+    variants = make_variants(Preprocessor(blank_printed(text), 1, dict(macros), expands=False))
     return reduce(intersect_spans, (_join_spans(leaf.skipped) for leaf in list_leaves(variants)))
 
 

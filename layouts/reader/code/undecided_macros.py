@@ -43,7 +43,7 @@ def list_undecided_macros(text: str, macros: Mapping[str, str]) -> dict[str, boo
     code = blank_printed(text)
     for _ in range(_MOST_NESTED):
         added = dict(tests_by_macro)
-        plain = Preprocessor(code, 1, {**macros, **dict.fromkeys(tests_by_macro, NOT_DEFINED)})
+        plain = Preprocessor(code, 1, {**macros, **dict.fromkeys(tests_by_macro, NOT_DEFINED)}, expands=False)
         for condition in plain.read_text().met:
             for name in _NAME.findall(condition):
                 if name != "defined" and name != ARCHITECTURE and not is_feature_macro(name) and name not in macros:

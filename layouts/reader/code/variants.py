@@ -30,11 +30,11 @@ def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
     If there are more than `most`, only the first few conditions are distinguished, and each variant omits what depends
     on the others.
     """
-    variant = _explore_texts(text, {}, None, most)
+    source = text.read_text()
+    variant = _branch_text(text, {}, None, most, source)
     if variant is None:
-        first = text.read_text().met
         chosen = min(MOST_CHOSEN, max(most.bit_length() - 1, 0))
-        variant = _explore_texts(text, {}, frozenset(first[:chosen]), 1 << chosen)
+        variant = _explore_texts(text, {}, frozenset(source.met[:chosen]), 1 << chosen)
     assert variant is not None  # n conditions make at most 2ⁿ texts
     return _drop_failed(variant) or variant
 
