@@ -236,6 +236,7 @@ def find_repeated_register(arrived: ArrivedOperand) -> RegisterUse | None:
     return arrived.registers[repeated[-1]] if repeated and len(arrived.loads) == 1 else None
 
 
+@lru_cache(maxsize=256)
 def find_mma(opcode: str) -> Instruction | None:
     """Return the dense product of warps of an opcode; None for any other."""
     try:
