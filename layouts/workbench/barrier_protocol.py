@@ -45,7 +45,6 @@ from lanescope.workbench.barrier_messages import (
     describe_parity,
     describe_stuck,
     describe_unread,
-    format_count,
 )
 from lanescope.workbench.barrier_repairs import (
     ProtocolRepair,

@@ -216,7 +216,7 @@ def _enter_member(member: Any, inner: Scope) -> None:
     """Enter a function, an alias, a class or a static value of a struct into its scope."""
     if isinstance(member, tree.Function):
         inner.add_function(member)
-    elif nested or isinstance(member, tree.Alias | tree.Declaration):
+    elif isinstance(member, tree.Alias | tree.Declaration):
         inner.names[member.name] = LaterValue(member, home=inner)
     elif isinstance(member, tree.StructDefinition):
         inner.names[member.name] = StructSet(member.name, (member,), inner)
