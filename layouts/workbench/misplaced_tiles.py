@@ -108,18 +108,19 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
     """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
     orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
     turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
-    chosen = orders[turned] if turned is not None else []
-    if not all(tile.is_whole() for tile in chosen):
-        chosen = []
-    shifted = [shifts[0] for tile in chosen if len(shifts := np.unique(tile.find_shifts(), axis=0)) == 1]
-    if turned is None or not chosen or len(shifted) < len(chosen):
+    shifted = [] if turned is None else list(filter(None, map(_find_shift, orders[turned])))
+    if turned is None or len(shifted) < len(tiles):
         return (_find_other_pitch(array, tiles, depth) if depth else None) or _find_scattered(array, orders)
-    moved = [ShiftedTile(tile, int(shift[0]), int(shift[1])) for tile, shift in zip(chosen, shifted, strict=True)]
-    if not any(one.rows or one.columns for one in moved):
-        return None
-    if len({(one.rows, one.columns) for one in moved}) == 1 and not _is_of_group(moved[0], text):
+    away = {(one.rows, one.columns) for one in shifted}
+    if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
         return None  # a part of a larger matrix may begin there
-    return _describe(array, moved, turned, text)
+    return _describe(array, shifted, turned, text)
+
+
+def _find_shift(tile: StoredTile) -> ShiftedTile | None:
+    """Return how far away a whole tile is stored; None if its elements are not stored as a whole."""
+    shifts = np.unique(tile.find_shifts(), axis=0) if tile.is_whole() else np.empty((0, 2), np.int64)
+    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1])) if len(shifts) == 1 else None
 
 
 def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:

@@ -67,26 +67,33 @@ class _Side:
 def _judge_slices(finder: OriginFinder, total: SumOrigin, text: str, later: bool) -> Pitfall | None:
     """Return the mistake of one D. later: whether the same D of the first block has none."""
     lists = [total.list_slices(n) for n in (0, 1)]
-    a, b = (_Side(n, of, total.get_depth(n), total.step) for n, of in enumerate(lists) if of) if all(lists) else (0, 0)
-    if not isinstance(a, _Side) or not isinstance(b, _Side):
+    if not lists[0] or not lists[1]:
         return None
+    a, b = (_Side(n, slices or [], total.get_depth(n), total.step) for n, slices in enumerate(lists))
     if a.slices == b.slices:
         return _judge_pairs(finder, total, a, text)
     outside = [side for side in (a, b) if side.find_outside() is not None]
     if len(outside) == 1 and a.depth is not None and b.depth is not None:
         return _describe_outside(finder, total, outside[0], (a, b)[1 - outside[0].n], text)
+    side = None if _may_be_meant(a, b) else _choose_wrong(a, b, later)
+    return None if side is None else _describe_pair(finder, total, side, (a, b)[1 - side.n], text)
+
+
+def _may_be_meant(a: _Side, b: _Side) -> bool:
+    """Return whether two operands may take other slices on purpose: one is used again, or begins elsewhere."""
     if a.depth != b.depth or (a.is_even and b.is_even and len(a.counts) != len(b.counts)):
-        return None  # used again on purpose
-    if a.depth is None and len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1:
-        return None  # K of one matrix may begin elsewhere
+        return True
+    return a.depth is None and len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1
+
+
+def _choose_wrong(a: _Side, b: _Side, later: bool) -> _Side | None:
+    """Return the one of two operands whose slices are wrong; None if it may be either."""
     wrong = [side for side in (a, b) if not side.is_perfect(later)]
-    if len(wrong) != 1 and (a.is_even and b.is_even):
+    if len(wrong) == 1:
+        return wrong[0]
+    if (a.is_even and b.is_even) or len(a.counts) == len(b.counts):
         return None
-    side = wrong[0] if len(wrong) == 1 else min(a, b, key=lambda one: len(one.counts))
-    other = (a, b)[1 - side.n]
-    if len(side.counts) == len(other.counts) and len(wrong) != 1:
-        return None
-    return _describe_pair(finder, total, side, other, text)
+    return min(a, b, key=lambda one: len(one.counts))
 
 
 def _judge_pairs(finder: OriginFinder, total: SumOrigin, side: _Side, text: str) -> Pitfall | None:
@@ -195,7 +202,7 @@ def find_uncovered(
         if found is not None:
             return found
     seen = {cover.slices for covers in tiles.values() for cover in covers}
-    if len(seen) != 1 or every in seen or grid is None or grid[2] > 1 or not next(iter(seen)):
+    if len(seen) != 1 or every in seen or not next(iter(seen)) or not _is_whole(tiles, grid):
         return None
     missing = sorted(every - next(iter(seen)))
     total = next(iter(tiles.values()))[0].total
@@ -204,6 +211,16 @@ def find_uncovered(
         f" A and B, whose matrices have {depth} along K: these slices are missing in D."
     )
     return Pitfall("k_slices_left", message, _find_coordinate(total, 0))
+
+
+def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block | None) -> bool:
+    """Return whether a grid has no more blocks than D has tiles, so that a block adds all that its tile needs."""
+    covers = [cover for of_tile in tiles.values() for cover in of_tile]
+    elements = sum(64 * len(cover.total.columns) for cover in covers if cover.block == covers[0].block)
+    rows, columns = (covers[0].total.get_size(n) for n in (0, 1))
+    if grid is None or rows is None or columns is None:
+        return False
+    return grid[2] == 1 and grid[0] * grid[1] * elements <= rows * columns
 
 
 def _list_covers(

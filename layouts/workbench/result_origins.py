@@ -22,7 +22,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.code.tma_rules import TensorMap
 from lanescope.reader.threads.barrier_trace import TraceLostError
-from lanescope.reader.threads.kernels import BARRIERS, run_kernels
+from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import parse_expression
 from lanescope.reader.threads.records import ResultStore
@@ -57,6 +57,7 @@ _LOST = (
 )
 WARPGROUP = 128
 Block = tuple[int, int, int]
+_Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
 _Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
 
 
@@ -109,30 +110,39 @@ def _run_and_judge(
     source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: _Given | None
 ) -> OriginReport | None:
     """Judge the kernels of a text in runs with given sizes; None if one could not be run with them."""
-    text = source.code.text
     maps = MapFinder(source, given.sizes if given is not None else None)
     runs: dict[tuple[str, int], list[tuple[Block, KernelRunner]]] = {}
     lost: dict[str, tuple[str, Span]] = {}
-    for block in _list_blocks(text, given):
-        setup = TileSetup(block, BoxLister(maps), *((given.arguments, given.grids) if given is not None else ()))
-        size = (SIZE, BLOCKS) if given is None else (DEPTH, MANY_BLOCKS)
-        branches = list(run_kernels(text, macros, recorded, BARRIERS, size, tiles=setup))
+    for block in _list_blocks(source.code.text, given):
+        setup, size = _choose_setup(block, maps, given)
+        branches = list(run_kernels(source.code.text, macros, recorded, BARRIERS, size, tiles=setup))
         if len(branches) != 1:
             return OriginReport()
+        if any(run.runner.unsized for run in branches[0]):
+            return None
         for n, run in enumerate(branches[0]):
-            if run.runner.unsized:
-                return None
-            if run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner):
+            if _is_known(run):
                 runs.setdefault((run.function.name, n), []).append((block, run.runner))
             elif not run.why and _takes_maps(source, run.function.name):
                 lost[run.function.name] = _LOST.format(run.function.name), run.function.span
     finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
     evaluate = partial(_evaluate_host, finders)
-    short = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
-    grids = given.grids if given is not None else {}
-    judged = (_judge_kernel(of_kernel, grids.get(key[0]), given is not None) for key, of_kernel in finders.items())
-    found = short or list({(one.code, one.span): one for one in filter(None, judged)}.values())
+    found = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
+    if not found:
+        judged = (_judge_kernel(of_kernel, given, key[0]) for key, of_kernel in finders.items())
+        found = list({(one.code, one.span): one for one in filter(None, judged)}.values())
     return OriginReport(tuple(found), () if found else tuple(lost.values()))
+
+
+def _choose_setup(block: Block, maps: MapFinder, given: _Given | None) -> tuple[TileSetup, tuple[int, int]]:
+    """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
+    if given is None:
+        return TileSetup(block, BoxLister(maps)), (SIZE, BLOCKS)
+    return TileSetup(block, BoxLister(maps), given.arguments, given.grids), (DEPTH, MANY_BLOCKS)
+
+
+def _is_known(run: KernelRun) -> bool:
+    return run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner)
 
 
 def _takes_maps(source: KernelText, name: str) -> bool:
@@ -192,32 +202,41 @@ def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[tuple[Block, Origi
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], grid: Block | None, different: bool) -> Pitfall | None:
-    """Return the mistake of a kernel. grid: of its launch; different: whether M, N and K differ."""
+def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], given: _Given | None, name: str) -> Pitfall | None:
+    """Return the first mistake of a kernel, in runs with given sizes."""
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, tuple[Block, OriginFinder, SumOrigin]] = {}
-    text = finders[0][1].run.text if finders else ""
     for block, finder in finders:
         for array, tile in _list_tiles(block, finder):
             tiles.setdefault(array, []).append(tile)
             for total in (tile.sum, *finder.list_joined(tile.sum, 4 * tile.group)):
                 sums.setdefault(id(total), (block, finder, total))
-    if not tiles:
-        return None
-    of_tiles = list(sums.values())
-    depth = (of_tiles[0][2].get_depth(0) or 0) if different else 0
-    found = find_slice_mistake(of_tiles, text) or find_other_map(finders[0][1], of_tiles[0][2], text)
-    if found is None:
-        judged = (judge_array(array, of_array, text, depth) for array, of_array in tiles.items())
-        found = next(filter(None, judged), None)
-    found = found or _find_unlike_parts(finders) or next(filter(None, map(_find_unordered, finders)), None)
-    whole = all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders)
-    if found is None and whole:
+    found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
+    return next(filter(None, found), None)
+
+
+def _list_mistakes(
+    finders: Sequence[tuple[Block, OriginFinder]],
+    tiles: Mapping[str, Sequence[StoredTile]],
+    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
+    given: _Given | None,
+    name: str,
+) -> Iterator[Pitfall | None]:
+    """Yield what each check of a kernel finds, those first from which others may follow."""
+    text = finders[0][1].run.text
+    yield find_slice_mistake(sums, text)
+    yield find_other_map(finders[0][1], sums[0][2], text)
+    depth = (sums[0][2].get_depth(0) or 0) if given is not None else 0
+    for array, of_array in tiles.items():
+        yield judge_array(array, of_array, text, depth)
+    yield _find_unlike_parts(finders)
+    yield from map(_find_unordered, finders)
+    if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders):
         copied = [(move, data) for _, one in finders for move in one.trace.stores for data in move.data.values()]
-        found = find_lost_elements(itertools.chain(*tiles.values()), copied)
-    if found is None and different:
-        found = find_uncovered(of_tiles, text, grid) or find_stored_twice(tiles)
-    return found
+        yield find_lost_elements(itertools.chain(*tiles.values()), copied)
+    if given is not None:
+        yield find_uncovered(sums, text, given.grids.get(name))
+        yield find_stored_twice(tiles)
 
 
 def _find_unlike_parts(finders: Sequence[tuple[Block, OriginFinder]]) -> Pitfall | None:
@@ -266,20 +285,9 @@ def _find_unordered(of_block: tuple[Block, OriginFinder]) -> Pitfall | None:
 
 def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
     """Yield (array, tile) of what a run stores."""
-    places = TilePlaces(finder.run)
-    parts: dict[tuple[str, int, int], list[tuple[Ints, Ints, Ints, ResultStore | BoxMove]]] = {}
-    for array, record, thread, byte, put, storing, store in _list_elements(finder):
-        found = places.find_coordinates(record, thread, byte)
-        if found is None or found[2] != WARPGROUP:
-            continue
-        row, column, _ = found
-        for warp in np.unique(thread // 32):
-            mine = thread // 32 == warp
-            total = finder.find_sum(-record - 1, int(warp))
-            if total is not None and all(product.mask[storing].all() for product in total.products[-1:]):
-                made = np.stack([total.rows[row[mine]], total.columns[column[mine]]], axis=1)
-                inside = np.stack([row[mine], column[mine]], axis=1)
-                parts.setdefault((array, record, int(warp) // 4), []).append((made, put[mine], inside, store))
+    parts: dict[tuple[str, int, int], list[_Part]] = {}
+    for array, record, group, part in _list_parts(finder):
+        parts.setdefault((array, record, group), []).append(part)
     for (array, record, group), of_tile in parts.items():
         total = finder.find_sum(-record - 1, 4 * group)
         if total is None:
@@ -291,6 +299,23 @@ def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, Store
             staged = finder.trace.staged.sites.get(record)
             left = 64 * len(total.columns) - len(np.unique(inside, axis=0))
             yield array, StoredTile(block, group, made, put, size, total, stores, staged, left)
+
+
+def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
+    """Yield (array, record, warpgroup, part) of the elements that each warp stores at once."""
+    places = TilePlaces(finder.run)
+    for array, record, thread, byte, put, storing, store in _list_elements(finder):
+        found = places.find_coordinates(record, thread, byte)
+        if found is None or found[2] != WARPGROUP:
+            continue
+        row, column, _ = found
+        for warp in np.unique(thread // 32):
+            mine = thread // 32 == warp
+            total = finder.find_sum(-record - 1, int(warp))
+            if total is not None and all(product.mask[storing].all() for product in total.products[-1:]):
+                made = np.stack([total.rows[row[mine]], total.columns[column[mine]]], axis=1)
+                inside = np.stack([row[mine], column[mine]], axis=1)
+                yield array, record, int(warp) // 4, (made, put[mine], inside, store)
 
 
 def _list_elements(finder: OriginFinder) -> Iterator[_Elements]:

@@ -12,7 +12,7 @@ from lanescope.ptx.async_copy import explain_copy_size
 from lanescope.reader.code.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
-from lanescope.reader.threads.barrier_trace import follow_barrier, is_skipped, require_statements
+from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, require_statements
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
