@@ -100,6 +100,8 @@ def test_a_sum_that_is_promoted_in_every_turn_may_start_again(alias: str, read: 
         ("  for (int t = 0;", f"{alias}\n  for (int t = 0;"),
         ("void sum_up(float (&sum)[64],", "void sum_up(float (&sum)[64], float (&total)[64],"),
         ("  float d[64];\n  sum_up(d,", "  float d[64], total[64] = {};\n  sum_up(d, total,"),
+        ("= d[j * 4];", "= total[j * 4];"),
+        ("= d[j * 4 + 2];", "= total[j * 4 + 2];"),
         text=HELPER,
     )
     assert not list_findings(text)

@@ -36,7 +36,7 @@ PRODUCT = """wait(&s.full[q], phase);
       warpgroup_wait<0>();
 """
 NEXT = "if (++q == STAGES) { q = 0; phase ^= 1; }"
-OUT = "for (int j = 0; j < 64; ++j) C[(row + threadIdx.x) * N + j] = d[j];"
+OUT = "for (int j = 0; j < 64; ++j) C[(row + threadIdx.x) * N + col + j] = d[j];"
 HOST = """void make_map(CUtensorMap* map, bf16* ptr, uint64_t rows, uint64_t cols, uint32_t box_rows) {
   uint64_t dims[2] = {cols, rows}, strides[1] = {cols * sizeof(bf16)};
   uint32_t box[2] = {64, box_rows}, ones[2] = {1, 1};
@@ -49,7 +49,7 @@ void run(bf16* A, bf16* B, float* C, int M, int N, int K) {
   make_map(&map_a, A, M, K, BM);
   make_map(&map_b, B, N, K, BN);
   cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Storage));
-  gemm<<<132, THREADS, sizeof(Storage)>>>(map_a, map_b, C, M, N, K);
+  gemm<<<dim3(N / BN, M / BM), THREADS, sizeof(Storage)>>>(map_a, map_b, C, M, N, K);
 }
 """
 

@@ -25,6 +25,8 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.barrier_trace.BarrierTrace",
     "lanescope.reader.threads.program.Scope",
     "lanescope.reader.threads.runner.FrameState",
+    "lanescope.reader.threads.shared_fills.SharedFills",
+    "lanescope.reader.threads.shared_fills.StageReads",
     "lanescope.reader.threads.storage.LocalMemory",
     "lanescope.reader.threads.storage.SharedMemory",
     "lanescope.reader.threads.tile_trace.TileTrace",

@@ -79,7 +79,7 @@ def find_early_signal(of_blocks: Sequence[Sequence[BarrierEvent]], kernel: str, 
     """Return what reaches an mbarrier of another block of the cluster in a thread that has not yet arrived at the
     barrier of the cluster: nothing tells it that the other block has initialized it.
     """
-    for rank, events in enumerate(of_blocks):
+    for rank, events in enumerate(of_blocks) if len(of_blocks) > 1 else ():
         arrived: set[int] = set()
         for event in events:
             lanes = np.flatnonzero(event.mask).tolist()

@@ -158,8 +158,8 @@ def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
         )
         return Pitfall("multicast_mask", message, mask)
     message = (
-        f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase ends"
-        f" {'too early' if expected < copied else 'never'}."
+        f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase"
+        f" {'ends too early' if expected < copied else 'never ends'}."
     )
     return Pitfall("expect_tx_bytes", message, site)
 

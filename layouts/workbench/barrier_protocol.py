@@ -16,7 +16,7 @@ from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.threads.barrier_bytes import join_bytes
+from lanescope.reader.threads.barrier_bytes import BarrierBytes, join_bytes
 from lanescope.reader.threads.barrier_simulation import WAITS, is_exact, join_events
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierTrace
 from lanescope.reader.threads.cutlass_source import NAMES
@@ -82,7 +82,7 @@ def find_protocol_mistakes(
                 found = _keep_repeated(found, run_kernels(*other), count_bytes)
                 depends = any(one.code == "expect_tx_bytes" for one in found)
                 for element in _ELEMENTS if depends else ():
-                    if _may_have(branches[0], element):
+                    if _may_have(branches[0], element, count_bytes):
                         found = _keep_repeated(found, run_kernels(*other, element=element), count_bytes)
                 return found
             open_ = list(filter(_is_of_open_cluster, branches[0]))
@@ -110,10 +110,10 @@ def _keep_repeated(
     return [one for one in found if (one.code, one.span) in same]
 
 
-def _may_have(runs: Iterable[KernelRun], element: int) -> bool:
+def _may_have(runs: Iterable[KernelRun], element: int, count_bytes: CountBytes | None) -> bool:
     """Return whether the bytes that an mbarrier expects may be a number for elements of this size."""
-    traces = filter(None, (run.runner.barriers for run in runs))
-    differences = filter(None, (trace.bytes.find_difference() for trace in traces))
+    sums = [_sum_bytes(run, traces, count_bytes) for run in runs if (traces := _list_traces(run))]
+    differences = filter(None, (one.find_difference() for one in sums))
     return any(2 * expected == element * copied for _, expected, copied in differences)
 
 
@@ -157,11 +157,16 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
         return early or find_uninitialized(events, name)
     if not all(one.turn_counts.are_alike for one in run.runners):
         return find_unsynchronized_use(events, name, runner.text) if len(traces) == 1 else None
-    sums = join_bytes([trace.bytes for trace in traces], partial(count_bytes, name) if count_bytes else None)
+    sums = _sum_bytes(run, traces, count_bytes)
     mistake = _find_mistake(
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name)
     )
     return mistake or _find_unread(traces)
+
+
+def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], count_bytes: CountBytes | None) -> BarrierBytes:
+    count = partial(count_bytes, run.function.name) if count_bytes else None
+    return join_bytes([trace.bytes for trace in traces], count)
 
 
 def _find_unread(traces: Sequence[BarrierTrace]) -> Pitfall | None:

@@ -293,11 +293,11 @@ def _check_barriers(
     """Check mbarriers and the origin of D if the kernels have no mistakes from which theirs may follow."""
     if any(one.code not in _APART for one in of_kernels) or source.code is None:
         return [], []
-    given, launches = list_given_values(source.choices), source.code.launches
-    found = find_protocol_mistakes(source.text, given, launches, MapFinder(KernelText(source.code)).count_bytes)
+    given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
+    found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).count_bytes)
     if any(one.code not in DOUBTS for one in found):
         return list(map(_make_pitfall_finding, found)), []
-    origins = check_origins(KernelText(source.code), given, launches)
+    origins = check_origins(text, given, launches)
     found += [one for one in origins.mistakes if one.code not in {of.code for of in of_kernels}]
     return list(map(_make_pitfall_finding, found)), [OpenPoint(*one) for one in origins.open]
 

@@ -19,7 +19,6 @@ from lanescope.workbench.function_texts import FunctionText
 DEPTH = 768  # of K
 WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 divide all
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
-MOST_DEPTH = 2048  # of a K that the text gives
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _DIMENSION = re.compile(r"dims\[(\d)\]")
 

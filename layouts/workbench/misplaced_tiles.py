@@ -74,10 +74,6 @@ class StoredTile:
         lengths = [len(np.unique(axis)) for axis in self.put.T]
         return len(places) == len(self.put) >= _LEAST and lengths[0] * lengths[1] == len(places)
 
-    def count_elements(self) -> int:
-        """Return how many elements D has in a warpgroup."""
-        return 64 * len(self.sum.columns)
-
     def find_steps(self) -> tuple[int, int] | None:
         """Return how many elements rows, and columns, are stored apart; None if they are not in one order."""
         if self.put.ndim != 1:
@@ -258,26 +254,13 @@ def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
     return "group" if all(len(shifts) == 1 for shifts in by_group.values()) else "block"
 
 
-# elements that are lost ----------------------------------------------------------------------------------------------
+# what nothing stores, and what two blocks store ----------------------------------------------------------------------
 
 
-def find_lost_elements(tiles: Iterable[StoredTile], copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
-    """Return the finding of elements of D that shared memory does not bring to global memory, or of bytes that nothing
-    has stored there. copied: what each copy to global memory holds.
+def find_empty_copy(copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
+    """Return the finding of a copy of elements of D with bytes that nothing has stored to shared memory. copied: what
+    each copy to global memory holds.
     """
-    by_sum: dict[int, list[StoredTile]] = {}
-    for tile in tiles:
-        if tile.staged is not None:
-            by_sum.setdefault(id(tile.sum), []).append(tile)
-    for of_sum in by_sum.values():
-        count = of_sum[0].count_elements()
-        left = count - sum(count - tile.left for tile in of_sum)
-        if left > 0:
-            message = (
-                f"{left:,} of {count:,} elements of D that a warpgroup stores to shared memory here never come to"
-                f" global memory: other elements are stored over them, or nothing reads them."
-            )
-            return Pitfall("result_misplaced", message, of_sum[0].staged or of_sum[0].site)
     for move, data in copied:
         empty, of_d = int((data.record[0] == 0).sum()), int((data.record[0] < 0).sum())
         if empty and of_d:
@@ -290,12 +273,15 @@ def find_lost_elements(tiles: Iterable[StoredTile], copied: Iterable[tuple[BoxMo
 
 
 def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
-    """Return the finding of two blocks that store different sums to the same elements, without adding them."""
+    """Return the finding of two blocks that store different sums to the same elements, without adding them; not of
+    parts of D, which a program that only measures may store anywhere.
+    """
     for array, of_array in tiles.items():
         first: dict[tuple[int, ...], StoredTile] = {}
         for tile in of_array:
             other = first.setdefault((*tile.corner, len(tile.put)), tile)
-            if other.block == tile.block or any(store.adds for store in (*tile.stores, *other.stores)):
+            adds = any(store.adds for store in (*tile.stores, *other.stores))
+            if other.block == tile.block or tile.left or other.left or adds:
                 continue
             if other.sum.k != tile.sum.k or any(
                 (one.find_start() != two.find_start()).any()

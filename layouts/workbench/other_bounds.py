@@ -16,7 +16,9 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
     """Return the comparisons that limit rows of D by the size of its columns, or the reverse.
 
     A size is that of the columns if rows of D are so far apart, or by its name if A and B are called so (named), and of
-    the rows by other bounds. pitches: (the dimension that its lines run along, the pitch) of each stored D.
+    the rows by other bounds. A dimension that the kernel also compares with its own size is not judged: the other
+    comparison may be that of a causal mask. pitches: (the dimension that its lines run along, the pitch) of each
+    stored D.
     """
     if not sizes.knows_launches:
         return []
@@ -26,6 +28,8 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
     for dimension, size, span in sizes.bounds:
         other = "n" if dimension == "m" else "m"
         own = (sizes.limits[dimension] | known[dimension] | _get(letters, dimension)) - {size}
+        if any(of == dimension and one in own for of, one, _ in sizes.bounds):
+            continue
         if size not in known[other] | _get(letters, other) or not own or own & (known[other] | _get(letters, other)):
             continue
         if size == letters.get(dimension) or size in known[dimension]:

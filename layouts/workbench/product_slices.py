@@ -7,8 +7,9 @@ used again on purpose, such as B with the high and the low part of A, takes all 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.tile_trace import TileProduct
@@ -20,7 +21,7 @@ from lanescope.workbench.results import Span
 
 TITLES = {
     "k_coordinate_wrong": "A copy brings other positions along K than the product needs",
-    "k_slices_left": "Slices of K are not multiplied, or twice",
+    "k_slices_left": "Slices of K are multiplied twice or not at all",
 }
 _ARGUMENTS = 3  # of a call that multiplies: D, A and B
 Block = tuple[int, int, int]
@@ -83,7 +84,7 @@ def _may_be_meant(a: _Side, b: _Side) -> bool:
     """Return whether two operands may take other slices on purpose: one is used again, or begins elsewhere."""
     if a.depth != b.depth or (a.is_even and b.is_even and len(a.counts) != len(b.counts)):
         return True
-    return a.depth is None and len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1
+    return len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1
 
 
 def _choose_wrong(a: _Side, b: _Side, later: bool) -> _Side | None:
@@ -188,9 +189,11 @@ class _Cover:
 
 
 def find_uncovered(
-    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str, grid: Block | None
+    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str, grid: Block | None, adds: bool
 ) -> Pitfall | None:
-    """Return the finding of slices of K that nothing adds to D, or that two blocks add. grid: of the launch."""
+    """Return the finding of slices of K that nothing adds to D, or that two blocks add. grid: of the launch; adds:
+    whether blocks add to D.
+    """
     tiles = _list_covers(sums)
     if not tiles:
         return None
@@ -198,16 +201,18 @@ def find_uncovered(
     step = next(iter(tiles.values()))[0].total.step
     every = frozenset(range(0, depth, step))
     for covers in tiles.values():
-        found = _compare_blocks(covers, every, grid, text)
+        found = _compare_blocks(covers, every, grid, text, adds)
         if found is not None:
             return found
     seen = {cover.slices for covers in tiles.values() for cover in covers}
     if len(seen) != 1 or every in seen or not next(iter(seen)) or not _is_whole(tiles, grid):
         return None
     missing = sorted(every - next(iter(seen)))
+    if not missing:
+        return None
     total = next(iter(tiles.values()))[0].total
     message = (
-        f"No product of a tile of D takes K = {missing[0]}{' to ' + str(missing[-1] + step - 1) if missing else ''} of"
+        f"No product of a tile of D takes K = {missing[0]} to {missing[-1] + step - 1} of"
         f" A and B, whose matrices have {depth} along K: these slices are missing in D."
     )
     return Pitfall("k_slices_left", message, _find_coordinate(total, 0))
@@ -248,10 +253,12 @@ def _find_rest(total: SumOrigin, n: int) -> tuple[object, ...]:
     return id(box.map), *(int(at) for number, at in enumerate(box.find_start()) if number not in used)
 
 
-def _compare_blocks(covers: Sequence[_Cover], every: frozenset[int], grid: Block | None, text: str) -> Pitfall | None:
+def _compare_blocks(
+    covers: Sequence[_Cover], every: frozenset[int], grid: Block | None, text: str, adds: bool
+) -> Pitfall | None:
     """Return the finding of two blocks that add the same slices to one tile, or leave a gap between theirs."""
-    for first, second in _list_pairs(covers):
-        common = first.slices & second.slices
+    for first, second in combinations(covers, 2):
+        common = first.slices & second.slices if adds else frozenset()
         gap = _find_gap(first, second, every, grid)
         if not common and gap is None:
             continue
@@ -264,11 +271,6 @@ def _compare_blocks(covers: Sequence[_Cover], every: frozenset[int], grid: Block
         site = _find_coordinate(second.total, 0)
         return Pitfall("k_slices_left", message, find_defining_place(text, site, "split"))
     return None
-
-
-def _list_pairs(covers: Sequence[_Cover]) -> Iterator[tuple[_Cover, _Cover]]:
-    for n, first in enumerate(covers):
-        yield from ((first, second) for second in covers[n + 1 :])
 
 
 def _find_gap(first: _Cover, second: _Cover, every: frozenset[int], grid: Block | None) -> int | None:

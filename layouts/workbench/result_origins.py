@@ -7,7 +7,6 @@ or column of a copy or of the store is wrong. Tiles that are not stored as rows 
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +33,11 @@ from lanescope.reader.threads.turn_counts import CountFoundError
 from lanescope.workbench import product_slices
 from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.known_sizes import DEPTH, KnownSizes, choose_sizes
-from lanescope.workbench.misplaced_tiles import StoredTile, find_lost_elements, find_stored_twice, judge_array
+from lanescope.workbench.known_sizes import DEPTH, WIDTHS, KnownSizes, choose_sizes
+from lanescope.workbench.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.origin_places import find_coordinate_site, find_other_map
 from lanescope.workbench.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
-from lanescope.workbench.product_slices import find_slice_mistake, find_uncovered
+from lanescope.workbench.product_slices import Block, find_slice_mistake, find_uncovered
 from lanescope.workbench.result_stores import TilePlaces, list_pieces
 from lanescope.workbench.results import Span
 from lanescope.workbench.shared_budget import find_short_launches
@@ -49,6 +48,7 @@ TITLES = {
 }
 SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
+_SIZES = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _LOST = (
@@ -56,7 +56,6 @@ _LOST = (
     " position along K of a whole tile may be left."
 )
 WARPGROUP = 128
-Block = tuple[int, int, int]
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
 _Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
 
@@ -97,7 +96,7 @@ class _Given:
 def _give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> _Given | None:
     """Return different sizes for the kernels of a text; None if the launches do not make known which is which."""
     sizes = choose_sizes(source.maps)
-    if sizes is None:
+    if sizes is None or _SIZES.search(source.blank):  # a number of the text may be one of them
         return None
     kernels = [function for function in source.functions if function.kernel]
     arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
@@ -233,9 +232,10 @@ def _list_mistakes(
     yield from map(_find_unordered, finders)
     if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders):
         copied = [(move, data) for _, one in finders for move in one.trace.stores for data in move.data.values()]
-        yield find_lost_elements(itertools.chain(*tiles.values()), copied)
+        yield find_empty_copy(copied)
     if given is not None:
-        yield find_uncovered(sums, text, given.grids.get(name))
+        adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
+        yield find_uncovered(sums, text, given.grids.get(name), adds)
         yield find_stored_twice(tiles)
 
 

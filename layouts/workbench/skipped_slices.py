@@ -47,6 +47,8 @@ class _Line:
         """Return whether a load begins in what is left out, as for a product by other instructions."""
         names = tuple(self.name.split("*")) if self.name else ()
         starts = [load.offset.terms.get(names, 0) for load in run.records if load.array == self.array]
+        if not starts:
+            return False
         loaded = np.unique(np.concatenate([spread_coefficient(one, run.threads) for one in starts]))
         inside = loaded[(loaded > min(self.offsets)) & (loaded < max(self.offsets))]
         return not set(inside.tolist()) <= self.offsets

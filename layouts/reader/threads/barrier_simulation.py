@@ -102,6 +102,8 @@ def is_exact(events: Sequence[BarrierEvent]) -> bool:
         if values.size and (values.min() < -1 or values.max() >= limit):
             return False
         if event.kind == "init":
+            if values.size and values.min() < 1:
+                return False
             places += map(int, event.places[event.mask])
     used = {int(at) for event in events if event.kind in USES for at in event.places[event.mask]}
     return bool(places) and len(places) == len(set(places)) and used <= set(places)
@@ -290,7 +292,6 @@ class _BlockState:
             return self._wait(n, step)
         elif step.kind in ("copy", "expect"):
             if step.kind == "copy":
-                self._note_refill(n, step)
                 self._note_refill(n, step)
                 self.outcome.moves.append((n, step.event))
             parts = agent.count * self.simulation.parts.get((step.kind, step.place), 0)

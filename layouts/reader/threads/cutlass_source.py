@@ -110,8 +110,8 @@ inline void tma_store_arrive() {{ asm volatile("cp.async.bulk.commit_group;"); }
 template <int Groups_> void tma_store_wait() {{ asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(Groups_)); }}
 inline void tma_desc_commit_group() {{ tma_store_arrive(); }}
 inline void tma_desc_wait_group() {{ tma_store_wait<0>(); }}
-inline void pipeline_init_arrive_relaxed(int size_) {{}}
-inline void pipeline_init_wait(int size_) {{ __syncthreads(); }}
+inline void pipeline_init_arrive_relaxed(int size_) {{ if (size_ > 1) cluster_arrive_relaxed(); }}
+inline void pipeline_init_wait(int size_) {{ if (size_ > 1) cluster_wait(); else __syncthreads(); }}
 enum class ReservedNamedBarriers {{
   EpilogueBarrier = -8, TransposeBarrier, TransformBarrier, StreamkBarrier0, StreamkBarrier1, TmemAllocBarrier
 }};

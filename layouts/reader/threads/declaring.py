@@ -51,7 +51,7 @@ def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Sc
     value = _evaluate_initial(run, declaration, scope)
     if value is None and kind is None and type_ is not None:
         value = _evaluate_declared(run, type_, scope)
-        if value is None and type_.path[0][0] in ("cute", "cutlass"):
+        if value is None and type_.path[0][0] == "cutlass" and "Convert" in type_.path[-1][0]:
             scope.names[f"{declaration.name}()"] = True
     kind = _find_other_type(declaration, kind, value)
     if kind is None or kind.name == "auto":

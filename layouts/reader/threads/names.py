@@ -286,10 +286,10 @@ class _StructLayout:
         size = max((m.offset + m.type.size * prod(m.dims) for m in self.members), default=1)
         return -(-size // self.align) * self.align if self.sized else 0
 
-    def append_member(self, member: tree.Declaration, kind: SizedType, align: int) -> None:
+    def append_member(self, name: str, kind: SizedType, align: int) -> None:
         offset = self._find_offset(align)
         item = replace(kind, dims=()) if kind.dims else kind
-        self.members.append(StructMember(member.name, offset, item, kind.dims, member.value))
+        self.members.append(StructMember(name, offset, item, kind.dims))
         self.past = offset + kind.size * prod(kind.dims)
 
     def append_members(self, inner: SizedType) -> None:
@@ -320,7 +320,7 @@ def _append_member(
         return True
     written = _ALIGN.findall(before)
     least = _read_align(run, written[-1], inner) if written else 1
-    layout.append_member(member, kind, max(kind.alignment, least))
+    layout.append_member(member.name, kind, max(kind.alignment, least))
     return True
 
 

@@ -94,7 +94,7 @@ class StagedOrder:
         since = self.event[places]
         ordered = np.zeros(readers.max() + 1, np.int64)
         for n in range(int(since.min()), len(events)):
-            if events[n].kind in ("block", "wait", "await"):
+            if events[n].kind in ("block", "wait", "await", "join"):
                 ordered[events[n].mask[: len(ordered)]] = n + 1
         if (apart & (ordered[readers][:, None] <= since)).any():
             self.unordered.setdefault("bulk_barrier_missing" if copied else "barrier_missing", site)

@@ -144,8 +144,6 @@ class TileTrace(BarrierTrace):
             _note_box(code, opcode, operands, mask, -1)
         elif opcode.startswith("stmatrix."):
             _store_matrices(code, opcode, operands)
-        elif opcode.startswith("fence.proxy.async"):
-            self.order.fences += 1
         elif _SILENT.match(opcode):
             pass
         else:

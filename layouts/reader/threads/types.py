@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,13 +14,12 @@ from lanescope.cxx.value_class import value_class
 
 @dataclass(frozen=True, slots=True)
 class StructMember:
-    """A member of a struct: its offset, its type, the dimensions of an array, and the value that the class gives it."""
+    """A member of a struct: its offset, its type and the dimensions of an array."""
 
     name: str
     offset: int
     type: SizedType
     dims: tuple[int, ...] = ()
-    initial: Any = field(default=None, compare=False)
 
 
 @value_class(frozen=True, slots=True)
