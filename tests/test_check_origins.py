@@ -59,7 +59,6 @@ MISTAKES = [
         "barrier_missing",
         "C[(row + i",
     ),
-    (THROUGH_SHARED, "i < BM * BN; i", "i < BM * BN / 2; i", "result_misplaced", "stage["),
     (THROUGH_SHARED, STAGE_READ, "= stage[i / BN * (BN + 16)", "result_misplaced", STAGE_READ[:9]),
 ]
 

@@ -11,6 +11,7 @@ from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy, join_b
 from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
 from lanescope.reader.threads.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_each
 from tests.test_barrier_protocol import RELEASE, find_lines
 from tests.test_barrier_protocol import RIGHT as RING
@@ -40,10 +41,11 @@ def _write_right() -> str:
     text = text.replace("&s.empty[i], 2)", "&s.empty[i], 4)").replace(
         "  __syncthreads();\n", "  meet();  // begin\n", 1
     )
+    text = text.replace("make_map(&map_a, A, M, K, BM)", "make_map(&map_a, A, M, K, BM / 2)")
     rank = '  uint32_t rank;\n  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));\n'
     text = text.replace("  int group =", f"{rank}  int group =")
     text = text.replace("    return;\n  }\n  int me", "    meet();\n    return;\n  }\n  int me")
-    last = "C[(row + threadIdx.x) * N + j] = d[j];\n"
+    last = "C[(row + threadIdx.x) * N + col + j] = d[j];\n"
     return text.replace(last, f"{last}  meet();\n")
 
 
@@ -55,6 +57,7 @@ def test_a_right_cluster_has_no_mistake() -> None:
         assert RIGHT.count(text) == 1
     assert RIGHT.count("meet();") == 3
     assert find_lines(RIGHT) == []
+    assert check_text(RIGHT).findings == ()
 
 
 WAIT = "wait(&s.empty[q], phase ^ 1);"
