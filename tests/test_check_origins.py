@@ -87,6 +87,40 @@ def test_other_orders_of_d_are_right(old: str, new: str) -> None:
     assert list_codes(plant((old, new), text=KERNEL)) == []
 
 
+VALUE = "d[j * 4 + 2 * h + e]"
+PROGRAMS = {
+    "K split along x": (
+        KERNEL,
+        ("m = blockIdx.x / tiles, n", "part = blockIdx.x / (M / BM * tiles), m = blockIdx.x / tiles % (M / BM), n"),
+        ("t < K / BK;", "t < K / BK / 2;"),
+        ("t * BK, row);", "part * K / 2 + t * BK, row);"),
+        (LOAD_B, "part * K / 2 + t * BK, col);"),
+        (f"{PLACE} = {VALUE};", f"atomicAdd(&{PLACE}, {VALUE});"),
+        ("M / BM * (N / BN)", "M / BM * (N / BN) * 2"),
+    ),
+    "two epilogues of one product": (
+        KERNEL,
+        (f"{PLACE} = {VALUE};", f"{PLACE.replace('[', '[blockIdx.z * M * N + ')} = {VALUE} * (blockIdx.z + 1);"),
+        ("M / BM * (N / BN)", "dim3(M / BM * (N / BN), 1, 2)"),
+    ),
+    "Q and K in one matrix": (
+        KERNEL,
+        (LOAD_B, "K + t * BK, col);"),
+        ("make_map(&map_a, A, M, K,", "make_map(&map_a, A, M, 3 * K,"),
+        ("make_map(&map_b, B, N, K,", "make_map(&map_b, B, N, 3 * K,"),
+    ),
+    "a pitch of the model": (KERNEL, (PLACE, "C[(r + 8 * h) * 1536 + c + e]")),
+    "a causal mask": (THROUGH_SHARED, (f"= {VALUE};", f"= r + 8 * h >= c + e ? {VALUE} : bf16(0.f);")),
+    "a triangle": (THROUGH_SHARED, ("    C[(row + i", "    if (row + i / BN >= col + i % BN) C[(row + i")),
+}
+
+
+@for_each("program", list(PROGRAMS.values()), ids=list(PROGRAMS))
+def test_other_programs_are_right(program: tuple[str, *tuple[tuple[str, str], ...]]) -> None:
+    text, *changes = program
+    assert list_codes(plant(*changes, text=text)) == []
+
+
 def test_d_may_go_through_shared_memory() -> None:
     assert list_codes(THROUGH_SHARED) == []
 

@@ -44,6 +44,19 @@ def test_a_bound_by_the_size_of_the_other_dimension_is_found(text: str, right: s
     assert list_places(plant((right, wrong), text=text)) == [("bound_of_other_size", wrong)]
 
 
+@for_each(
+    "use",
+    [
+        "int last = min(m, N - 1); acc[0][0] = n <= last ? acc[0][0] : 0.f;",  # a causal mask
+        "if (m < N) acc[0][0] += pa[m];",
+        "if (m < N && m == n) acc[0][0] += 1.f;",
+    ],
+)
+def test_a_row_may_be_compared_with_a_column(use: str) -> None:
+    store = CHOSEN.index("  for (", CHOSEN.rindex("mma"))
+    assert list_places(f"{CHOSEN[:store]}  {use}\n{CHOSEN[store:]}") == []
+
+
 def test_names_that_say_nothing_and_no_other_bound_leave_it_open() -> None:
     text = CHOSEN.replace("m < M", "m < N").replace("int M,", "int P,").replace("M - 1", "P - 1")
     assert list_places(text) == []
