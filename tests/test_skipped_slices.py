@@ -37,6 +37,12 @@ SHARED = [  # two warps, or two blocks, take the slices of K in turns
         (B_START, f"{B_START} + blockIdx.z * 32"),
         text=BYTES,
     ),
+    plant(  # another launch adds the other slices
+        ("k += 32", SKIPPING),
+        ("    C[(blockIdx.y", "    atomicAdd(&C[(blockIdx.y"),
+        ("t * 2 + e % 2] = d[e];", "t * 2 + e % 2], d[e]);"),
+        text=BYTES,
+    ),
 ]
 
 

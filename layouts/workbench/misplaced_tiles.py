@@ -17,6 +17,7 @@ from lanescope.workbench.origin_places import find_coordinate_site, find_store_p
 from lanescope.workbench.product_origins import SumOrigin
 from lanescope.workbench.results import Span
 
+Block = tuple[int, int, int]
 _LEAST = 64  # elements of a tile
 
 
@@ -30,7 +31,7 @@ class StoredTile:
     shared memory, if they come from there; left: how many elements of D are not stored there.
     """
 
-    block: tuple[int, int, int]
+    block: Block
     group: int
     made: Ints
     put: Ints
@@ -120,7 +121,9 @@ def _find_shift(tile: StoredTile) -> ShiftedTile | None:
 
 
 def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:
-    """Return the finding of an array whose lines are as far apart as those of another matrix are long."""
+    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap:
+    parts of D may be matrices of their own.
+    """
     steps = {tile.find_steps() for tile in tiles}
     found = next(iter(steps)) if len(steps) == 1 else None
     if found is None or 1 not in found:
@@ -128,7 +131,9 @@ def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pi
     along = found.index(1)  # 1: rows are apart
     pitch, right = found[1 - along], tiles[0].size[along]
     names = {depth: "K", tiles[0].size[1 - along]: "MN"[1 - along]}
-    if pitch == right or pitch not in names:
+    starts = {int(tile.put[0] - tile.made[0] @ np.array(found)) for tile in tiles}
+    overlap = len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= pitch
+    if pitch == right or pitch not in names or not overlap:
         return None
     message = (
         f"{'Rows' if along else 'Columns'} of D are stored {names[pitch]} elements of {array} apart, and D has"

@@ -15,6 +15,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.tile_trace import TileProduct
 from lanescope.workbench.blamed_numbers import find_argument_span
 from lanescope.workbench.function_texts import blank_text
+from lanescope.workbench.misplaced_tiles import Block
 from lanescope.workbench.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.product_origins import OriginFinder, SumOrigin
 from lanescope.workbench.results import Span
@@ -24,7 +25,6 @@ TITLES = {
     "k_slices_left": "Slices of K are multiplied twice or not at all",
 }
 _ARGUMENTS = 3  # of a call that multiplies: D, A and B
-Block = tuple[int, int, int]
 
 
 def find_slice_mistake(sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str) -> Pitfall | None:

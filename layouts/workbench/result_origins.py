@@ -157,10 +157,11 @@ def _overlaps_dynamic(run: KernelRunner) -> bool:
 
 def _list_blocks(text: str, given: _Given | None) -> list[Block]:
     """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
-    far = 7 if given is None else 43
+    last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
+    far = max(last, 1) if given is not None else 7
     plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
     if plane:
-        blocks = [(0, 0, 0), (1, 0, 0), (1, 2, 0)]
+        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, 2, 0)]
     else:
         blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
     deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())

@@ -59,7 +59,7 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Fr
 
     pairs: products of the kernel, with A and B; the others are only located if these leave K out.
     """
-    if not pairs or run.descriptors or _find_gaps(pairs) is None or len(run.products) > MOST:
+    if _adds(run) or not pairs or run.descriptors or _find_gaps(pairs) is None or len(run.products) > MOST:
         return
     every = list(_locate_products(run))
     lines = _find_gaps(every) if len(every) == len(run.products) else None
@@ -71,6 +71,12 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Fr
         " the step along K is longer than what is multiplied."
     )
     yield FragmentFinding("k_slice_skipped", message, _find_step(run, every))
+
+
+def _adds(run: KernelRunner) -> bool:
+    """Return whether D is added to what its array has: another launch may take the other slices."""
+    loaded = {load.array for load in run.records}
+    return any(store.adds or store.array in loaded for store in run.outputs)
 
 
 def _locate_products(run: KernelRunner) -> Iterator[Pair]:
