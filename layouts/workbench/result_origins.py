@@ -34,10 +34,10 @@ from lanescope.workbench import product_slices
 from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.kernel_runs import KernelText
 from lanescope.workbench.known_sizes import DEPTH, WIDTHS, KnownSizes, choose_sizes
-from lanescope.workbench.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
+from lanescope.workbench.misplaced_tiles import Block, StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.origin_places import find_coordinate_site, find_other_map
 from lanescope.workbench.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
-from lanescope.workbench.product_slices import Block, find_slice_mistake, find_uncovered
+from lanescope.workbench.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.result_stores import TilePlaces, list_pieces
 from lanescope.workbench.results import Span
 from lanescope.workbench.shared_budget import find_short_launches
