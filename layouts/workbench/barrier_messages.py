@@ -235,5 +235,5 @@ def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
     """Return the doubt about a kernel whose run ended at a statement."""
     words = " ".join(text[slice(*at)].split())
     words = words if len(words) <= MOST_WORDS else words[:MOST_WORDS] + "…"
-    message = f"The mbarriers of {kernel} are not simulated: something is not known at `{words}`."
+    message = f"The mbarriers of {kernel} are not simulated: `{words}` cannot be followed."
     return Pitfall("mbarriers_open", message, (at[0], at[0] + 1))

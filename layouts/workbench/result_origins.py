@@ -52,8 +52,8 @@ _SIZES = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _LOST = (
-    "D of {} was not compared with A·B: a run with known sizes is not known to its end, so that a wrong row, column or"
-    " position along K of a whole tile may be left."
+    "D of {} was not compared with A·B, since its code cannot be followed to the end: whole tiles may have a wrong row,"
+    " column or position along K."
 )
 WARPGROUP = 128
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
