@@ -69,7 +69,7 @@ MISTAKES = [
     (ARRIVE, ARRIVE.replace("q], threadIdx.x % 128", "q], 0"), "mbarrier_other", "arrive_at("),
     (ARRIVE, ARRIVE.replace("empty", "full"), "mbarrier_other", "arrive_at("),
     ("  meet();  // begin\n", "  __syncthreads();  // begin\n", "mbarrier_unsynchronized", "// begin"),
-    ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # there is no block 2
+    ("row + rank * 64, 3)", "row + rank * 64, 7)", "multicast_mask", "rank * 64, 7)"),  # the cluster has blocks 0 and 1
 ]
 
 

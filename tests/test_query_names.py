@@ -10,14 +10,14 @@ from lanescope.app.kit.query_names import describe_ignored_names
 from tests.cases import for_each
 from tests.client import Client
 
-NOTICE = re.compile(r'<p class="notice" role="status">((?:There is no option|\w+ occurs)[^<]*)</p>')
+NOTICE = re.compile(r'<p class="notice" role="status">((?:This page has no option|\w+ occurs)[^<]*)</p>')
 MISSPELT = {
-    "/?shpe=m16n8k16": "There is no option 'shpe' here. It has no effect. Did you mean 'shape'?",
-    "/instructions?shpe=m16n8k16": "There is no option 'shpe' here. It has no effect. Did you mean 'shape'?",
-    "/smem?swizle=64B": "There is no option 'swizle' here. It has no effect. Did you mean 'swizzle'?",
-    "/i/mma.m16n8k16.row.col.f32.f16.f16.f32?colur=lane": "There is no option 'colur' here. It has no effect."
+    "/?shpe=m16n8k16": "This page has no option 'shpe' and ignores it. Did you mean 'shape'?",
+    "/instructions?shpe=m16n8k16": "This page has no option 'shpe' and ignores it. Did you mean 'shape'?",
+    "/smem?swizle=64B": "This page has no option 'swizle' and ignores it. Did you mean 'swizzle'?",
+    "/i/mma.m16n8k16.row.col.f32.f16.f16.f32?colur=lane": "This page has no option 'colur' and ignores it."
     " Did you mean 'colour'?",
-    "/guide/swizzle?zzz=1": "There is no option 'zzz' here. It has no effect. This page takes none.",
+    "/guide/swizzle?zzz=1": "This page has no option 'zzz' and ignores it. It takes no options.",
     "/banks?row_bytes=128&row_bytes=64": "row_bytes occurs 2 times in the address. The last one counts.",
 }
 
@@ -57,7 +57,7 @@ def test_the_names_that_views_share_are_known(client: Client) -> None:
 def test_a_link_that_only_carries_a_name_on_does_not_make_it_an_option() -> None:
     page = '<input name="rows"><a href="/x?rows=4&amp;zz=1">x</a><a href="/x?unit=chunk">y</a>'
     assert describe_ignored_names(page, [("zz", "1"), ("unit", "byte"), ("rows", "8")]) == [
-        "There is no option 'zz' here. It has no effect. This page takes rows."
+        "This page has no option 'zz' and ignores it. It takes rows."
     ]
 
 

@@ -128,7 +128,7 @@ def _match_rows(formula: str, names: list[str]) -> tuple[TextMeaning, ...]:
 def _evaluate_rows(
     formula: str, row: str, column: str, length: int, unit: int, index: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """Return the values of a formula in units, for indices into rows of a length; None if one is no whole unit."""
+    """Return the values of a formula in units, for indices into rows of a length; None if one is not whole."""
     values = _evaluate(formula, **{row: index // length, column: index % length})
     return None if values is None or (values % unit).any() else values // unit
 

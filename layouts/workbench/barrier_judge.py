@@ -13,6 +13,7 @@ from lanescope.reader.threads.barrier_simulation import (
     AgentStep,
     Outcome,
     Simulation,
+    count_arrivals,
     find_phase,
     join_events,
     make_cluster_agents,
@@ -166,12 +167,7 @@ class ProtocolJudge:
     @cached_property
     def copying(self) -> Mapping[int, set[int]]:
         """The agents that copy bytes that arrive on each mbarrier."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for n, agent in enumerate(self.agents):
-            for step in agent.steps:
-                if step.kind == "copy":
-                    found[step.place].add(n)
-        return found
+        return self._map_agents("copy")
 
     @cached_property
     def unawaited(self) -> frozenset[int]:
@@ -191,18 +187,22 @@ class ProtocolJudge:
     @cached_property
     def arriving(self) -> Mapping[int, set[int]]:
         """The agents that arrive on each mbarrier."""
-        found: dict[int, set[int]] = defaultdict(set)
-        for n, agent in enumerate(self.agents):
-            for step in agent.steps:
-                if step.kind == "arrive":
-                    found[step.place].add(n)
-        return found
+        return self._map_agents("arrive")
 
     @cached_property
     def working(self) -> frozenset[int]:
         """The agents that copy or multiply."""
         kinds = ((n, step.kind) for n, agent in enumerate(self.agents) for step in agent.steps)
         return frozenset(n for n, kind in kinds if kind in ("copy", "product"))
+
+    def _map_agents(self, kind: str) -> Mapping[int, set[int]]:
+        """Return the agents with a step of a kind by its mbarrier."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for n, agent in enumerate(self.agents):
+            for step in agent.steps:
+                if step.kind == kind:
+                    found[step.place].add(n)
+        return found
 
     def _list_steps(self) -> Iterator[AgentStep]:
         return (step for agent in self.agents for step in agent.steps)
@@ -261,7 +261,7 @@ class ProtocolJudge:
                     continue
                 phase = find_phase(outcome, n, step)
                 barrier = outcome.barriers[step.place]
-                if (total := self._count_all(step.place)) < (phase + 1) * barrier.count:
+                if (total := count_arrivals(self.agents, step.place)) < (phase + 1) * barrier.count:
                     message = describe_stuck(phase, barrier.count, total)
                     return Pitfall("mbarrier_stuck", message, self.events[step.event].call)
                 alone = not any(m in self.arriving[step.place] for m, place in outcome.passed if place == step.place)
@@ -276,11 +276,6 @@ class ProtocolJudge:
             " before: nothing makes this thread wait until the stage has been read."
         )
         return Pitfall("mbarrier_refilled", message, self.events[min(step.event for step in steps)].call)
-
-    def _count_all(self, place: int) -> int:
-        """Count the arrivals on an mbarrier in the whole kernel."""
-        steps = ((agent.count, step) for agent in self.agents for step in agent.steps)
-        return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
 
 
 def _has_phases(repair: ProtocolRepair, outcome: Outcome) -> bool:

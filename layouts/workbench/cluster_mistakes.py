@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barrier_simulation import WAITS, Agent, AgentStep, Outcome
+from lanescope.reader.threads.barrier_simulation import WAITS, Agent, Outcome, count_arrivals
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.reader.threads.clusters import WINDOW
 from lanescope.workbench.barrier_messages import format_count
@@ -60,7 +60,7 @@ def find_uneven_arrival(
     for place in dict.fromkeys(step.place for _, step in outcome.blocked if step.kind in WAITS):
         alike = {at for at in outcome.barriers if (at ^ place) & WINDOW == 0}
         calls = {call for _, call in _list_arrivals(agents, events, alike, -1)}
-        counts = {at: _count_arrivals(agents, at) for at in alike}
+        counts = {at: count_arrivals(agents, at) for at in alike}
         if len(calls) == 1 and counts[place] < max(counts.values()) and alike <= awaited:
             message = (
                 f"{kernel} never ends: the mbarrier of one block of the cluster gets"
@@ -69,11 +69,6 @@ def find_uneven_arrival(
             )
             return Pitfall("mbarrier_other", message, calls.pop())
     return None
-
-
-def _count_arrivals(agents: Sequence[Agent], place: int) -> int:
-    steps: Iterator[tuple[int, AgentStep]] = ((agent.count, step) for agent in agents for step in agent.steps)
-    return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
 
 
 def find_late_signal(outcomes: Sequence[Outcome], events: Sequence[BarrierEvent], kernel: str) -> Pitfall | None:

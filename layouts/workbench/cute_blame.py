@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import islice, zip_longest
 
 from lanescope.deadline import is_late
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.threads.cute.cute_types import names_cute
 from lanescope.workbench.cute_reads import CuteFragment, list_cute_fragments
 from lanescope.workbench.function_texts import blank_text
 from lanescope.workbench.repairs import apply_edits

@@ -397,6 +397,12 @@ class _BlockState:
             self._complete_cluster()
 
 
+def count_arrivals(agents: Sequence[Agent], place: int) -> int:
+    """Count the arrivals on an mbarrier in a whole kernel."""
+    steps = ((agent.count, step) for agent in agents for step in agent.steps)
+    return sum(count * step.value for count, step in steps if step.kind == "arrive" and step.place == place)
+
+
 def find_phase(outcome: Outcome, n: int, step: AgentStep) -> int:
     """Return the phase that an agent waits for."""
     if step.kind == "await":

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.threads import library, library_barriers, objects
 from lanescope.reader.threads.arguments import bind_parameters
 from lanescope.reader.threads.cute import calls as cute_calls
 from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
-from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
+from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.declaring import MOST_DEEP, make_member_scope, make_object
 from lanescope.reader.threads.names import bind_templates, find_type, resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber

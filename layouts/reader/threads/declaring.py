@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.threads import objects
 from lanescope.reader.threads.arguments import bind_parameters, hold_value, is_object
-from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
+from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, make_uniform
 from lanescope.reader.threads.overload_choice import choose_overload

@@ -10,9 +10,10 @@ import numpy as np
 
 from lanescope.cxx.integers import COMPARED
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.threads import calling
 from lanescope.reader.threads.cute import bulk
-from lanescope.reader.threads.cute.cute_types import is_cute_value, names_cute
+from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (
     LONG,

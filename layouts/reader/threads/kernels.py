@@ -11,12 +11,12 @@ from typing import Any
 
 from lanescope.cute.algebra import make_layout
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.code.launches import OPEN
 from lanescope.reader.code.run_records import KernelLaunchRecord
 from lanescope.reader.threads.arguments import deduce_template_argument, hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.cute.cute_types import names_cute
 from lanescope.reader.threads.cutlass_source import LIBRARY, parse_library
 from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number

@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.code.header_names import LIMITS
 from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
@@ -50,7 +51,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
             found = _evaluate_later(run, found, arguments, scope)
         if isinstance(found, StructSet):
             found = _make_struct(run, found, arguments or (), scope)
-    if found is None and cute_types.names_cute(run.text):
+    if found is None and names_cute(run.text):
         return cute_types.evaluate_path(run, path, scope)
     return _find_limit(parts, scope) if found is None else found
 
@@ -77,7 +78,7 @@ def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope
 
 
 def _leave_function(run: KernelRunner, scope: Scope) -> Scope:
-    """Return the scope of the namespace or the text around a function: a qualified name is no local variable."""
+    """Return the scope of the namespace or the text around a function, where qualified names are looked up."""
     outside = (run.globals, *run.globals.namespaces.values())
     while scope.parent is not None and not any(scope is home for home in outside):
         scope = scope.parent

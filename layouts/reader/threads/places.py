@@ -7,8 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code import tree
+from lanescope.reader.code.cute_values import names_cute
 from lanescope.reader.threads.cute import calls
-from lanescope.reader.threads.cute.cute_types import names_cute
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.names import find_type, resolve_path
 from lanescope.reader.threads.numbers import (

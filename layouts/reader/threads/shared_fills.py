@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 Place = tuple[Pointer, int]  # the array of a tensor, and the element where it begins
+Key = tuple[Pointer | int, int]  # of a tile: its array and first element, or KNOWN and its address
 WARP = 32
 KNOWN = -1  # of the key of a place whose address is known
 UNFENCED, UNORDERED, UNCOMMITTED, UNAWAITED = "unfenced", "unordered", "uncommitted", "unawaited"
@@ -59,7 +60,7 @@ class _Part:
     if its address is not known.
     """
 
-    array: tuple[int, int]
+    array: Key
     first: int
     past: int
 
@@ -117,12 +118,12 @@ class SharedFills:
     commit; reading: the threads whose copies of a tile nothing has waited for.
     """
 
-    fills: dict[tuple[int, int], _Fill] = field(default_factory=dict)
+    fills: dict[Key, _Fill] = field(default_factory=dict)
     loose: Mask | None = None
     copied: Span | None = None
     commit: Span | None = None
     waits: bool = False
-    reading: dict[tuple[int, int], Mask] = field(default_factory=dict)
+    reading: dict[Key, Mask] = field(default_factory=dict)
     stages: StageReads = field(default_factory=StageReads)
     mistake: FillMistake | None = None
 
@@ -191,9 +192,9 @@ class SharedFills:
         return self.mistake
 
 
-def _get_key(place: Place) -> tuple[int, int]:
-    """Return the address of a tile, else what its array is called by, and its first element."""
+def _get_key(place: Place) -> Key:
+    """Return the address of a tile, else its array and its first element."""
     base, first = place
     address = base.shared_address
     known = address.known if address is not None else None
-    return (id(base), first) if known is None else (KNOWN, known + first * base.type.size)
+    return (base, first) if known is None else (KNOWN, known + first * base.type.size)

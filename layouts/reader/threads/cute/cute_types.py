@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
@@ -15,7 +14,7 @@ from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
 from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import make_canonical_atom
+from lanescope.reader.code.cute_values import make_canonical_atom, names_cute
 from lanescope.reader.cutlass import find_warp_shape
 from lanescope.reader.smem_atoms import parse_atom_name
 from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, find_async_mma, make_async_mma
@@ -55,12 +54,6 @@ CUTE_VALUES = (
 
 def is_cute_value(value: Any) -> bool:
     return isinstance(value, CUTE_VALUES)
-
-
-@lru_cache(maxsize=4)
-def names_cute(text: str) -> bool:
-    """Return whether a text names CuTe."""
-    return re.search(r"\bcute\b", text) is not None
 
 
 def simplify(value: Any) -> Any:
