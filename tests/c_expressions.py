@@ -15,14 +15,14 @@ from lanescope.cxx import integers as c_integers
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import ULONG, IntegerType
 from lanescope.errors import LayoutError
-from lanescope.reader.code import cxx, tree
-from lanescope.reader.code.call_frames import CallFrame
+from lanescope.reader.code.calling.call_frames import CallFrame
+from lanescope.reader.code.calling.overloads import OverloadCandidate
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.overloads import OverloadCandidate
-from lanescope.reader.code.preprocessor import prepare_source
-from lanescope.reader.code.scopes import NameScope
-from lanescope.reader.code.statement_run import BUDGET
+from lanescope.reader.code.naming.scopes import NameScope
+from lanescope.reader.code.preprocessing.preprocessor import prepare_source
+from lanescope.reader.code.running.statement_run import BUDGET
 from lanescope.reader.code.symbolic_integers import LinearExpression, SymbolicInt, convert_int, get_exact_linear
+from lanescope.reader.code.syntax import cxx, tree
 from tests import cpp
 
 NAMES = (

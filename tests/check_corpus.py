@@ -21,7 +21,7 @@ from lanescope.app.check import checking
 from lanescope.app.check.facts import CheckFinding, CheckReport, find_sources
 from lanescope.app.check.headers import HeaderFinder
 from lanescope.app.check.running import UNREAD, describe_missing, merge_reports
-from lanescope.workbench.gaps import find_multiplier
+from lanescope.workbench.source.gaps import find_multiplier
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "check.md"

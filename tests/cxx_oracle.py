@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lanescope import reader
-from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.workbench.check import check_text
 from tests import cpp
 from tests.cxx_host import GOLDEN, HostProgram, compile_and_run, loosen_statements, read_programs

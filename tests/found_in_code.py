@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lanescope.reader.code.builders import DescriptorBuilder, find_evaluation_builders
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder, find_evaluation_builders
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.tensor_maps import find_evaluation_maps
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.maps.tensor_maps import find_evaluation_maps
+from lanescope.reader.code.maps.tma_rules import TensorMap
 
 
 def find_builders(text: str) -> tuple[DescriptorBuilder, ...]:

@@ -25,7 +25,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_digits, parse_integer, parse_pair, parse_ranges
 from lanescope.product.planning import make_plan
 from lanescope.ptx import catalog
-from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.descriptors.code_words import build_word
 from lanescope.shared import banks
 from lanescope.shared.storage import KEYS, storage
 from tests.cases import for_each

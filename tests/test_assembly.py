@@ -10,8 +10,8 @@ import random
 
 from lanescope.cxx.integers import UINT, ULONG
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from tests.cases import for_each
 

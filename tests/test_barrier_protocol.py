@@ -12,7 +12,7 @@ import pytest
 from lanescope.reader.threads import kernels
 from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
 from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
-from lanescope.workbench.barrier_protocol import find_protocol_mistakes
+from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_each

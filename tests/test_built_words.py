@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lanescope.app.memory import descriptors as memory
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
-from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.descriptors.code_words import build_word
 from lanescope.render.descriptor import render_code
 from tests.cases import for_each
 from tests.client import Client

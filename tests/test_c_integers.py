@@ -11,7 +11,7 @@ from lanescope.cxx.expression import evaluate_constant
 from lanescope.cxx.integers import INT, LLONG, LONG, UINT, ULLONG, ULONG, IntegerType, find_integer_type
 from lanescope.cxx.literals import parse_character, parse_literal
 from lanescope.cxx.sizes import ELEMENT_BITS, VECTORS, find_size
-from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.descriptors.code_words import build_word
 from lanescope.reader.code.symbolic_integers import (
     SymbolBits,
     SymbolicInt,
@@ -25,7 +25,7 @@ from lanescope.reader.code.symbolic_integers import (
     merge_ints,
     shift_int,
 )
-from lanescope.reader.grammar import TypedInteger, compute_integer
+from lanescope.reader.grammars.grammar import TypedInteger, compute_integer
 from tests import c_expressions, cpp
 from tests.cases import for_each
 from tests.sample import choose_count

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import build_bench, finding_codes, guesses, verification
+from lanescope.workbench import build_bench, finding_codes
 from lanescope.workbench import check as engine
 from lanescope.workbench.check import check_text as checked
-from lanescope.workbench.consequences import FOLLOWS
-from lanescope.workbench.source_objects import find_source_objects
+from lanescope.workbench.reads import verification
+from lanescope.workbench.repair.consequences import FOLLOWS
+from lanescope.workbench.source import guesses
+from lanescope.workbench.source.source_objects import find_source_objects
 from tests import test_reader_code as builders
 from tests import workbench_cases
 from tests.cases import for_each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.deadline import omit_when
 from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
-from lanescope.workbench.missing_includes import find_possible_definers
+from lanescope.workbench.source.missing_includes import find_possible_definers
 from tests.cases import for_each
 from tests.transfer_kernels import TMA, plant
 from tests.workbench_cases import CASES

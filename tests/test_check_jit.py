@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lanescope.app.check.defines import list_unused
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.supplied_values import select_names
+from lanescope.reader.code.preprocessing.supplied_values import select_names
 from lanescope.workbench.check_report import CheckReport
-from lanescope.workbench.loaded_maps import parse_swizzle
-from lanescope.workbench.open_kernels import find_open_parameters
+from lanescope.workbench.copies.loaded_maps import parse_swizzle
+from lanescope.workbench.source.open_kernels import find_open_parameters
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import FULL

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.printing import list_notes, list_stats
 from lanescope.app.check.running import check_source, describe_gap, merge_reports
-from lanescope.workbench.asm_operands import join_strings
 from lanescope.workbench.check_report import CheckReport
-from lanescope.workbench.gaps import _join_names
+from lanescope.workbench.source.gaps import _join_names
+from lanescope.workbench.text.asm_operands import join_strings
 from tests.cases import for_each
 from tests.checked import check_text
 

@@ -12,7 +12,7 @@ from lanescope.app.check.defines import list_unused, parse_defines
 from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.errors import LayoutError
-from lanescope.workbench import gaps
+from lanescope.workbench.source import gaps
 from tests.cases import for_each
 from tests.command import CliRunner
 from tests.guilty_kernels import RIGHT

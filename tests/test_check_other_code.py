@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.gaps import find_multiplier
+from lanescope.workbench.source.gaps import find_multiplier
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.test_check import RIGHT, plant_mistake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.result_stores import find_result_mistakes
+from lanescope.workbench.products.result_stores import find_result_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, list_findings
 from tests.sample import take_each

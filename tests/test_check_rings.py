@@ -6,7 +6,7 @@ kept in place by empty asm statements.
 
 from __future__ import annotations
 
-from lanescope.reader.unknown_instructions import find_unknown_instructions
+from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.transfer_kernels import HELPERS, HOST, TMA

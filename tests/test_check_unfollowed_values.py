@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanescope.reader.code import cxx, tree
-from lanescope.reader.code.asm_products import list_products
-from lanescope.reader.code.ptx_arithmetic import get_integer_type
-from lanescope.reader.code.ptx_evaluation import AsmOperand, evaluate_outputs
-from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.ptx.asm_products import list_products
+from lanescope.reader.code.ptx.ptx_arithmetic import get_integer_type
+from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
+from lanescope.reader.code.syntax import cxx, tree
+from lanescope.reader.code.syntax.source import make_plain_source
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.found_in_code import find_builders

@@ -15,7 +15,7 @@ from lanescope.ptx.dtypes import REGISTERS
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.ptx.table import atoms
-from lanescope.reader import cutlass
+from lanescope.reader.cutlass_names import cutlass
 from lanescope.render import cuda, ptx, python
 from tests.ptxas import assembler, nvrtc
 from tests.sample import take_sample

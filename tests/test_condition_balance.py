@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lanescope.app.check.checking import check_files
-from lanescope.workbench.condition_balance import find_unbalanced_conditions
+from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from tests.cases import for_each
 from tests.checked import check_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lanescope.cxx.integers import UINT
 from lanescope.reader.code.symbolic_integers import SymbolicInt, and_ints, make_free, shift_int
-from lanescope.workbench.running_groups import BlockShape, evaluate_for_thread, evaluate_terms
-from lanescope.workbench.shared_variables import are_separate
+from lanescope.workbench.kernels.running_groups import BlockShape, evaluate_for_thread, evaluate_terms
+from lanescope.workbench.text.shared_variables import are_separate
 from tests.cases import for_each
 from tests.checked import check_text as check
 from tests.sample import take_each, take_sample

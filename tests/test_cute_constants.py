@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from lanescope.cxx.integers import INT
-from lanescope.reader import recognise_text, smem_layouts, terms, tiled_copy, tiled_mma
-from lanescope.reader.code.cute_values import CuteEvaluator
+from lanescope.reader import recognise_text
+from lanescope.reader.code.cute.cute_values import CuteEvaluator
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.values import OpaqueValue
+from lanescope.reader.cute import smem_layouts, tiled_copy, tiled_mma
+from lanescope.reader.grammars import terms
 from lanescope.reader.meaning import TextMeaning
 from tests.cases import for_each
 

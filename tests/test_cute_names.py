@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.ptx import catalog
 from lanescope.ptx.table.atoms import get_atom_name
 from lanescope.ptx.table.cute_names import COMPLETE, list_complete_names
-from lanescope.workbench.cute_names import find_nearest_atom, find_unknown_names
+from lanescope.workbench.cute.cute_names import find_nearest_atom, find_unknown_names
 from tests.cases import for_each
 from tests.checked import check_text
 

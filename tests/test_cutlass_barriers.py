@@ -10,7 +10,7 @@ from lanescope.reader.threads.numbers import LONG, make_number
 from lanescope.reader.threads.shared_fills import StageReads
 from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.types import SizedType
-from lanescope.workbench.barrier_protocol import find_protocol_mistakes
+from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_each

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
-from lanescope.reader.cutlass_layouts import recognise_cutlass_layouts
+from lanescope.reader.cutlass_names.cutlass_layouts import recognise_cutlass_layouts
 from tests.cases import for_each
 
 

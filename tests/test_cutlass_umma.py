@@ -25,7 +25,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import compressed_metadata
 from lanescope.ptx.table.descriptors import TCGEN05
 from lanescope.ptx.table.kinds import ALONE, PAIR, WS
-from lanescope.reader.cutlass import find_atom_instructions
+from lanescope.reader.cutlass_names.cutlass import find_atom_instructions
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
 

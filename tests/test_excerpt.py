@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.header_names import find_fields_union
-from lanescope.reader.excerpt import extract_code
-from lanescope.reader.pasted_text import clean_text
+from lanescope.reader.code.naming.header_names import find_fields_union
+from lanescope.reader.grammars.excerpt import extract_code
+from lanescope.reader.grammars.pasted_text import clean_text
 from tests.cases import for_each
 
 KERNEL = "__global__ void f(int n)\n{\n  int a = 1;\n  ...\n}\n"

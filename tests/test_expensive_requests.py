@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lanescope import reader
-from lanescope.reader import printed_columns
+from lanescope.reader.words import printed_columns
 from tests.cases import for_each
 from tests.client import Client
 

@@ -10,8 +10,8 @@ import pytest
 from lanescope.app.read.text_meanings import read_text
 from lanescope.errors import LayoutError
 from lanescope.ptx.fragment_maps import FragmentMap, list_fragment_maps
-from lanescope.reader.fragment_answer import list_operands, recognise_fragment_code
-from lanescope.reader.fragment_code import FormulaAnswer, compare_code
+from lanescope.reader.formula.fragment_answer import list_operands, recognise_fragment_code
+from lanescope.reader.formula.fragment_code import FormulaAnswer, compare_code
 from tests.cases import for_each
 from tests.client import Client
 

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.names.forms import find_forms
 from lanescope.reader import recognise_text
-from lanescope.reader.kernel_names import recognise_kernel_names
+from lanescope.reader.cutlass_names.kernel_names import recognise_kernel_names
 
 F32_OF_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"

@@ -12,8 +12,8 @@ import numpy as np
 import pycute
 
 from lanescope.ptx.catalog import find
-from lanescope.reader.triton import format_mlir
-from lanescope.reader.ttgir import parse_module
+from lanescope.reader.compiler_output.triton import format_mlir
+from lanescope.reader.compiler_output.ttgir import parse_module
 from lanescope.tiles.convert import convert_layout
 from lanescope.tiles.cute_equivalent import find_cute_equivalent
 from lanescope.tiles.feeds import collect_fragment_maps, find_fed_operands

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.transfers import find_map, read_copy
+from lanescope.workbench.copies.transfers import find_map, read_copy
+from lanescope.workbench.kernels.kernel_runs import KernelText
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.sample import take_sample

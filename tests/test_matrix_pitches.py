@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lanescope.workbench.contents import evaluate_with_choices
-from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.text.contents import evaluate_with_choices
 from tests.ampere_kernels import REGISTERS, TEMPLATES
 from tests.cases import for_each
 from tests.test_check_results import WMMA

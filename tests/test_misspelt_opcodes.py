@@ -7,8 +7,8 @@ from pathlib import Path
 from lanescope.app.guide import index as guide_index
 from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS, UNDOCUMENTED
 from lanescope.ptx.table.other_opcodes import USES, find_use
-from lanescope.reader.misspelt_opcodes import correct_opcode, explain_misspelling
-from lanescope.workbench.repairs import apply_edits
+from lanescope.reader.instructions.misspelt_opcodes import correct_opcode, explain_misspelling
+from lanescope.workbench.repair.repairs import apply_edits
 from tests.cases import for_each
 from tests.checked import check_text
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanescope.errors import LayoutError
-from lanescope.reader.mosaic_layouts import recognise_mosaic_layouts
+from lanescope.reader.compiler_output.mosaic_layouts import recognise_mosaic_layouts
 from tests.cases import for_each
 
 Dims = tuple[int | str, ...]

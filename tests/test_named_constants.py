@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanescope.errors import LayoutError
-from lanescope.reader.code.named_constants import read_constants
+from lanescope.reader.code.naming.named_constants import read_constants
 from tests.cases import for_each
 
 SOURCE = """

@@ -15,8 +15,8 @@ from lanescope import reader
 from lanescope.app.kit.settings import Settings
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
-from lanescope.reader.code.source_text import is_python
-from lanescope.reader.terms import make_term_text
+from lanescope.reader.code.syntax.source_text import is_python
+from lanescope.reader.grammars.terms import make_term_text
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests.asgi import fetch, parse_refusal
@@ -120,7 +120,7 @@ def test_what_is_nested_too_deeply_is_refused_by_every_door(monkeypatch: pytest.
     app = create_app()
     app.get("/api/v1/deep")(lambda: raise_overflow())
     assert parse_refusal(fetch(app, "/api/v1/deep")) == (422, "too_deep")
-    monkeypatch.setattr("lanescope.workbench.contents.evaluate_text", raise_overflow)
+    monkeypatch.setattr("lanescope.workbench.text.contents.evaluate_text", raise_overflow)
     for door in (build_bench, check_text):
         with pytest.raises(LayoutError, match="nested too deeply") as refusal:
             door(CODE + "1;")

@@ -11,8 +11,8 @@ import tree_sitter
 import tree_sitter_cuda
 import tree_sitter_python
 
-from lanescope.reader.code import cxx_declarations, cxx_expressions, cxx_types, python, tree, tree_statements
-from lanescope.reader.code.cxx_statements import _STATEMENTS, CxxLowering
+from lanescope.reader.code.syntax import cxx_declarations, cxx_expressions, cxx_types, python, tree, tree_statements
+from lanescope.reader.code.syntax.cxx_statements import _STATEMENTS, CxxLowering
 from tests.cases import for_each
 
 CLASSES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.loops import FREE_ITERATIONS, MOST_ITERATIONS, MOST_QUIET
+from lanescope.reader.code.running.loops import FREE_ITERATIONS, MOST_ITERATIONS, MOST_QUIET
 from tests.cases import for_each
 
 CXX = "void f(int n) {{ uint64_t t = 5; uint64_t a[40] = {{}}; {loop} uint64_t desc = t | 1ull << 62; wgmma(desc); }}"

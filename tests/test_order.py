@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lanescope.workbench import finding_codes, order
+from lanescope.workbench import finding_codes
+from lanescope.workbench.kernels import order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
 from tests.sample import take_each

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 from lanescope.reader import recognise_text
-from lanescope.reader.code import cxx, cxx_parsing, evaluation_merge, top_declarations
-from lanescope.reader.code.brackets import blank_brackets
+from lanescope.reader.code import evaluation_merge
 from lanescope.reader.code.evaluation import Evaluation, evaluate_text
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.lexing import split_tokens
-from lanescope.reader.code.preprocessor import Preprocessor, prepare_source
-from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.preprocessing.lexing import split_tokens
+from lanescope.reader.code.preprocessing.preprocessor import Preprocessor, prepare_source
+from lanescope.reader.code.preprocessing.variants import list_leaves, make_variants
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.reader.code.variants import list_leaves, make_variants
+from lanescope.reader.code.syntax import cxx, cxx_parsing, top_declarations
+from lanescope.reader.code.syntax.brackets import blank_brackets
+from lanescope.reader.code.syntax.source import make_plain_source
 from lanescope.workbench import build_bench
 from lanescope.workbench.check import check_text
 from tests import cpp_conditions, cpp_macros

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
 from tests.cases import for_each
 from tests.checked import check_text

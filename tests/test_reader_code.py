@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from lanescope import reader
 from lanescope.reader.code import evaluation
-from lanescope.reader.code.builders import DescriptorBuilder
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
+from lanescope.reader.code.maps.tma_rules import TensorMap
 from tests.cases import for_each
 from tests.found_in_code import find_builders, find_tensor_maps
 from tests.sample import choose_count

@@ -6,7 +6,7 @@ tests/golden/cxx/effects.txt has more of them, judged by g++.
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.expression.integer_values import get_integer
 from tests.cases import for_each
 
 CONVERSION = "struct C {{ int& r; operator {0}() {{ r = 5; return {0}(); }} }};"

@@ -9,7 +9,7 @@ import pytest
 
 from lanescope.errors import LayoutError
 from lanescope.reader.code import evaluation
-from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.descriptors.code_words import build_word
 from tests.cases import for_each
 from tests.found_in_code import find_builders
 
@@ -244,8 +244,8 @@ def test_code_of_a_word_that_is_too_long_is_refused() -> None:
 PARSED_AT_ONCE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from lanescope.reader.code import cxx, python
-from lanescope.reader.code.source import make_plain_source
+from lanescope.reader.code.syntax import cxx, python
+from lanescope.reader.code.syntax.source import make_plain_source
 
 sys.setswitchinterval(1e-5)
 text = "x = (a + b) * c\\n" * 200

@@ -8,7 +8,7 @@ import pytest
 
 from lanescope import reader
 from lanescope.errors import LayoutError
-from lanescope.reader import dsl_operations
+from lanescope.reader.cute import dsl_operations
 from tests.cases import for_each
 from tests.client import share_client
 

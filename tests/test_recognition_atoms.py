@@ -7,7 +7,7 @@ import numpy as np
 from lanescope import reader
 from lanescope.app.read import text_meanings
 from lanescope.ptx import catalog
-from lanescope.reader import atom_traits
+from lanescope.reader.cute import atom_traits
 from tests.cases import for_each
 from tests.client import share_client
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.app.read import opcode_readings, text_meanings
-from lanescope.reader import printed_maps
+from lanescope.reader.compiler_output import printed_maps
 from lanescope.workbench import build_bench
 from tests.cases import for_each
 from tests.client import share_client

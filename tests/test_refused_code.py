@@ -5,7 +5,7 @@ ptxas 13.0: "unexpected value '8', expected to be 16" for cp.async.cg; nvcc 13.0
 
 from __future__ import annotations
 
-from lanescope.reader.illegal_fragments import find_illegal_fragments
+from lanescope.reader.instructions.illegal_fragments import find_illegal_fragments
 from tests.cases import for_each
 from tests.checked import check_text
 

@@ -11,7 +11,7 @@ import pytest
 from lanescope.app.read.edits import format_edits, repair_text
 from lanescope.errors import LayoutError
 from lanescope.workbench import build_bench
-from lanescope.workbench.repairs import apply_edits, combine_edits
+from lanescope.workbench.repair.repairs import apply_edits, combine_edits
 from lanescope.workbench.results import TextEdit
 from tests.cases import for_each
 from tests.client import Client

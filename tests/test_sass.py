@@ -11,8 +11,8 @@ import pytest
 
 from lanescope import reader
 from lanescope.ptx import catalog
-from lanescope.reader import sass
-from lanescope.reader.tensor_sass import describe_sass
+from lanescope.reader.instructions import sass
+from lanescope.reader.instructions.tensor_sass import describe_sass
 from tests.cases import for_each
 from tests.ptxas import assembler, candidates_tcgen05
 from tests.ptxas import sass as disassembly

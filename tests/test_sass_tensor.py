@@ -12,8 +12,8 @@ import pytest
 
 from lanescope import reader
 from lanescope.ptx import catalog
+from lanescope.reader.instructions.tensor_sass import MmaOperands, parse_mma_operands
 from lanescope.reader.meaning import TextMeaning
-from lanescope.reader.tensor_sass import MmaOperands, parse_mma_operands
 from tests.ptxas import assembler, candidates_tcgen05
 from tests.ptxas.assembler import Line
 from tests.ptxas.sass import find_nvdisasm

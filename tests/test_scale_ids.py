@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.thread_tiles import check_thread_tiles
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 
 SCALED = r"""__device__ void mma(int a, int b, float (&c)[4], int sa, short byte, short thread, int sb) {

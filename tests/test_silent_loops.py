@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.reader.code import evaluation, loops
+from lanescope.reader.code import evaluation
+from lanescope.reader.code.running import loops
 from tests.cases import for_each
 from tests.found_in_code import find_builders
 

@@ -14,7 +14,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import OperandSlot, list_slots
 from lanescope.ptx.statement import find_statement_faults
-from lanescope.reader.statements import find_refused_lines
+from lanescope.reader.instructions.statements import find_refused_lines
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.client import Client

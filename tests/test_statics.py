@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.static_writes import find_written_names
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.running.static_writes import find_written_names
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_sample

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.thread_tiles import check_thread_tiles
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.sample import take_sample
 

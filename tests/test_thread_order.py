@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.workbench.finding_codes import FAMILIES
-from lanescope.workbench.thread_order import check_thread_order
+from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.thread_tile_kernels import HELPERS, PADDED, SWIZZLED

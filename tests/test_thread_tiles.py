@@ -8,8 +8,8 @@ from lanescope.ptx import catalog
 from lanescope.reader.threads.matrix_loads import gather_register
 from lanescope.reader.threads.storage import DataBytes
 from lanescope.reader.threads.types import find_builtin
-from lanescope.workbench.thread_gaps import UNREAD_PARTS
-from lanescope.workbench.thread_tiles import check_thread_tiles
+from lanescope.workbench.fragments.thread_gaps import UNREAD_PARTS
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.sample import take_each

@@ -10,7 +10,7 @@ import pytest
 
 from lanescope import reader
 from lanescope.cute.text import parse_cute_layout
-from lanescope.reader.cutlass import find_atom_instructions
+from lanescope.reader.cutlass_names.cutlass import find_atom_instructions
 from lanescope.tiles import code, umma_code
 from lanescope.tiles.copy import TiledCopy, tiled_copy
 from lanescope.tiles.tiled_mma import tiled_mma

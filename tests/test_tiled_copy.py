@@ -10,7 +10,7 @@ import pytest
 
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reader.tiled_copy import recognise_tiled_copies
+from lanescope.reader.cute.tiled_copy import recognise_tiled_copies
 from lanescope.shared.storage import storage
 from lanescope.tiles import memory
 from lanescope.tiles.copy import make_copy_atom, tiled_copy

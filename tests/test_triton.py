@@ -11,7 +11,7 @@ import pytest
 
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
-from lanescope.reader.ttgir import parse_module
+from lanescope.reader.compiler_output.ttgir import parse_module
 from lanescope.tiles.tv import tv
 from lanescope.triton import make_linear_layout as linear_of
 from lanescope.triton.gluon import triton_layout

@@ -10,7 +10,7 @@ import pytest
 from lanescope.blackwell import idesc, umma_atom
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.umma_atoms import OPERATIONS, ROWS
-from lanescope.reader import umma as spelled
+from lanescope.reader.cute import umma as spelled
 from lanescope.tiles import umma_code
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.cases import for_each

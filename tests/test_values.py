@@ -16,9 +16,9 @@ from lanescope.errors import LayoutError
 SLOTLESS = {"Family", "ProductSide", "DescribedSide", "TransferSide"}
 READING = {  # what is read or put together step by step
     "lanescope.delivery.moves.Builder",
-    "lanescope.reader.lane_code.LaneCode",
-    "lanescope.reader.scopes.Scope",
-    "lanescope.reader.terms.TermText",
+    "lanescope.reader.formula.lane_code.LaneCode",
+    "lanescope.reader.grammars.scopes.Scope",
+    "lanescope.reader.grammars.terms.TermText",
     "lanescope.reader.threads.barrier_bytes.BarrierBytes",
     "lanescope.reader.threads.barrier_simulation.Outcome",
     "lanescope.reader.threads.barrier_simulation.PhaseBarrier",
@@ -30,10 +30,10 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.storage.LocalMemory",
     "lanescope.reader.threads.storage.SharedMemory",
     "lanescope.reader.threads.tile_trace.TileTrace",
-    "lanescope.workbench.operands.OperandCase",
-    "lanescope.workbench.order._KernelOrder",
-    "lanescope.workbench.thread_tiles.FragmentReport",
-    "lanescope.workbench.thread_tiles._Verdicts",
+    "lanescope.workbench.reads.operands.OperandCase",
+    "lanescope.workbench.kernels.order._KernelOrder",
+    "lanescope.workbench.fragments.thread_tiles.FragmentReport",
+    "lanescope.workbench.fragments.thread_tiles._Verdicts",
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lanescope.reader.code import evaluation
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.integer_values import get_integer
+from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lanescope.descriptor import causes
 from lanescope.errors import LayoutError
-from lanescope.reader import ptx
+from lanescope.reader.instructions import ptx
 from lanescope.workbench import build_bench
 from lanescope.workbench.messages import _PAST as PHRASES
 from tests.cases import for_each

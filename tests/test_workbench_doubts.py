@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from lanescope.cute.layout import CuteLayout
 from lanescope.descriptor.matrix import View
-from lanescope.reader.cute_layout import describe_stage_overlap
-from lanescope.workbench import build_bench, stores, tiles
-from lanescope.workbench.scan import PrintedLayout
+from lanescope.reader.cute.cute_layout import describe_stage_overlap
+from lanescope.workbench import build_bench
+from lanescope.workbench.reads import stores, tiles
+from lanescope.workbench.text.scan import PrintedLayout
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
 from tests.found_in_code import find_builders

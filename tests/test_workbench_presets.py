@@ -12,8 +12,8 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import get_mode
-from lanescope.workbench import presets
-from lanescope.workbench.tiles import TileRequest
+from lanescope.workbench.reads import presets
+from lanescope.workbench.reads.tiles import TileRequest
 from tests.cases import for_each
 
 Places = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.reader.code.evaluator import Evaluator
-from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.naming.scopes import Cell
 
 
 def test_each_cell_is_listed_once_in_the_order_of_first_writes_with_its_value_before() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.reader.xor_formulas import recognise_xor_formulas
+from lanescope.reader.formula.xor_formulas import recognise_xor_formulas
 from tests.cases import for_each
 
 ROWS = {  # formula of a row and a column → layout

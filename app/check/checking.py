@@ -23,7 +23,7 @@ from lanescope.app.check.running import (
     make_failed_report,
     merge_reports,
 )
-from lanescope.reader.code.predefined import ARCHITECTURE
+from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from lanescope.cxx.source_text import strip_comments
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 from lanescope.ptx.targets import TARGETS, get_widest
-from lanescope.reader.code.predefined import ARCHITECTURE
+from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*")  # as the notes print them: BK, Config::BK, p.pitch
 GIVEN = "macro."  # begins the key of a value that -D gives

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from lanescope.app.check.facts import CheckedSource, CheckReport, SourceSpan
 from lanescope.app.check.notes import collect_notes, list_totals
 from lanescope.app.check.running import UNREAD, describe_missing, describe_unused
-from lanescope.workbench.gaps import TILED_MMA
+from lanescope.workbench.source.gaps import TILED_MMA
 
 _MOST_PLACES = 3  # of one note
 

@@ -29,11 +29,11 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
 from lanescope.workbench import check as engine
 from lanescope.workbench import check_report
-from lanescope.workbench.condition_balance import UNBALANCED, find_unbalanced_conditions
 from lanescope.workbench.finding_codes import get_finding_title
-from lanescope.workbench.gaps import UNSAID
-from lanescope.workbench.open_names import can_be_given
-from lanescope.workbench.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
+from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
+from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions
+from lanescope.workbench.source.gaps import UNSAID
+from lanescope.workbench.source.open_names import can_be_given
 
 _DEPENDS = "depends on "  # before the names of a gap
 _MOST_NAMES = 6  # of one list that is printed

@@ -20,7 +20,7 @@ from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.architectures import require_instruction
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import statements
+from lanescope.reader.instructions import statements
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 

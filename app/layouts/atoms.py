@@ -11,9 +11,9 @@ from typing import NamedTuple
 from lanescope.cute.algebra import swizzle_elements
 from lanescope.cute.making import drop_empty_swizzle
 from lanescope.errors import LayoutError
-from lanescope.reader import terms
-from lanescope.reader.smem_atoms import NAMED
-from lanescope.reader.smem_layouts import parse_swizzle_atom
+from lanescope.reader.cute.smem_atoms import NAMED
+from lanescope.reader.cute.smem_layouts import parse_swizzle_atom
+from lanescope.reader.grammars import terms
 
 _ATOM = re.compile(rf"(?<![\w.:])(?:\w+::){{0,6}}{NAMED}\b(?:\s*<[^<>()]{{0,60}}>)?(?:\s*(?:\{{\s*\}}|\(\s*\)))?")
 

@@ -35,7 +35,7 @@ from lanescope.app.read.workbench import compress_text, expand_text
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
 from lanescope.reader import LONGEST
-from lanescope.reader.ttgir import LayoutConversion, ModuleLayout, TensorType, TtgirModule, parse_module
+from lanescope.reader.compiler_output.ttgir import LayoutConversion, ModuleLayout, TensorType, TtgirModule, parse_module
 from lanescope.render.sheet import TileSheet, draw_sheets, make_memory_sheet, make_threads_sheet
 from lanescope.render.tensor import TensorSheet, make_tensor_sheet
 from lanescope.tiles.convert import convert_layout

@@ -17,9 +17,9 @@ from lanescope.app.kit.job import run_within
 from lanescope.app.lsp.documents import OpenDocument, PlacedText
 from lanescope.deadline import end_when
 from lanescope.errors import LayoutError
-from lanescope.reader.code.builders import DescriptorBuilder
-from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.workbench.source_objects import SourceObjects, find_source_objects
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.workbench.source.source_objects import SourceObjects, find_source_objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

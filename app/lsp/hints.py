@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from lanescope.app.check.facts import SourceSpan
 from lanescope.app.lsp.analysis import Analysis
-from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 
 
 def list_hints(analysis: Analysis, within: types.Range) -> Iterator[types.InlayHint]:

@@ -116,7 +116,7 @@ def fit_to_target(form: DescriptorFormat, body: Mapping[str, Any]) -> Descriptor
 
 def parse_descriptor(value: object, form: DescriptorFormat = WGMMA) -> Descriptor:
     """Return the descriptor of any spelling of 64 bits (lanescope.descriptor.spelling), or of code that builds one
-    (lanescope.reader.code.code_words).
+    (lanescope.reader.code.descriptors.code_words).
     """
     return read_descriptor(value, None, form)[0]
 
@@ -143,7 +143,7 @@ def read_descriptor(
     except LayoutError:
         if not (isinstance(value, str) and len(value) <= LONGEST and _CODE.search(value)):
             raise
-    from lanescope.reader.code.code_words import build_word  # takes up to half a second of this thread
+    from lanescope.reader.code.descriptors.code_words import build_word  # takes up to half a second of this thread
 
     built = build_word(value)
     if not built.start:

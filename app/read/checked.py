@@ -13,7 +13,7 @@ from lanescope.app.check.facts import CheckReport, SourceSpan, SourceText
 from lanescope.app.check.report_view import ReportView, ShownFinding
 from lanescope.app.check.running import UNREAD, merge_reports
 from lanescope.app.check.suppress import apply_comments
-from lanescope.reader import pasted_text
+from lanescope.reader.grammars import pasted_text
 from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.results import Span, TextEdit
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.workbench.repairs import apply_edits
+from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import TextEdit
 
 _EDIT = re.compile(r"(\d{1,7})-(\d{1,7}):([^,~\n]*)")

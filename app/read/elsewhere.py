@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lanescope.ptx import catalog
-from lanescope.reader.triton import recognise_triton_layouts
+from lanescope.reader.compiler_output.triton import recognise_triton_layouts
 
 LONGEST = 4096  # characters of a text that are searched
 MOST_NAME = 200  # characters of a name or a line

@@ -13,7 +13,7 @@ from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.reader import cute_layout
+from lanescope.reader.cute import cute_layout
 
 _OPERATIONS = "|".join(sorted(calls.OPS))
 _CALLED = re.compile(rf"\b(?:{_OPERATIONS})\s*[<(]|\)\s*[o∘]\s*\(")

@@ -14,7 +14,7 @@ from lanescope.blackwell import tmem
 from lanescope.descriptor.tile_descriptors import describe_stored_tile
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.code.code_words import build_word
+from lanescope.reader.code.descriptors.code_words import build_word
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.tma import WIDTHS
 

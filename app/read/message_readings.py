@@ -15,7 +15,7 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.messages import ROWS, FoundMessage, MessageRow, recognise_messages
 from lanescope.messages.map_rules import find_rules
 from lanescope.messages.row import DRIVER, PTXAS
-from lanescope.reader.assembler import recognise_ptxas_message
+from lanescope.reader.instructions.assembler import recognise_ptxas_message
 
 MOST_TITLED = 10  # if more messages have all words of a text, it names a subject and not a message
 _PROGRAM = re.compile(r"__global__\s|^\s*\.version\s+\d|^\s*#\s*include\b", re.M)

@@ -13,7 +13,7 @@ from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.names import lookup, vocabulary
 from lanescope.names.forms import FormMatches, is_opcode
-from lanescope.workbench.cute_names import find_unknown_names
+from lanescope.workbench.cute.cute_names import find_unknown_names
 
 MOST_UNKNOWN = 3  # names that a reading describes
 

@@ -11,8 +11,8 @@ from lanescope.app.read import known_names, page_meanings, question_readings
 from lanescope.app.read.facts import Reading
 from lanescope.cxx.source_text import KERNEL_WORDS
 from lanescope.ptx.table.other_opcodes import OpcodeUse, find_use
-from lanescope.reader import pasted_text
-from lanescope.reader.misspelt_opcodes import is_opcode
+from lanescope.reader.grammars import pasted_text
+from lanescope.reader.instructions.misspelt_opcodes import is_opcode
 from lanescope.shared.banks import ACCESSES
 
 LONGEST = 4096  # characters of a text that are searched

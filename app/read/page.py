@@ -32,11 +32,11 @@ from lanescope.errors import LayoutError, join_errors
 from lanescope.inputs import shorten_value
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
-from lanescope.reader.ttgir import parse_module
+from lanescope.reader.compiler_output.ttgir import parse_module
 from lanescope.render.read_pictures import render_hatches
 from lanescope.workbench import check
 from lanescope.workbench.bench_builder import LONGEST
-from lanescope.workbench.missing_includes import list_unread_includes
+from lanescope.workbench.source.missing_includes import list_unread_includes
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
 MOST_FILES = 64

@@ -13,7 +13,7 @@ from lanescope.app.read.facts import Meaning
 from lanescope.app.read.languages import translate_words
 from lanescope.app.read.weight_links import find_weights
 from lanescope.names import lookup
-from lanescope.reader import pasted_text
+from lanescope.reader.grammars import pasted_text
 
 MOST_LONE = 5  # words of a text in which one of a tool's is enough; a longer one has to ask
 MOST_WORDS = 8  # longest text that is looked up word by word

@@ -23,7 +23,7 @@ from lanescope.app.read import (
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
-from lanescope.reader import pasted_text
+from lanescope.reader.grammars import pasted_text
 
 _CODE = re.compile(r"\basm\b|%\d|\"\s*\(")  # "=r"(reg0): a question has no such marks
 _REGISTER = re.compile(  # `R2` alone is an operand of SASS

@@ -13,7 +13,7 @@ from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.workbench import Bench, VerifiedOperand, build_bench
-from lanescope.workbench.presets import PRESETS, get_preset_title
+from lanescope.workbench.reads.presets import PRESETS, get_preset_title
 
 LONGEST_TRIED = 1 << 15  # characters of a text for which the outcome of every storage is computed
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from lanescope.app.catalogue import full_text
 from lanescope.ptx import catalog
-from lanescope.reader import sass
+from lanescope.reader.instructions import sass
 
 LONGEST = 80  # characters of a text that is respelled
 LEAST_LETTERS = 4

@@ -39,8 +39,10 @@ from lanescope.inputs import shorten_value
 from lanescope.names import lookup
 from lanescope.names.forms import FormMatches
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import pasted_text, printed_words, sass
+from lanescope.reader.grammars import pasted_text
+from lanescope.reader.instructions import sass
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.words import printed_words
 
 ACCEPTED = (
     ("an instruction's name, or words of it", "wgmma 64x128x16 half"),

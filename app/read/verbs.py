@@ -156,7 +156,7 @@ def _agrees(facts: Mapping[str, Any]) -> bool:
 
 def _list_agreeing(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each map that matches a formula or a loop."""
-    from lanescope.reader.fragment_answer import name_values
+    from lanescope.reader.formula.fragment_answer import name_values
 
     for how, rows in (
         ("agrees with", facts["agree"]),

@@ -15,7 +15,8 @@ from lanescope.names import lookup
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.cute_names import list_complete_names
-from lanescope.reader import cutlass, sass
+from lanescope.reader.cutlass_names import cutlass
+from lanescope.reader.instructions import sass
 
 _NAME = re.compile(
     rf"\s*((?:(?:{'|'.join(sass.OPCODES)}|w?g?mma|ldmatrix|[sm][to]v?matrix|tcgen05)\.|G?MMA_\d|SM\d\d)"

@@ -27,11 +27,13 @@ from lanescope.descriptor import causes
 from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader import LONGEST, pasted_text, statements
+from lanescope.reader import LONGEST
+from lanescope.reader.grammars import pasted_text
+from lanescope.reader.instructions import statements
 from lanescope.workbench import Bench, OperandStep, TextPiece, VerifiedOperand
 from lanescope.workbench.messages import describe_contents
 from lanescope.workbench.results import Repair
-from lanescope.workbench.scan import find_mentions
+from lanescope.workbench.text.scan import find_mentions
 
 LONGEST_ADDRESS = 7 << 10  # longest query that every address holds
 LONGEST_SHOWN = 2000  # longest query that a page gives itself; a longer text is posted

@@ -1,6 +1,6 @@
 """CuTe's constructors by name: tuples, swizzles, pointers and layouts.
 
-Used for texts (layouts/cute/grammar.py) and for evaluated code (layouts/reader/code/cute_values.py).
+Used for texts (layouts/cute/grammar.py) and for evaluated code (layouts/reader/code/cute/cute_values.py).
 """
 
 from __future__ import annotations

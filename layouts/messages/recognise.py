@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from lanescope.messages.row import CUTE, PTXAS, MessageRow, compile_text
 from lanescope.messages.table import ROWS
-from lanescope.reader.assembler import recognise_ptxas_message
+from lanescope.reader.instructions.assembler import recognise_ptxas_message
 
 LONGEST = 1 << 16  # characters that are searched
 NEAREST = 3

@@ -11,45 +11,27 @@ from dataclasses import dataclass, replace
 
 from lanescope import inputs
 from lanescope.errors import LayoutError, refuse_deep_recursion
-from lanescope.reader import (
-    assembler,
+from lanescope.reader import patterns
+from lanescope.reader.code import recogniser as code
+from lanescope.reader.compiler_output import compilers, mosaic_layouts, printed_maps, tensor_types, triton, triton_dots
+from lanescope.reader.cute import (
     atom_traits,
-    bulk,
-    compilers,
     conditionals,
     cute_layout,
-    cutlass_layouts,
-    descriptor_word,
-    fragment,
-    fragment_answer,
-    instruction_word,
-    kernel_names,
-    mosaic_layouts,
     operations,
-    pasted_text,
-    patterns,
-    printed_maps,
-    ptx,
-    sass,
     smem_layouts,
-    statements,
-    tensor_memory,
-    tensor_types,
     tensors,
     tiled_copy,
     tiled_mma,
-    triton,
-    triton_dots,
-    xor_formulas,
 )
-from lanescope.reader import (
-    constants as constants,
-)
-from lanescope.reader import (
-    mma_constants as mma_constants,
-)
-from lanescope.reader.code import recogniser as code
+from lanescope.reader.cute import constants as constants
+from lanescope.reader.cute import mma_constants as mma_constants
+from lanescope.reader.cutlass_names import cutlass_layouts, kernel_names
+from lanescope.reader.formula import fragment_answer, xor_formulas
+from lanescope.reader.grammars import pasted_text
+from lanescope.reader.instructions import assembler, bulk, fragment, ptx, sass, statements, tensor_memory
 from lanescope.reader.meaning import TextMeaning
+from lanescope.reader.words import descriptor_word, instruction_word
 
 LONGEST = 1 << 16  # characters of a text
 

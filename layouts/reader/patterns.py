@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from lanescope.ptx.pattern import Pattern
-from lanescope.reader import cute_layout
+from lanescope.reader.cute import cute_layout
 from lanescope.reader.meaning import TextMeaning
 
 _PATTERN = re.compile(r"\s*(?:\([\w: ]*\)\s*){2}->\s*(?:\([\w ]*\)\s*)+")

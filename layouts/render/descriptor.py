@@ -1,6 +1,6 @@
 """CUDA C++ of one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
 
-`lanescope.reader.code.code_words` parses the wgmma ones.
+`lanescope.reader.code.descriptors.code_words` parses the wgmma ones.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer
-from lanescope.reader.code.named_constants import read_constants
+from lanescope.reader.code.naming.named_constants import read_constants
 from lanescope.testing.failures import fail
 
 

@@ -69,7 +69,7 @@ def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
     """Return (instruction, whether A comes from registers): for wgmma, whether the name has _RS."""
     if catalog.extract_opcode(text):
         return lookup.parse_instruction(text, field), False
-    from lanescope.reader import cutlass  # the reader's parsers load when a name is read
+    from lanescope.reader.cutlass_names import cutlass
 
     try:
         meanings = cutlass.recognise_cutlass_atoms(text)

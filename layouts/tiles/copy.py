@@ -37,7 +37,7 @@ from lanescope.tiles.thread_map import Ints, ThreadMap
 from lanescope.tiles.tiled_mma import tiled_mma as made_mma
 
 if TYPE_CHECKING:
-    from lanescope.reader.copy_atoms import CopyAtomMeaning
+    from lanescope.reader.cute.copy_atoms import CopyAtomMeaning
 
 WIDER = {"a": "M or K", "b": "N or K", "c": "M or N"}
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
@@ -79,7 +79,8 @@ def _parse_copy_operation(text: str) -> CopyAtomMeaning | None:
     """Parse a copy operation of CUTLASS, alone or in a Copy_Atom; None for other texts."""
     if not (match := _OPERATION.match(text)):
         return None
-    from lanescope.reader import copy_atoms, terms  # the reader's parsers load when a name is read
+    from lanescope.reader.cute import copy_atoms
+    from lanescope.reader.grammars import terms
 
     known = {name.lower(): name for name in _NAMES}
     name = known.get(match["name"].lower(), match["name"])  # ignoring case
@@ -115,7 +116,7 @@ def _parse_copy_instruction(text: str) -> Instruction:
     named = lookup.find_named(text) if not _CUTLASS_NAME.fullmatch(text) else None  # the index of names takes 0.2 s
     if catalog.extract_opcode(text) or (named and lookup.is_name(named)):
         return lookup.parse_instruction(text, "atom")
-    from lanescope.reader import cutlass  # the reader's parsers load when a name is read
+    from lanescope.reader.cutlass_names import cutlass
 
     try:
         meanings = cutlass.recognise_cutlass_atoms(text)

@@ -25,7 +25,7 @@ def parse_text_arguments(
     text = str(atom)
     if not _TEXT.search(text):
         return None
-    from lanescope.reader import tiled_copy, tiled_mma  # the reader's parsers load when a text is read
+    from lanescope.reader.cute import tiled_copy, tiled_mma
 
     recognise = tiled_mma.recognise_tiled_mmas if kind == "tiled_mma" else tiled_copy.recognise_tiled_copies
     meanings = recognise(text)

@@ -11,7 +11,7 @@ from lanescope.cute.algebra import Tiler
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
-from lanescope.reader import umma as spelled
+from lanescope.reader.cute import umma as spelled
 from lanescope.tiles.arguments import parse_atom_layout, parse_permutation
 from lanescope.tiles.atoms import MmaAtom
 from lanescope.tiles.mma import LETTERS, parse_tile_sizes

@@ -3,7 +3,7 @@
     made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (64, 32))
     made.coords[0][37, 2], made.cute, made.owner(9, 6)
 
-lanescope.reader.triton parses the text; lanescope.triton has the maps.
+lanescope.reader.compiler_output.triton parses the text; lanescope.triton has the maps.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _get_default_bits(kind: str, params: Mapping[str, Any]) -> int:
 
 def _parse_text(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return (kind, parameters with parents as objects, body of the request) of the first layout in a text."""
-    from lanescope.reader import triton as reader  # the parsers load when a text is read
+    from lanescope.reader.compiler_output import triton as reader
 
     meanings = reader.recognise_triton_layouts(text)
     if not meanings:
@@ -290,7 +290,7 @@ def _parse_text(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
 def _parse_params(
     facts: Mapping[str, Any], notices: Sequence[str], deep: int
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    from lanescope.reader import triton as reader
+    from lanescope.reader.compiler_output import triton as reader
 
     kind, params = str(facts["attribute"]), dict(facts["params"])
     if kind not in triton.DISTRIBUTED + triton.SHARED + triton.TENSOR:

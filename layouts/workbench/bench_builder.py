@@ -14,30 +14,33 @@ from lanescope import inputs
 from lanescope.errors import LayoutError, refuse_deep_recursion
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader import pasted_text
-from lanescope.reader.code.builders import DescriptorBuilder
-from lanescope.reader.code.doubts import UNSEEN
-from lanescope.reader.excerpt import extract_code
-from lanescope.workbench import alignment, exchanged_buffers, messages, repairs, uses, verification
-from lanescope.workbench.addresses import list_start_names
-from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.contents import ContentsState, TextContents
-from lanescope.workbench.descriptor_use import DescriptorUse
-from lanescope.workbench.dimension_roles import drop_doubtful_names
-from lanescope.workbench.inner_dimensions import InnerDimension, find_inner_dimensions
-from lanescope.workbench.launched_uses import split_by_launch
-from lanescope.workbench.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
-from lanescope.workbench.loads import FilledTile, TextLoads
-from lanescope.workbench.names import find_operand_letter
-from lanescope.workbench.open_names import add_open_names
-from lanescope.workbench.operand_fills import find_filled_tiles, is_overwritten
-from lanescope.workbench.operands import OperandCase
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors.doubts import UNSEEN
+from lanescope.reader.grammars import pasted_text
+from lanescope.reader.grammars.excerpt import extract_code
+from lanescope.workbench import messages
+from lanescope.workbench.copies.dimension_roles import drop_doubtful_names
+from lanescope.workbench.copies.inner_dimensions import InnerDimension, find_inner_dimensions
+from lanescope.workbench.copies.loads import FilledTile, TextLoads
+from lanescope.workbench.copies.operand_fills import find_filled_tiles, is_overwritten
+from lanescope.workbench.descriptors import uses
+from lanescope.workbench.descriptors.descriptor_use import DescriptorUse
+from lanescope.workbench.descriptors.launched_uses import split_by_launch
+from lanescope.workbench.descriptors.loaded_places import LoadedOperand, list_loaded_operands, list_loaded_places
+from lanescope.workbench.descriptors.slice_order import SlicePlace, find_places
+from lanescope.workbench.reads import alignment, exchanged_buffers, verification
+from lanescope.workbench.reads.operands import OperandCase
+from lanescope.workbench.reads.stage_counters import split_by_counters, split_by_stage_counter
+from lanescope.workbench.reads.stores import OVERWRITTEN, Clues, pair_stores
+from lanescope.workbench.reads.tiles import is_filled_in_part
+from lanescope.workbench.repair import repairs
+from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.results import Assumption, Bench, TextPiece, VerifiedOperand
-from lanescope.workbench.slice_order import SlicePlace, find_places
-from lanescope.workbench.stage_counters import split_by_counters, split_by_stage_counter
-from lanescope.workbench.stores import OVERWRITTEN, Clues, pair_stores
-from lanescope.workbench.tcgen05 import make_view
-from lanescope.workbench.tiles import is_filled_in_part
+from lanescope.workbench.source.open_names import add_open_names
+from lanescope.workbench.tensor_memory.tcgen05 import make_view
+from lanescope.workbench.text.addresses import list_start_names
+from lanescope.workbench.text.contents import ContentsState, TextContents
+from lanescope.workbench.text.names import find_operand_letter
 
 LONGEST = 1 << 16
 MOST_GROUPS = 32  # instructions and tiles of one text that are verified

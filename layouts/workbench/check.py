@@ -13,61 +13,45 @@ from functools import partial
 
 from lanescope.deadline import OverdueError
 from lanescope.errors import refuse_deep_recursion
-from lanescope.reader.code import builders, tensor_maps
-from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors import builders
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.ptx_module import find_source_line, is_ptx_module
-from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.code.tma_rules import TensorMap
-from lanescope.reader.code.uncompiled import blank_uncompiled_code
-from lanescope.reader.excerpt import extract_code
-from lanescope.workbench import (
-    Bench,
-    build_bench,
-    bulk_store_order,
-    cute_copies,
-    cute_names,
-    refused_code,
-    shared_budget,
-    swizzle_codes,
-    tile_starts,
-    unfilled_findings,
-    unfilled_reads,
-)
-from lanescope.workbench.barrier_protocol import find_protocol_mistakes
+from lanescope.reader.code.maps import tensor_maps
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.code.preprocessing.uncompiled import blank_uncompiled_code
+from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.grammars.excerpt import extract_code
+from lanescope.workbench import Bench, build_bench
+from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
-from lanescope.workbench.blame import BlameFinder
-from lanescope.workbench.box_maps import MapFinder
 from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
-from lanescope.workbench.condition_balance import find_unbalanced_conditions
-from lanescope.workbench.conditional_checks import check_conditions
-from lanescope.workbench.consequences import drop_consequences, drop_explained_doubts
-from lanescope.workbench.contents import (
-    HEADERS_KEY,
-    WORK_KEY,
-    evaluate_with_choices,
-    format_headers,
-    list_given_macros,
-    list_given_values,
-)
-from lanescope.workbench.cute_blame import find_cute_cause, find_fragment_causes
-from lanescope.workbench.cute_reads import (
+from lanescope.workbench.copies import unfilled_findings, unfilled_reads
+from lanescope.workbench.copies.box_maps import MapFinder
+from lanescope.workbench.cute import cute_copies, cute_names
+from lanescope.workbench.cute.cute_blame import find_cute_cause, find_fragment_causes
+from lanescope.workbench.cute.cute_reads import (
     CuteFragment,
     describe_assumed_type,
     describe_open_fragment,
     list_cute_fragments,
     name_open_parameters,
 )
+from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.finding_codes import DOUBTS
-from lanescope.workbench.fragment_blame import assign_fragment_blame
-from lanescope.workbench.function_texts import blank_text, find_functions
-from lanescope.workbench.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
-from lanescope.workbench.guesses import PATIENCE, Guesses
-from lanescope.workbench.idesc_checks import check_tensor_code
-from lanescope.workbench.kernel_checks import find_kernel_mistakes
-from lanescope.workbench.kernel_runs import KernelText
-from lanescope.workbench.operand_findings import (
+from lanescope.workbench.fragments.fragment_blame import assign_fragment_blame
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, list_kernels_by_text
+from lanescope.workbench.fragments.thread_order import check_thread_order
+from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.kernels import bulk_store_order
+from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.result_origins import check_origins
+from lanescope.workbench.products.result_stores import find_result_mistakes
+from lanescope.workbench.reads import swizzle_codes, tile_starts
+from lanescope.workbench.reads.operand_findings import (
     check_operands,
     drop_proved_points,
     explain_mismatch_doubt,
@@ -75,19 +59,29 @@ from lanescope.workbench.operand_findings import (
     find_wrong_versions,
     list_unread_descriptors,
 )
-from lanescope.workbench.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
-from lanescope.workbench.result_origins import check_origins
-from lanescope.workbench.result_stores import find_result_mistakes
-from lanescope.workbench.tally import count_verified, drop_proved, list_first_wrong_steps
-from lanescope.workbench.target_checks import find_missing_instructions, make_target_macros
-from lanescope.workbench.tcgen05 import TARGET_KEY, TCGEN05_KEY
-from lanescope.workbench.thread_descriptors import FragmentFinding
-from lanescope.workbench.thread_gaps import ORDER_OPEN, list_kernels_by_text
-from lanescope.workbench.thread_order import check_thread_order
-from lanescope.workbench.thread_tiles import FragmentReport, check_thread_tiles
-from lanescope.workbench.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.unfinished import find_unfinished
-from lanescope.workbench.wrong_reads import WrongRead
+from lanescope.workbench.reads.wrong_reads import WrongRead
+from lanescope.workbench.repair.blame import BlameFinder
+from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
+from lanescope.workbench.repair.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.source import refused_code, shared_budget
+from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
+from lanescope.workbench.source.conditional_checks import check_conditions
+from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
+from lanescope.workbench.source.guesses import PATIENCE, Guesses
+from lanescope.workbench.source.tally import count_verified, drop_proved, list_first_wrong_steps
+from lanescope.workbench.source.target_checks import find_missing_instructions, make_target_macros
+from lanescope.workbench.source.unfinished import find_unfinished
+from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
+from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY, TCGEN05_KEY
+from lanescope.workbench.text.contents import (
+    HEADERS_KEY,
+    WORK_KEY,
+    evaluate_with_choices,
+    format_headers,
+    list_given_macros,
+    list_given_values,
+)
+from lanescope.workbench.text.function_texts import blank_text, find_functions
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE

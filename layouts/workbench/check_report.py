@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
-from lanescope.workbench.gaps import CheckedDescriptor
+from lanescope.workbench.fragments.thread_gaps import CheckedKernel
+from lanescope.workbench.reads.wrong_reads import WrongRead
 from lanescope.workbench.results import TextEdit
-from lanescope.workbench.tally import UnverifiedReads
-from lanescope.workbench.thread_gaps import CheckedKernel
-from lanescope.workbench.wrong_reads import WrongRead
+from lanescope.workbench.source.gaps import CheckedDescriptor
+from lanescope.workbench.source.tally import UnverifiedReads
 
 Span = tuple[int, int]
 

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 from lanescope.descriptor import causes
-from lanescope.workbench import (
-    barrier_protocol,
+from lanescope.workbench.barriers import barrier_protocol, cluster_masks
+from lanescope.workbench.copies import (
     block_indices,
-    bulk_store_order,
-    cluster_masks,
-    condition_balance,
     copy_bounds,
     copy_coordinates,
     copy_overlaps,
-    cute_copies,
-    cute_names,
-    cute_reads,
     filled_tiles,
-    idesc_checks,
-    matrix_pitches,
-    operand_slices,
-    order,
-    other_bounds,
-    result_origins,
-    result_stores,
     row_coordinates,
-    scale_ids,
-    shared_budget,
-    skipped_slices,
-    stage_distances,
-    target_checks,
-    tensor_memory_access,
-    tensor_memory_order,
-    thread_order,
-    thread_tiles,
-    tile_starts,
-    tiled_mma_checks,
     transfers,
     unfilled_findings,
     unread_slices,
-    warp_coverage,
     warpgroup_rows,
 )
+from lanescope.workbench.cute import cute_copies, cute_names, cute_reads, tiled_mma_checks
+from lanescope.workbench.fragments import (
+    operand_slices,
+    scale_ids,
+    skipped_slices,
+    thread_order,
+    thread_tiles,
+    warp_coverage,
+)
+from lanescope.workbench.kernels import bulk_store_order, order
+from lanescope.workbench.products import matrix_pitches, other_bounds, result_origins, result_stores
+from lanescope.workbench.reads import stage_distances, tile_starts
+from lanescope.workbench.source import condition_balance, shared_budget, target_checks
+from lanescope.workbench.tensor_memory import idesc_checks, tensor_memory_access, tensor_memory_order
 
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide mbarriers_open"

@@ -3,8 +3,8 @@
 Writes layouts/ptx/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one
 line, in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none. Of
 tcgen05.mma the variants without a collector are written: a collector changes the suffixes of operands alone
-(lanescope.reader.tensor_sass reads them; tests/test_sass_tensor.py assembles others). nvdisasm comes with PyPI's
-nvidia-cuda-nvdisasm. `make sass ONLY=…` asks some, as tests/ptxas/sweep.py chooses them.
+(lanescope.reader.instructions.tensor_sass reads them; tests/test_sass_tensor.py assembles others). nvdisasm comes with
+PyPI's nvidia-cuda-nvdisasm. `make sass ONLY=…` asks some, as tests/ptxas/sweep.py chooses them.
 """
 
 from __future__ import annotations

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.deadline import note_reading_place
-from lanescope.reader.code import cxx, evaluation_merge, ptx_module, python, sass_module, tree
-from lanescope.reader.code.entries import CLUE
+from lanescope.reader.code import evaluation_merge
 from lanescope.reader.code.evaluation_merge import EvaluationRecords
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.predefined import ARCHITECTURE, PresumedMacro
-from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
-from lanescope.reader.code.scopes import NameScope, number_places
-from lanescope.reader.code.source import PreparedSource, UnreadPart
-from lanescope.reader.code.source_text import blank_printed, is_python
-from lanescope.reader.code.statement_run import BUDGET, make_evaluator, run_statements
-from lanescope.reader.code.supplied_values import select_names, select_values
+from lanescope.reader.code.naming.scopes import NameScope, number_places
+from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE, PresumedMacro
+from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
+from lanescope.reader.code.preprocessing.supplied_values import select_names, select_values
+from lanescope.reader.code.preprocessing.variants import Variant, VariantChoice, list_leaves, make_variants
+from lanescope.reader.code.ptx import ptx_module, sass_module
+from lanescope.reader.code.running.entries import CLUE
+from lanescope.reader.code.running.run_records import Fork, KernelLaunchRecord, MemoryStore, SkippedCode
+from lanescope.reader.code.running.statement_run import BUDGET, make_evaluator, run_statements
 from lanescope.reader.code.symbolic_integers import Span
-from lanescope.reader.code.variants import Variant, VariantChoice, list_leaves, make_variants
+from lanescope.reader.code.syntax import cxx, python, tree
+from lanescope.reader.code.syntax.source import PreparedSource, UnreadPart
+from lanescope.reader.code.syntax.source_text import blank_printed, is_python
 
 MOST_TIMES = 2  # factor on the budget that all preprocessor variants of a text share
 MOST_TEXT = 1 << 16

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.scopes import Cell, get_content
+from lanescope.reader.code.naming.scopes import Cell, get_content
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, make_free, merge_ints
 from lanescope.reader.code.values import Address, ArrayValue, ObjectValue, OpaqueValue, Pointer
 

@@ -6,57 +6,52 @@ import re
 from collections import Counter
 from typing import Any
 
-from lanescope.reader.code import (
-    allocating,
-    asm_statements,
-    assignments,
-    branches,
+from lanescope.reader.code import findings
+from lanescope.reader.code.calling import (
     call_arguments,
     call_evaluation,
     call_frames,
     candidates,
-    construction,
-    conversions,
-    declarations,
-    definitions,
-    execution,
-    expressions,
-    findings,
-    foreign_unions,
-    forgetting,
-    initializers,
-    instances,
-    later_members,
     library_calls,
+    operator_calls,
+    parameters,
+    python_calls,
+)
+from lanescope.reader.code.calling.call_frames import CallFrame
+from lanescope.reader.code.expression import (
+    assignments,
+    conversions,
+    expressions,
+    operations,
+    operators,
+    places,
+    storing,
+)
+from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
+from lanescope.reader.code.naming import declarations, definitions, name_resolution
+from lanescope.reader.code.naming.scopes import Cell
+from lanescope.reader.code.objects import (
+    allocating,
+    construction,
+    foreign_unions,
+    initializers,
+    later_members,
     lifetimes,
-    loops,
     member_initialization,
     members,
-    name_resolution,
-    operations,
-    operator_calls,
-    operators,
-    parameters,
-    paths,
-    places,
     pointers,
-    python_calls,
-    side_effects,
-    sizing,
-    storing,
-    tree,
-    type_resolution,
     views,
 )
-from lanescope.reader.code.call_frames import CallFrame
-from lanescope.reader.code.findings import AsmRun, BodilessCall, FoundDescriptor, Pitfall
-from lanescope.reader.code.memory import OutsideMemory
-from lanescope.reader.code.paths import EscapedPath, JumpTarget
-from lanescope.reader.code.run_records import Calls, Fork, KernelLaunchRecord, MemoryStore, SkippedCode
-from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.objects.memory import OutsideMemory
+from lanescope.reader.code.ptx import asm_statements
+from lanescope.reader.code.running import branches, execution, forgetting, loops, paths, side_effects
+from lanescope.reader.code.running.paths import EscapedPath, JumpTarget
+from lanescope.reader.code.running.run_records import Calls, Fork, KernelLaunchRecord, MemoryStore, SkippedCode
+from lanescope.reader.code.running.write_summaries import WriteSummaries
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt, TextMark
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types import instances, sizing, type_resolution
 from lanescope.reader.code.values import ResolvedType
-from lanescope.reader.code.write_summaries import WriteSummaries
 
 _OPERATOR = re.compile(r"\boperator\s*([-+*/%^&|<>=!~[]{1,3})")
 

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.integers import ULONG, IntegerType, find_common_type, promote
-from lanescope.reader.code.bit_field_formats import NO_FORMAT
-from lanescope.reader.code.integer_values import get_integer
-from lanescope.reader.code.run_records import Arms
-from lanescope.reader.code.scopes import Cell
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.naming.scopes import Cell
+from lanescope.reader.code.running.run_records import Arms
 from lanescope.reader.code.symbolic_integers import (
     FIELD_SHIFT,
     MOST_ORIGINS,
@@ -22,6 +21,7 @@ from lanescope.reader.code.symbolic_integers import (
     TextMark,
     convert_int,
 )
+from lanescope.reader.code.types.bit_field_formats import NO_FORMAT
 from lanescope.reader.code.values import ObjectValue, OpaqueValue, RecordField
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import Any
 
 from lanescope.bits import format_word
 from lanescope.inputs import join_words
-from lanescope.reader.code import builders, tensor_maps
-from lanescope.reader.code.builders import DescriptorBuilder
+from lanescope.reader.code.descriptors import builders
+from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import evaluate_text
-from lanescope.reader.code.tma_rules import TensorMap
+from lanescope.reader.code.maps import tensor_maps
+from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.meaning import TextMeaning
 
 _ENUM = re.compile(

@@ -8,10 +8,10 @@ from typing import Any
 from lanescope.cxx.integers import INT, IntegerType
 from lanescope.cxx.sizes import ELEMENT_BITS
 from lanescope.cxx.value_class import value_class
-from lanescope.reader.code import tree
-from lanescope.reader.code.header_names import OPAQUE_BYTES
-from lanescope.reader.code.scopes import Cell, NameScope, take_birth_number
+from lanescope.reader.code.naming.header_names import OPAQUE_BYTES
+from lanescope.reader.code.naming.scopes import Cell, NameScope, take_birth_number
 from lanescope.reader.code.symbolic_integers import LinearExpression, Span, SymbolicInt
+from lanescope.reader.code.syntax import tree
 
 MOST_NAME = 120  # characters in the name of an unknown value
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
-from lanescope.reader.code.inline_ptx import parse_immediate
-from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.code.ptx.inline_ptx import parse_immediate
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import (
     LONG,

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lanescope.ptx.async_copy import explain_copy_size
-from lanescope.reader.code.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
-from lanescope.reader.code.tree_statements import Assembly
+from lanescope.reader.code.ptx.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
+from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, require_statements
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use

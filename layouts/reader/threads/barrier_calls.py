@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.clusters import EVERYONE
 

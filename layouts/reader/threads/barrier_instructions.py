@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code.inline_ptx import PtxInstruction, normalize_register, parse_immediate
+from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.threads.barrier_bytes import BoxCopy
 from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent, Span, TraceLostError
 from lanescope.reader.threads.clusters import EVERYONE, WINDOW, list_targets, map_address

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.shared_fills import SharedFills
 from lanescope.reader.threads.storage import DataBytes, Ints, Mask
 
 if TYPE_CHECKING:
-    from lanescope.reader.code.tree_statements import Assembly
+    from lanescope.reader.code.syntax.tree_statements import Assembly
     from lanescope.reader.threads.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from lanescope.cxx.integers import find_integer_type
-from lanescope.reader.code import tree
-from lanescope.reader.code.struct_layout import BitMember, place_members
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types.struct_layout import BitMember, place_members
 from lanescope.reader.code.values import RecordField
 from lanescope.reader.threads.numbers import ULONG, ThreadNumber, apply_operator, convert_number, make_number
 from lanescope.reader.threads.storage import LocalMemory, Pointer

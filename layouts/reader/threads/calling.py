@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import library, library_barriers, objects
 from lanescope.reader.threads.arguments import bind_parameters
 from lanescope.reader.threads.cute import calls as cute_calls

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lanescope.reader.code import cxx
-from lanescope.reader.code.source import make_plain_source
-from lanescope.reader.code.tree import Statement
+from lanescope.reader.code.syntax import cxx
+from lanescope.reader.code.syntax.source import make_plain_source
+from lanescope.reader.code.syntax.tree import Statement
 
 NAMES = re.compile(r"\b(?:Cluster(?:Transaction)?Barrier|initialize_barrier|wait_barrier|PipelineTmaAsync)\b")
 LIBRARY = re.compile(rf"{NAMES.pattern}|\b(?:this_cluster|cluster_(?:sync|arrive\w*|wait)|block_rank_in_cluster)\s*\(")

@@ -9,8 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lanescope.cxx.source_text import read_statement_head, strip_comments
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import objects
 from lanescope.reader.threads.arguments import bind_parameters, hold_value, is_object
 from lanescope.reader.threads.cute.cute_types import is_cute_value

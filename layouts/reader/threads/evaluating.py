@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cxx.integers import COMPARED
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import calling
 from lanescope.reader.threads.cute import bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
-from lanescope.reader.code import tree_statements as statements
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax import tree_statements as statements
 from lanescope.reader.threads import declaring, objects
 from lanescope.reader.threads.arguments import hold_value
 from lanescope.reader.threads.assembly import run_assembly

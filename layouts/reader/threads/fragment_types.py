@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.types import SizedType
 

@@ -10,10 +10,10 @@ from math import prod
 from typing import Any
 
 from lanescope.cute.algebra import make_layout
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
-from lanescope.reader.code.launches import OPEN
-from lanescope.reader.code.run_records import KernelLaunchRecord
+from lanescope.reader.code.calling.launches import OPEN
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.arguments import deduce_template_argument, hold_value, make_argument
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text

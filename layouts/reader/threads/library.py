@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import library_barriers
 from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.numbers import (

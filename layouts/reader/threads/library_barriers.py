@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.numbers import ULONG, ThreadNumber, make_number
 from lanescope.reader.threads.order_events import follow_call

@@ -11,7 +11,7 @@ from lanescope.blackwell.described_mma import find_described_mma
 from lanescope.descriptor.matrix import Descriptor, View, reads, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.immediates import find_transposes
+from lanescope.reader.instructions.immediates import find_transposes
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.quotients import Coefficient
 from lanescope.reader.threads.records import DescriptorUse

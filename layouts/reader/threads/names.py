@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
-from lanescope.reader.code.header_names import LIMITS
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.naming.header_names import LIMITS
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type

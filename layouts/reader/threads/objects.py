@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.places import find_place
 from lanescope.reader.threads.program import BASES, FunctionSet, Scope
 from lanescope.reader.threads.storage import Mask, Pointer

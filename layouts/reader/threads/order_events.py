@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
-from lanescope.reader.code.work_words import COMPUTING
+from lanescope.reader.code.running.work_words import COMPUTING
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_calls import follow_barrier_call
 from lanescope.reader.threads.names import evaluate_template
 from lanescope.reader.threads.numbers import ThreadNumber

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.names import evaluate_template, find_type
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.places import find_place

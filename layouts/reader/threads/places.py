@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import names_cute
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import calls
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.names import find_type, resolve_path

@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any
 
 from lanescope.cxx.source_text import is_kernel_head, list_macros, split_arguments, split_list, strip_comments
-from lanescope.reader.code import cxx, tree
-from lanescope.reader.code.launches import OPEN
-from lanescope.reader.code.preprocessor import Preprocessor
-from lanescope.reader.code.run_records import KernelLaunchRecord
-from lanescope.reader.code.source import make_plain_source
-from lanescope.reader.code.tree_statements import Block, If, Loop
-from lanescope.reader.code.variants import list_leaves, make_variants
+from lanescope.reader.code.calling.launches import OPEN
+from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
+from lanescope.reader.code.preprocessing.variants import list_leaves, make_variants
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.syntax import cxx, tree
+from lanescope.reader.code.syntax.source import make_plain_source
+from lanescope.reader.code.syntax.tree_statements import Block, If, Loop
 
 MOST_LAUNCHES = 4
 Span = tuple[int, int]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.deadline import check_deadline
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import calling, evaluating, executing, names, places
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import ClusterPlace

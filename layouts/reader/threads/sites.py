@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.names import resolve_path
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope

@@ -15,8 +15,8 @@ import numpy as np
 from lanescope.descriptor.matrix import View, view
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.code import tree
-from lanescope.reader.immediates import find_transposes
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.instructions.immediates import find_transposes
 from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.program import Scope, split_operands
@@ -33,7 +33,7 @@ from lanescope.reader.threads.storage import (
 )
 
 if TYPE_CHECKING:
-    from lanescope.reader.code.tree_statements import Assembly
+    from lanescope.reader.code.syntax.tree_statements import Assembly
     from lanescope.reader.threads.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code import tree
-from lanescope.reader.code import tree_statements as statements
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax import tree_statements as statements
 from lanescope.reader.threads.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.storage import Mask
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.code import tree
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.fragment_types import FRAGMENT_BYTES, FragmentShape
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, add_numbers, make_number, multiply_numbers
 from lanescope.reader.threads.places import find_place

@@ -12,10 +12,10 @@ import numpy as np
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.ptx.table.kinds import MAJORS
-from lanescope.reader.code.cute_mmas import SMEM_SELECTORS, tile_to_mma_shape
-from lanescope.reader.code.cute_values import make_canonical_atom
-from lanescope.reader.cutlass import choose_wgmma_shape, find_wgmma
-from lanescope.reader.smem_atoms import choose_smem_atom
+from lanescope.reader.code.cute.cute_mmas import SMEM_SELECTORS, tile_to_mma_shape
+from lanescope.reader.code.cute.cute_values import make_canonical_atom
+from lanescope.reader.cute.smem_atoms import choose_smem_atom
+from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
 from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided

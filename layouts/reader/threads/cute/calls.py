@@ -11,9 +11,9 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_mmas import OpenCuteValueError
-from lanescope.reader.code.cute_tuples import get_modes
+from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute.cute_tuples import get_modes
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute import bulk, copies, products
 from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, make_async_mma
 from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify

@@ -13,10 +13,10 @@ from lanescope.cute.making import make_swizzle
 from lanescope.cute.words import INTEGERS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import MAJORS
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_values import make_canonical_atom, names_cute
-from lanescope.reader.cutlass import find_warp_shape
-from lanescope.reader.smem_atoms import parse_atom_name
+from lanescope.reader.code.cute.cute_values import make_canonical_atom, names_cute
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.cute.smem_atoms import parse_atom_name
+from lanescope.reader.cutlass_names.cutlass import find_warp_shape
 from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, find_async_mma, make_async_mma
 from lanescope.reader.threads.cute.layouts import make_composed, make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent

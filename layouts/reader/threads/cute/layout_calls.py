@@ -12,8 +12,8 @@ from lanescope.cute.calls.operations import OPS
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.words import TUPLES
 from lanescope.errors import LayoutError
-from lanescope.reader.code import tree
-from lanescope.reader.code.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
+from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function, get_modes
+from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.layouts import (
     make_composed,
     make_strided,

@@ -1,0 +1,1 @@
+"""Calls: arguments, overload resolution, functions of libraries, launches."""

@@ -1,0 +1,219 @@
+"""Find shared-memory layouts in the arguments of a call: tile_to_shape of GMMA::Layout_K_SW128_Atom<half_t> and the
+like, and those that a program spells, a swizzle and a layout of two modes.
+
+CUTLASS 4.7: cute/atom/copy_traits_sm90_tma.hpp. The swizzle Sw<B,4,3> of a layout that TMA fills is the 16·2^B-byte
+mode, whatever the element; the box's innermost dimension is the layout's contiguous mode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.words import TUPLES
+from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
+from lanescope.errors import LayoutError
+from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute.cute_tuples import call_tuple_function
+from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_call_layout
+from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
+from lanescope.reader.cute.smem_atoms import parse_atom_kind, parse_atom_name
+from lanescope.shared.swizzle import get_mode
+from lanescope.shared.tiling import Tile
+from lanescope.shared.tma import MOST_BOX
+
+MOST_WALKED = 400
+_MOST_ELEMENTS = 1 << 16
+_WIDTHS = {1: "32B", 2: "64B", 3: "128B"}
+
+
+@dataclass(frozen=True, slots=True)
+class CallLayout:
+    """A shared-memory layout.
+
+    storage: in the form of the contract. tile: if the layout is canonical. box: the TMA box that fills another layout.
+    """
+
+    element_bits: int | None
+    element: str | None
+    swizzle: str | None
+    storage: Mapping[str, Any] | None
+    tile: Tile | None = None
+    box: tuple[int, int] | None = None
+
+
+def find_layout(values: Iterable[Any]) -> CallLayout | None:
+    """Find the first layout in some arguments, at any depth."""
+    for value in values:
+        for inner in walk_values(value):
+            layout = _parse_tile_to_shape(inner)
+            if layout is not None:
+                return layout
+    return None
+
+
+def walk_values(value: Any) -> Iterator[Any]:
+    """Yield a value and its parts, each once, breadth first, up to MOST_WALKED: values may be cyclic."""
+    pending, seen = [value], {id(value)}
+    for current in pending:
+        yield current
+        inner: tuple[Any, ...] = ()
+        if isinstance(current, OpaqueValue):
+            inner = (*current.arguments, *(v for _, v in current.named), current.kind)
+        elif isinstance(current, ResolvedType):
+            inner = current.arguments
+        elif isinstance(current, ArrayValue):
+            inner = (current.typed, *(cell.value for cell in current.cells))
+        elif isinstance(current, tuple):
+            inner = current
+        for part in inner:
+            if part is not None and id(part) not in seen and len(pending) < MOST_WALKED:
+                seen.add(id(part))
+                pending.append(part)
+
+
+def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
+    """Parse the name of an atom into (major, swizzle, element bits, element); None for another value."""
+    if isinstance(value, OpaqueValue) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
+        return _parse_dsl_atom(value)
+    kind = value.typed if isinstance(value, ArrayValue) else value
+    name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
+    atom = parse_atom_name(name)
+    if atom is None or atom.sparse or atom.base32:
+        return None
+    arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
+    element = arguments[0] if arguments else None
+    bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
+    return atom.major, atom.mode.name, bits, str(element) if element is not None else None
+
+
+def _parse_dsl_atom(call: OpaqueValue) -> tuple[str, str, int | None, str | None] | None:
+    """Parse the Python DSL's make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, cutlass.Float16) likewise."""
+    kind = parse_atom_kind(str(call.arguments[0]))
+    if kind is None or kind.base32:
+        return None
+    return kind.major, kind.mode.name, *find_named_element(call.arguments[1])
+
+
+def _list_extents(value: Any) -> list[int | None]:
+    """Return the extents of make_shape(…) or Shape<…>; None for an unknown one."""
+    if not isinstance(value, ArrayValue):
+        return []
+    items: Iterable[Any] = [cell.value for cell in value.cells]
+    if not items and isinstance(value.typed, ResolvedType) and value.typed.name in TUPLES:
+        items = value.typed.arguments
+    return [_get_extent(item) for item in items]
+
+
+def _get_extent(value: Any) -> int | None:
+    """Return the size of a mode; None if it is unknown."""
+    try:
+        size: int = call_tuple_function("size", [CuteEvaluator("", None).evaluate_value(value)], (), "")
+    except (OpenCuteValueError, LayoutError):
+        return None
+    return size
+
+
+def _parse_tile_to_shape(value: Any) -> CallLayout | None:
+    """Parse tile_to_shape(atom, shape[, order]) as a canonical tile; None for another value."""
+    if isinstance(value, OpaqueValue) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
+        atom = next((a for a in (_parse_atom(argument) for argument in walk_values(value.arguments[0])) if a), None)
+        if atom is None:
+            return None
+        sizes = _list_extents(value.arguments[1])
+        order = _list_extents(value.arguments[2]) if len(value.arguments) > 2 else None
+        return make_canonical_tile(atom, sizes, order)
+    return None
+
+
+def make_canonical_tile(
+    atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
+) -> CallLayout:
+    """Make the layout of tile_to_shape(atom, sizes, order); unknown sizes are None."""
+    major, swizzle, bits, element = atom
+    mn, k = [*sizes, None, None][:2]
+    outer, inner = [*(order or ()), None, None][:2]
+    k_first = outer is not None and inner is not None and outer > inner
+    storage = {
+        "kind": "canonical",
+        "element_bits": bits,
+        "major": major,
+        "swizzle": swizzle,
+        "mn": mn,
+        "k": k,
+        "order": "k" if k_first else "mn",
+        "base": None,
+    }
+    tile = None
+    if bits and mn and k:
+        try:
+            tile = Tile(
+                bits, major, get_mode(swizzle), mn, k, order="k" if k_first else "mn", base=0, swizzle_by="address"
+            )
+        except LayoutError:
+            tile = None
+    return CallLayout(bits, element, swizzle, storage, tile)
+
+
+def find_named_element(value: Any) -> tuple[int | None, str | None]:
+    """Return (bits, name) of an element type of the DSL: cutlass.Float16."""
+    name = re.split(r"[.:]", str(value))[-1]
+    bits = find_element_bits(name)
+    return bits, name if bits else None
+
+
+def read_literal_layout(value: Any, bits: int | None, element: str | None) -> CallLayout | None:
+    """Read the layout in a call, for elements of `bits` bits; None if it is unknown."""
+    if not isinstance(value, OpaqueValue) or bits is None:
+        return None
+    try:
+        layout = make_call_layout(value, "", bits)
+    except (OpenCuteValueError, LayoutError):
+        return None
+    if layout.rank != 2 or layout.offset or not 0 < layout.size <= _MOST_ELEMENTS:
+        return None
+    mn, k = (mode.size for mode in layout.modes)
+    if layout.swizzle is None:
+        box = _find_plain_box(layout)
+        storage = {"kind": "cute", "layout": str(layout), "base": None}
+        return CallLayout(bits, element, "none", storage, box=box) if box else None
+    name = _WIDTHS.get(layout.swizzle.bits)
+    if name is None or (layout.swizzle.base, layout.swizzle.shift) != (4, 3):
+        return None
+    plain = algebra.strip_swizzle(layout).list_indices()
+    for major in ("K", "MN"):
+        for order in ((0, 1), (1, 0)):
+            if _is_canonical(plain, get_mode(name).get_atom_size(bits, major), (mn, k), (major, order)):
+                return make_canonical_tile((major, name, bits, element), [mn, k], [*order])
+    return None
+
+
+def _is_canonical(plain: Any, atom: tuple[int, int], sizes: tuple[int, int], way: tuple[str, tuple[int, int]]) -> bool:
+    """Return whether indices are those of a swizzle atom tiled to the sizes in some order."""
+    (rows, columns), (major, order) = atom, way
+    if sizes[0] % rows or sizes[1] % columns:
+        return False
+    block = CuteLayout((rows, columns), (columns, 1) if major == "K" else (1, rows))
+    return bool(np.array_equal(algebra.tile_to_shape(block, sizes, order).list_indices(), plain))
+
+
+def _find_plain_box(layout: CuteLayout) -> tuple[int, int] | None:
+    """Return the box of consecutive rows, contiguous mode first; None for another layout."""
+    rows, columns = (algebra.coalesce(mode) for mode in layout.modes)
+    if not (isinstance(rows.shape, int) and isinstance(columns.shape, int)):
+        return None
+    down, across = rows.stride, columns.stride
+    size = rows.shape, columns.shape
+    if (across, down) == (1, size[1]):
+        box = size[1], size[0]
+    elif (down, across) == (1, size[0]):
+        box = size
+    else:
+        return None
+    return box if max(box) <= MOST_BOX else None

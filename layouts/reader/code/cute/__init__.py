@@ -1,0 +1,1 @@
+"""CuTe's layouts, tuples and TiledMMAs as values."""

@@ -1,0 +1,363 @@
+"""Evaluate CuTe layouts in code: Layout<…>, ComposedLayout<…>, make_layout(…), composition(Swizzle…, …), GMMA's atoms,
+tile_to_shape and the rest of the algebra, through aliases, templates and decltype.
+
+CUTLASS 4.7: cute/layout.hpp, cute/swizzle_layout.hpp, cute/pointer_flagged.hpp (smem_ptr_flag_bits: the swizzle XORs
+the byte address, the layout counts elements of so many bits) and cute/atom/mma_traits_sm90_gmma.hpp (the atoms).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute.calls.operations import ALIASES, OPS, apply_operation
+from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
+from lanescope.cute.making import MAKERS, PointerUnit, UnmadeValueError, Value, drop_empty_swizzle
+from lanescope.cute.tuples import list_leaves
+from lanescope.cute.words import INTEGERS, LEFT, RIGHT, UNDERSCORES
+from lanescope.cxx.integers import INT
+from lanescope.errors import LayoutError
+from lanescope.reader.code.cute.cute_mmas import (
+    MMA_CALLS,
+    SMEM_SELECTORS,
+    OpenCuteValueError,
+    evaluate_mma_call,
+    get_last_word,
+    get_type_bits,
+    select_smem_atom,
+)
+from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.naming.scopes import Cell
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue, ResolvedType, shorten_name
+from lanescope.reader.cute import smem_layouts
+from lanescope.reader.cute.smem_atoms import SmemAtomName, make_canonical_layout, parse_atom_kind, parse_atom_name
+from lanescope.reader.grammars import terms
+from lanescope.shared.swizzle import Swizzle
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.evaluator import Evaluator
+
+_NUMBER = re.compile(r"_(\d{1,10})")
+_FLAG = re.compile(r"smem_(?:ptr|sparse_ptr)_flag(?:_bits)?")
+_DECLTYPE = "decltype("
+SIZES = frozenset("size tile_size rank cosize".split())
+_CUTE = re.compile(r"\bcute\b")  # its namespace, or a path of its headers
+_PURE = MMA_CALLS | SMEM_SELECTORS | TUPLE_CALLS.keys() | {"make_tiled_mma"}
+_MOST_MODES = 16  # of a tuple
+_KEYWORDS = frozenset(("typename", "template"))  # which the parser may pass on as values
+
+
+def make_tensor_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout of a make_tensor call, given after the pointer as a layout or as shape and stride.
+
+    text: the source of the call. bits: of an element of unknown type. OpenCuteValueError if something is unknown,
+    LayoutError for code that CuTe does not compile.
+    """
+    arguments = CuteEvaluator(text, bits).evaluate_arguments(call, 0, skipped=1)
+    if not arguments:
+        raise OpenCuteValueError("a layout")
+    return _make_layout(arguments)
+
+
+def make_call_layout(call: OpaqueValue, text: str, bits: int | None = None) -> CuteLayout:
+    """Return the layout that a CuTe call makes. Errors as in make_tensor_layout."""
+    return _make_layout([CuteEvaluator(text, bits).evaluate_value(call)])
+
+
+def _make_layout(values: list[Value]) -> CuteLayout:
+    layout: CuteLayout = _make("make_layout", values, {}, "a layout")
+    return layout
+
+
+@dataclass(frozen=True, slots=True)
+class CuteEvaluator:
+    """An evaluator of CuTe values in one text. bits: of an element of unknown type."""
+
+    text: str
+    bits: int | None
+
+    def evaluate_value(self, value: Any, depth: int = 0) -> Value:
+        """Evaluate a number, a tuple, a layout or a swizzle. Errors as in make_tensor_layout."""
+        if depth > DEEPEST:
+            raise OpenCuteValueError(shorten_name(value))
+        if isinstance(value, tuple):
+            return tuple(self.evaluate_value(item, depth + 1) for item in value)
+        if isinstance(value, ResolvedType):
+            return self._evaluate_type(value, depth)
+        if isinstance(value, ArrayValue):
+            return self._evaluate_braces(value, depth)
+        if isinstance(value, OpaqueValue):
+            return self._evaluate_call(value, depth)
+        if value is None or isinstance(value, str):
+            raise OpenCuteValueError(str(value))
+        read = get_integer(value)
+        if read is None or read.known is None:
+            raise OpenCuteValueError(shorten_name(value) if read is None else str(read))
+        return _require_size(read.known)
+
+    def evaluate_arguments(self, call: OpaqueValue, depth: int, skipped: int = 0) -> list[Value]:
+        """Evaluate a call's arguments except the first `skipped`.
+
+        Arguments up to the last one that was parsed as a comparison (`A<B<_8, _64>>{}`) are parsed again from their
+        text.
+        """
+        arguments = [
+            argument
+            for argument in call.arguments
+            if not (isinstance(argument, OpaqueValue) and argument.text in _KEYWORDS)
+        ]
+        split = 1 + max((n for n, argument in enumerate(arguments) if _is_misread(argument)), default=-1)
+        if not split:
+            return [self.evaluate_value(argument, depth + 1) for argument in arguments[skipped:]]
+        last_arguments = [
+            argument
+            for argument in arguments[split:]
+            if not (isinstance(argument, ArrayValue) and argument.typed is None and not argument.cells)
+        ]
+        return self._parse_arguments(call, skipped, len(last_arguments)) + [
+            self.evaluate_value(argument, depth + 1) for argument in last_arguments
+        ]
+
+    def _parse_arguments(self, call: OpaqueValue, skipped: int, dropped_last: int) -> list[Value]:
+        """Parse the arguments of a call from its text, without the first `skipped` and the last `dropped_last`."""
+        home = terms.make_term_text(self.text)
+        term = home.parse_term(call.span[0], alone=True)
+        spelled = list(term.args or ()) if isinstance(term, terms.SyntaxTerm) and term.span[1] <= call.span[1] else []
+        if len(spelled) - dropped_last < skipped:
+            raise OpenCuteValueError(call.text)
+        result: list[Value] = []
+        for argument in spelled[skipped : len(spelled) - dropped_last]:
+            block = smem_layouts.parse_known_layout(home, argument, self.bits)
+            if block is None:
+                raise OpenCuteValueError(home.format_words(argument))
+            result.append(block)
+        return result
+
+    def _evaluate_type(self, kind: ResolvedType, depth: int) -> Value:
+        """Evaluate a type as T{}."""
+        name = kind.name.split("::")[-1]
+        if match := _NUMBER.fullmatch(name):
+            return _require_size(int(match[1]))
+        if name in UNDERSCORES:
+            return None
+        if name in LEFT or name in RIGHT:
+            return "left" if name in LEFT else "right"
+        if (atom := parse_atom_name(name)) and not atom.base32:
+            of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
+            return make_canonical_atom(atom, of)
+        if (inner := _get_inner(name, kind)) is not None:
+            return self.evaluate_value(inner, depth + 1)
+        if _FLAG.fullmatch(name):
+            return PointerUnit(self._get_flag_bits(kind, depth))
+        values = (
+            [self.evaluate_value(argument, depth + 1) for argument in kind.arguments] if _is_cute_name(name) else []
+        )
+        return _call_cute(name, values, {}, str(kind))
+
+    def _get_flag_bits(self, kind: ResolvedType, depth: int) -> int:
+        """Return the element bits of a flagged pointer; for an unknown type, those of the instruction."""
+        try:
+            return int(self.evaluate_value(kind.arguments[0], depth + 1)) if kind.arguments else 1
+        except OpenCuteValueError:
+            if self.bits is None or not kind.arguments or "sizeof" not in str(kind.arguments[0]):
+                raise
+            return self.bits
+
+    def _evaluate_braces(self, value: ArrayValue, depth: int) -> Value:
+        """Evaluate T{…}, make_shape(…), and Python's tuples."""
+        cells = [cell.value for cell in value.cells]
+        typed = value.typed
+        if not isinstance(typed, ResolvedType):
+            if not cells:
+                raise OpenCuteValueError(str(value))
+            return tuple(self.evaluate_value(cell_value, depth + 1) for cell_value in cells)
+        name = typed.name.split("::")[-1]
+        if not cells and not name.startswith("make_"):
+            return self.evaluate_value(typed, depth + 1)
+        if name in INTEGERS or _NUMBER.fullmatch(name):
+            return self.evaluate_value(typed, depth + 1)
+        return _call_cute(name, [self.evaluate_value(cell_value, depth + 1) for cell_value in cells], {}, str(typed))
+
+    def _evaluate_call(self, term: OpaqueValue, depth: int) -> Value:
+        """Evaluate a CuTe call; a plain name is unknown."""
+        if term.head.split(".")[-1] == "make_smem_layout_atom" and len(term.arguments) > 1:
+            return self._make_smem_atom(term)
+        name = get_last_word(term.head)
+        if not name:
+            return self._evaluate_name(term, depth)
+        named = dict(term.named)
+        templates = named.pop("<>", ())
+        if name in SMEM_SELECTORS:
+            return make_canonical_atom(*select_smem_atom(term, lambda value: self.evaluate_value(value, depth + 1)))
+        if name in MMA_CALLS:
+            return self._evaluate_mma_call(name, term, depth)
+        if name in TUPLE_CALLS and term.arguments:
+            chosen = [item for item in templates if str(item) not in _KEYWORDS]
+            places = self._evaluate_places([named["mode"]] if "mode" in named else chosen, depth)  # mode: of the DSL
+            return call_tuple_function(name, self.evaluate_arguments(term, depth), places, term.text)
+        if not _is_cute_name(name):
+            raise OpenCuteValueError(term.text)
+        return self._call_function(name, term, templates, named, depth)
+
+    def _make_smem_atom(self, term: OpaqueValue) -> Value:
+        """Evaluate the DSL's make_smem_layout_atom(kind, element_type)."""
+        atom_kind = parse_atom_kind(str(term.arguments[0]))
+        if atom_kind is None or atom_kind.base32:
+            raise OpenCuteValueError(str(term.arguments[0]))
+        return make_canonical_atom(atom_kind, _get_element_bits(term.arguments[1:2], self.bits))
+
+    def _call_function(
+        self, name: str, term: OpaqueValue, templates: Sequence[Any], named: dict[str, Any], depth: int
+    ) -> Value:
+        """Evaluate a function of layouts."""
+        arguments = self.evaluate_arguments(term, depth)
+        named.pop("self", None)
+        named.pop(CALLED, None)
+        if templates and name in ("upcast", "downcast"):
+            arguments += [self.evaluate_value(template, depth + 1) for template in templates[:1]]
+        words = {word: self.evaluate_value(template, depth + 1) for word, template in named.items()}
+        return _call_cute(name, arguments, words, term.text)
+
+    def _evaluate_mma_call(self, name: str, term: OpaqueValue, depth: int) -> Value:
+        """Evaluate a call on a TiledMMA: its sizes, and the shapes of partitioned tensors."""
+        value = evaluate_mma_call(name, term, lambda value: self.evaluate_value(value, depth + 1))
+        if value is None:
+            raise OpenCuteValueError(term.text)
+        return value
+
+    def _evaluate_places(self, templates: Sequence[Any], depth: int) -> tuple[int, ...]:
+        places = tuple(list_leaves(tuple(self.evaluate_value(template, depth + 1) for template in templates)))
+        if not all(isinstance(place, int) for place in places):
+            raise OpenCuteValueError(", ".join(map(str, templates)))
+        return places
+
+    def _evaluate_name(self, term: OpaqueValue, depth: int) -> Value:
+        """Evaluate a name or a word: an atom, None, a number."""
+        word = get_last_word(term.text)
+        if (atom := parse_atom_name(word)) and not atom.base32:
+            return make_canonical_atom(atom, _get_element_bits((), self.bits))
+        if term.kind is not None and not term.kind.open:
+            return self.evaluate_value(term.kind, depth + 1)
+        if term.text.split(".")[-1] == "None" or word in ("_", "Underscore"):
+            return None
+        if match := _NUMBER.fullmatch(word):
+            return _require_size(int(match[1]))
+        raise OpenCuteValueError(term.text)
+
+
+def _get_inner(name: str, kind: ResolvedType) -> Any:
+    """Return the argument of decltype or of an integer constant; None for another type."""
+    if name == "decltype":
+        return kind.arguments[0] if kind.arguments else None
+    return kind.arguments[-1] if name in INTEGERS and kind.arguments else None
+
+
+def _is_misread(value: Any) -> bool:
+    """Return whether template brackets in a value were parsed as comparisons, or decltype as a function.
+
+    Calls inside the value are not examined.
+    """
+    if isinstance(value, ArrayValue) and not value.cells:
+        return _is_misread(value.typed)
+    if isinstance(value, ResolvedType):
+        return any(map(_is_misread, value.arguments))
+    return isinstance(value, OpaqueValue) and (
+        value.head == "misread" or (not value.head and value.text.startswith(_DECLTYPE))
+    )
+
+
+def _require_size(size: int) -> int:
+    if not 0 <= size <= MOST:
+        raise OpenCuteValueError(str(size))
+    return size
+
+
+def is_cute_value(value: Any) -> bool:
+    """Return whether a value is a CuTe layout, shape or TiledMMA, whose type determines it."""
+    if isinstance(value, ArrayValue):
+        kind = value.typed
+        return isinstance(kind, ResolvedType) and get_last_word(kind.name) in (*MAKERS, "decltype")
+    return isinstance(value, OpaqueValue) and is_cute_call(get_last_word(value.head))
+
+
+def is_cute_call(name: str) -> bool:
+    """Return whether a CuTe function makes a layout, a tuple or a TiledMMA from its arguments."""
+    return _is_cute_name(name) or name in _PURE
+
+
+def is_size_call(ev: Evaluator, name: str) -> bool:
+    """Return whether a function is a CuTe function that returns a size, or an item of a shape."""
+    return (name in SIZES or name == "get") and not ev.python and names_cute(ev.text)
+
+
+def measure_cute(ev: Evaluator, term: OpaqueValue) -> SymbolicInt | None:
+    """Return the number that size<0>(shape), get<0>(shape) and the like are; None for another value."""
+    try:
+        size = CuteEvaluator(ev.text, None).evaluate_value(term) if names_cute(ev.text) else None
+    except (OpenCuteValueError, LayoutError):
+        return None
+    return SymbolicInt(size, INT) if isinstance(size, int) else None
+
+
+@lru_cache(maxsize=4)
+def names_cute(text: str) -> bool:
+    """Return whether a text names CuTe."""
+    return _CUTE.search(text) is not None
+
+
+def freeze_value(value: Any, depth: int = 0) -> Any:
+    """Copy a CuTe tuple, so that values and types made from it do not change with the variable."""
+    if not isinstance(value, ArrayValue) or depth > DEEPEST or len(value.cells) > _MOST_MODES:
+        return value
+    cells = [Cell(freeze_value(cell.value, depth + 1), cell.kind, cell.name) for cell in value.cells]
+    return ArrayValue(cells, value.element, value.name, value.typed)
+
+
+def _is_cute_name(name: str) -> bool:
+    return name in MAKERS or ALIASES.get(name, name) in OPS
+
+
+def _call_cute(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
+    """Apply a CuTe type or function to its arguments."""
+    op = ALIASES.get(name, name)
+    if name in MAKERS and (op not in OPS or (values and isinstance(values[0], Swizzle))):
+        return _make(name, values, words, text)
+    if op not in OPS:
+        raise OpenCuteValueError(text)
+    order = words.get("order", words.get("trg_order"))
+    step = apply_operation(op, [*values, *([order] if order is not None else [])])
+    if step.error:
+        raise step.error
+    return step.result
+
+
+def _make(name: str, values: list[Value], words: dict[str, Value], text: str) -> Value:
+    """Apply a CuTe constructor; text: the source of the call."""
+    try:
+        return MAKERS[name](values, words)
+    except UnmadeValueError as error:
+        if error.wrong:
+            raise LayoutError("bad_cute", f"'{text}' {error.why}.", error.hint or "Give one stride a size.") from None
+        raise OpenCuteValueError(text) from None
+
+
+def _get_element_bits(types: Sequence[Any], bits: int | None) -> int:
+    """Return the bits of an atom's element type; `bits` if the type is unknown."""
+    for element in types:
+        if element_bits := get_type_bits(element):
+            return element_bits
+    if bits is None:
+        raise OpenCuteValueError(shorten_name(types[0]) if types else "the element type")
+    return bits
+
+
+def make_canonical_atom(atom: SmemAtomName, bits: int) -> CuteLayout:
+    """Make GMMA::Layout_K_SW128_Atom or another canonical atom, for elements of `bits` bits."""
+    if bits not in (1, 2, 4, 8, 16, 32, 64):
+        raise OpenCuteValueError(f"elements of {bits} bits")
+    return drop_empty_swizzle(make_canonical_layout(atom.major, atom.mode, bits))

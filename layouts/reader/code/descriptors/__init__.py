@@ -1,0 +1,1 @@
+"""Matrix descriptors that code builds."""

@@ -1,0 +1,1 @@
+"""Expressions: operators, conversions, assignments, places."""

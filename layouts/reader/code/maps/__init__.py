@@ -1,0 +1,1 @@
+"""Tensor maps that code encodes."""

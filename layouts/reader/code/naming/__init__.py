@@ -1,0 +1,1 @@
+"""Names: scopes, lookup, declarations and definitions, names of headers."""

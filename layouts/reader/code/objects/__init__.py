@@ -1,0 +1,1 @@
+"""Objects: construction, members, copies, pointers to them, views of their bytes."""

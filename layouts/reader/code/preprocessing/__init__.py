@@ -1,0 +1,1 @@
+"""The C preprocessor: tokens, macros, conditions, variants of a text."""

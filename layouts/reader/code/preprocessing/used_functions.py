@@ -1,0 +1,55 @@
+"""Find the header functions that a file uses: those that its own text names, and those that they name in turn.
+
+Unused header functions are not run: they do not concern the file that includes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lanescope.cxx.source_text import strip_comments
+from lanescope.reader.code.naming.scopes import NameScope
+from lanescope.reader.code.symbolic_integers import Span
+from lanescope.reader.code.syntax import tree
+
+# a function, its class, the scope of its namespace
+Entry = tuple[tree.Function, tree.StructDefinition | None, NameScope]
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def drop_unused(functions: Sequence[Entry], text: str, headers: Sequence[Span]) -> list[Entry]:
+    """Return the functions without unused ones of headers.
+
+    headers: spans of the included headers. Their text outside functions and classes, such as macros and aliases, counts
+    as used.
+    """
+    if not headers:
+        return list(functions)
+    names, spans = {}, {}
+    for entry in functions:
+        function, owner, _ = entry
+        if any(first <= function.span[0] and function.span[1] <= past for first, past in headers):
+            names[id(function)] = owner.name if owner is not None else function.name
+            spans[function.span] = names[id(function)]
+            if owner is not None:
+                spans[owner.span] = owner.name
+    uses: dict[str, set[str]] = {}
+    for (first, past), name in spans.items():
+        uses.setdefault(name, set()).update(_WORD.findall(text, first, past))
+    used = set(_WORD.findall(strip_comments(_remove_spans(text, sorted(spans)))))
+    pending = used & uses.keys()
+    while pending:
+        added = set().union(*(uses[name] for name in pending)) - used
+        used |= added
+        pending = added & uses.keys()
+    return [entry for entry in functions if id(entry[0]) not in names or names[id(entry[0])] in used]
+
+
+def _remove_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without some spans, which may be nested."""
+    parts, end = [], 0
+    for first, past in spans:
+        parts.append(text[end:first])
+        end = max(end, past)
+    return " ".join((*parts, text[end:]))

@@ -1,0 +1,1 @@
+"""PTX in asm statements and modules, and SASS."""

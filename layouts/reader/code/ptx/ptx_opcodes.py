@@ -1,0 +1,229 @@
+"""The PTX instructions that are evaluated: a function per opcode that returns the values it writes, None if unknown.
+
+Source: PTX ISA 9.1, integer arithmetic, logic and shift, data movement and conversion instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import BOOL, COMPARED, IntegerType
+from lanescope.reader.code import symbolic_integers
+from lanescope.reader.code.ptx import inline_ptx as ptx
+from lanescope.reader.code.ptx.ptx_arithmetic import ARITHMETIC, extend_value, get_integer_type, reinterpret_bits
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.ptx.ptx_evaluation import RegisterFile
+
+_INTEGER = re.compile(r"([usb])(8|16|32|64|128)")
+_WARPS = re.compile(r"threadIdx\.x ?(?:/ ?(?:32|64|128|256|512)|>> ?[5-9])(?!\d)")  # the same for a whole warp
+_UNIFORM = re.compile(r"(?:blockIdx|blockDim|gridDim)\.[xyz]|\b0x[\da-fA-F]+\b|\b\d+\b")  # the same for all threads
+_NAME = re.compile(r"[A-Za-z_]")
+
+_Outputs = list[Any] | None
+_Reader = Callable[["RegisterFile", ptx.PtxInstruction], _Outputs]
+
+
+def find_reader(opcode: str) -> _Reader | None:
+    """Find the function that evaluates an opcode; None for an unknown opcode or unknown modifiers."""
+    name, *modifiers = opcode.split(".")
+    row = _OPCODES.get(name)
+    return row.reader if row is not None and row.fits(modifiers) else None
+
+
+def _is_type(modifier: str, *others: str) -> bool:
+    """Return whether a modifier is an integer type, or one of some others."""
+    return modifier in others or _INTEGER.fullmatch(modifier) is not None
+
+
+def _parse_type(opcode: str) -> tuple[int, bool]:
+    """Parse (bits, whether signed) of an opcode's last type."""
+    match = _INTEGER.fullmatch(opcode.rpartition(".")[2])
+    return (int(match[2]), match[1] == "s") if match else (1, False)
+
+
+def _evaluate_cvta(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    value = registers.read_operand(instruction.operands[1]) if len(instruction.operands) == 2 else None
+    return None if value is None else [registers.shared(value)]
+
+
+def _evaluate_cvt(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate cvt.to.from: the source's lowest bits, extended by its own sign, cut to the destination's type."""
+    target, source = (_INTEGER.fullmatch(part) for part in instruction.opcode.split(".")[1:])
+    if target is None or source is None or len(instruction.operands) != 2:
+        return None
+    value = registers.read_integer(instruction.operands[1], int(source[2]), source[1] == "s")
+    if value is None:
+        return None
+    cut = extend_value(value, get_integer_type(int(target[2])))
+    return [None if cut is None else reinterpret_bits(cut, int(target[2]), target[1] == "s")]
+
+
+def _evaluate_mov(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate mov of a register, and mov.b that packs `{low, …, high}` into one or takes one apart."""
+    if len(instruction.operands) != 2:
+        return None
+    target, source = instruction.operands
+    if not target.startswith("{") and not source.startswith("{"):
+        return [registers.read_operand(source)]
+    bits, _ = _parse_type(instruction.opcode)
+    if source.startswith("{"):
+        parts = [part.strip() for part in source.strip("{} ").split(",")]
+        part_bits = bits // len(parts)
+        integer = SymbolicInt(0, get_integer_type(bits))
+        for n, part in enumerate(parts):
+            value = registers.read_integer(part, part_bits)
+            if value is None:
+                return None
+            integer = symbolic_integers.or_ints(
+                integer,
+                symbolic_integers.shift_int(
+                    symbolic_integers.convert_int(value, get_integer_type(bits)), n * part_bits
+                ),
+            )
+        return [integer]
+    parts = ptx.list_targets(instruction)
+    part_bits = bits // len(parts)
+    value = registers.read_integer(source, bits)
+    if value is None:
+        return None
+    kind = get_integer_type(part_bits)
+    return [symbolic_integers.extract_bits(value, n * part_bits, part_bits, kind) for n in range(len(parts))]
+
+
+def _evaluate_shuffle(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate shfl.sync.idx of a value that all threads of a warp have; None where it may differ between them."""
+    if len(instruction.operands) != 5 or "|" in instruction.operands[0]:
+        return None
+    value = registers.read_integer(instruction.operands[1], 32)
+    if value is None or _NAME.search(_UNIFORM.sub("", _WARPS.sub("", str(value)))):
+        return None
+    return [value]
+
+
+def _evaluate_setp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate setp.cmp.type p, a, b and p|q, where q is not p."""
+    bits, signed = _parse_type(instruction.opcode)
+    test = instruction.opcode.split(".")[1]
+    signed = signed and test not in ("lo", "ls", "hi", "hs")
+    if len(instruction.operands) != 3:
+        return None
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:])
+    if left is None or right is None or left.known is None or right.known is None:
+        return None
+    truth = int(COMPARED[ptx.COMPARISONS[test]](left.known, right.known))
+    return [SymbolicInt(truth, BOOL), SymbolicInt(1 - truth, BOOL)][: len(ptx.list_targets(instruction))]
+
+
+def _evaluate_selp(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate selp d, a, b, p: a if p is true, else b."""
+    if len(instruction.operands) != 4:
+        return None
+    choice = registers.read_integer(instruction.operands[3], 1)
+    if choice is None or choice.known is None:
+        return None
+    bits, signed = _parse_type(instruction.opcode)
+    chosen = instruction.operands[1 if choice.known else 2]
+    return [registers.read_integer(chosen, bits, signed) if bits > 1 else registers.read_operand(chosen)]
+
+
+def _evaluate_mul(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate mul and mad: .lo keeps the lower half of the product, .hi the upper, .wide all of it."""
+    name, part, _ = instruction.opcode.split(".")
+    bits, signed = _parse_type(instruction.opcode)
+    if len(instruction.operands) != (3 if name == "mul" else 4) or (part == "wide" and bits > 32):
+        return None
+    signed = signed and part != "lo"  # the lower half does not depend on the sign
+    left, right = (registers.read_integer(text, bits, signed) for text in instruction.operands[1:3])
+    if left is None or right is None:
+        return None
+    wide = 2 * bits if part == "wide" else bits
+    product = _multiply_part(left, right, part, bits, get_integer_type(wide, signed))
+    if product is not None and name == "mad":
+        more = registers.read_integer(instruction.operands[3], wide, signed)
+        product = (
+            None
+            if more is None
+            else symbolic_integers.add_ints(
+                symbolic_integers.convert_int(product, get_integer_type(wide)),
+                symbolic_integers.convert_int(more, get_integer_type(wide)),
+            )
+        )
+    return None if product is None else [symbolic_integers.convert_int(product, get_integer_type(wide))]
+
+
+def _multiply_part(
+    left: SymbolicInt, right: SymbolicInt, part: str, bits: int, kind: IntegerType
+) -> SymbolicInt | None:
+    """Return the `part` (lo, hi or wide) of the product of two `bits`-bit numbers; None if unknown."""
+    if left.known is not None and right.known is not None:
+        product = left.known * right.known
+        total = SymbolicInt(product >> bits if part == "hi" else product, get_integer_type(2 * bits, kind.signed))
+        return symbolic_integers.convert_int(total, kind)
+    if part == "hi":
+        return None
+    return symbolic_integers.multiply_ints(
+        *(symbolic_integers.convert_int(factor, get_integer_type(kind.bits)) for factor in (left, right))
+    )
+
+
+def _evaluate_table_opcode(registers: RegisterFile, instruction: ptx.PtxInstruction) -> _Outputs:
+    """Evaluate a row of arithmetic: operands of the opcode's type, amounts and selectors of 32 bits."""
+    bits, signed = _parse_type(instruction.opcode)
+    row = ARITHMETIC[instruction.opcode.partition(".")[0]]
+    if not row.fits(len(instruction.operands), bits):
+        return None
+    signed_type = signed and row.signs
+    sources = [
+        registers.read_integer(text, bits if read == "t" else 32, read == "t" and signed_type)
+        for text, read in zip(instruction.operands[1:], row.reads, strict=True)
+    ]
+    operands = [value for value in sources if value is not None]
+    if len(operands) < len(sources):
+        return None
+    result = row.act(bits, signed, *operands)
+    return None if result is None else [symbolic_integers.convert_int(result, get_integer_type(bits, signed_type))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opcode:
+    """An evaluated opcode. reader: evaluates it; fits: whether its modifiers are supported, the type last."""
+
+    reader: _Reader
+    fits: Callable[[list[str]], bool]
+
+
+def _fits_product(modifiers: list[str]) -> bool:
+    """Return whether modifiers are those of a product: .lo.u32, but no .b type."""
+    known = len(modifiers) == 2 and modifiers[0] in ("lo", "wide", "hi")
+    return known and _is_type(modifiers[1]) and not modifiers[1].startswith("b")
+
+
+_OPCODES: dict[str, _Opcode] = {
+    **dict.fromkeys(
+        ARITHMETIC, _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0]))
+    ),
+    **dict.fromkeys(
+        ("and", "or", "xor", "not"),
+        _Opcode(_evaluate_table_opcode, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred")),
+    ),
+    **dict.fromkeys(("mul", "mad"), _Opcode(_evaluate_mul, _fits_product)),
+    "cvta": _Opcode(
+        _evaluate_cvta,
+        lambda modifiers: len(modifiers) == 3 and modifiers[0] == "to" and modifiers[1] in ("shared", "shared::cta"),
+    ),
+    "cvt": _Opcode(_evaluate_cvt, lambda modifiers: len(modifiers) == 2 and all(map(_is_type, modifiers))),
+    "mov": _Opcode(
+        _evaluate_mov, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "pred", "f32", "f64")
+    ),
+    "shfl": _Opcode(_evaluate_shuffle, lambda modifiers: modifiers == ["sync", "idx", "b32"]),
+    "setp": _Opcode(
+        _evaluate_setp,
+        lambda modifiers: len(modifiers) == 2 and modifiers[0] in ptx.COMPARISONS and _is_type(modifiers[1]),
+    ),
+    "selp": _Opcode(_evaluate_selp, lambda modifiers: len(modifiers) == 1 and _is_type(modifiers[0], "f32", "f64")),
+}

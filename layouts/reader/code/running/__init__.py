@@ -1,0 +1,1 @@
+"""Statements: branches, loops, exceptions, and what code that is not run may change."""

@@ -1,0 +1,1 @@
+"""Syntax trees of C++, CUDA and Python."""

@@ -1,0 +1,1 @@
+"""Types: their layout, templates, specializations and traits."""

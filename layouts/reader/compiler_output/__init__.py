@@ -1,0 +1,1 @@
+"""Layouts, tensor maps and instructions as compilers name and print them."""

@@ -1,0 +1,238 @@
+"""Recognise tensor maps whose arguments a library prints: the box, the swizzle, and the driver rule that is violated.
+
+Sources of the names and units: CUTLASS 4.7, cute/atom/copy_traits_sm90_tma.hpp (five sizes whatever the
+rank, the innermost stride before the others); TVM, src/runtime/cuda/cuda_device_api.cc; TileLang, also of im2col;
+ThunderKittens, include/types/global; TensorRT-LLM, trtllmGenKernels (strides in bytes); DeepGEMM, csrc/jit_kernels
+(strides in elements, the swizzle in bytes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+
+from lanescope.reader.code import recogniser
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.maps.tma_rules import (
+    MapParts,
+    MapSheet,
+    TensorMap,
+    find_broken_rules,
+    find_stride_rules,
+    read_swizzle_code,
+)
+from lanescope.reader.code.naming.header_names import SWIZZLE_NAMES
+from lanescope.reader.code.values import OpaqueValue
+from lanescope.reader.meaning import TextMeaning
+from lanescope.shared import tma
+from lanescope.shared.map_enums import MAP_TYPES
+
+MOST_MAPS = 24
+LONGEST_HEAD, LONGEST_LINE = 80, 1024  # characters before a print's first field; of its line
+MAP_ALIGNED, ADDRESS_ALIGNED = 64, 16  # alignment in bytes of cuTensorMapEncodeTiled's tensorMap and globalAddress
+_NAMES = {  # field → pattern of its names in prints
+    "map": r"(?:tma|tensormap)[ _]?desc(?:riptor)?[ _]?addr(?:ess)?|tma_map|tensor_?map",
+    "type": r"(?:tma_?)?format|cu_dtype|tensor_?data_?type",
+    "rank": r"(?:tma_|t_)?dim|tensor[ _]?rank|rank",
+    "address": r"gmem(?:_addr(?:ess)?)?|global_?addr(?:ess)?|pointer",
+    "dims": r"global_?dims?|global(?: prob)?[ _]shape|gmem(?:_prob)?_shape|global memory|shape",
+    "strides": r"global_?strides?|global prob stride|gmem(?:_prob)?_stride|outer stride|stride",
+    "channels": r"(?:smem_)?box_channels?|channels_?per_?pixel",  # of im2col, which has no box
+    "pixels": r"(?:smem_)?box_pixels?|pixels_?per_?column",
+    "box": r"box_?(?:dims?|shape|size)|smem(?: |_)(?:box[ _])?shape|shared memory|tile_?shapes?",
+    "steps": r"element_?strides?|smem(?: |_)(?:box[ _])?stride|tile_?strides?",
+    "interleave": r"(?:tma[ _]?)?interleave",
+    "swizzle": r"(?:smem[ _]|tma[ _])?swizzle(?:[ _]?(?:type|mode|kind))?",
+    "grain": r"base",
+    "size": r"elem(?:ent)?[ _]size",
+}
+_FIELD = re.compile(
+    rf"(?<![\w.])(?:{'|'.join(f'(?P<{name}>{spelled})' for name, spelled in _NAMES.items())})"
+    r"(?:[ \t]*[:=][ \t]*|[ \t]+)"
+    r"(?:(?P<pointer>0x[0-9a-f]+|\d{13,})(?=[\s,;]|$)[ \t]*)?"
+    r"(?:[\[({]?[ \t]*(?P<numbers>-?\d+(?:(?:[ \t]*,[ \t]*|[ \t]+)-?\d+)*)|(?P<word>CU_TENSOR_MAP_\w+))?",
+    re.I,
+)
+_IN_ELEMENTS = re.compile(r"making\b[^\n]{0,20}tma desc[^\n]*outer stride[^\n]*swizzle: \d+(?: \(base: \d+\))?,", re.I)
+_IN_BYTES = re.compile(r"making\b[^\n]{0,20}tma desc", re.I)
+_LOOKS = re.compile(
+    r"box_?(?:dim|shape|channel)|channels_?per|smem(?: |_)(?:box[ _])?shape|tile_?shapes|making\b[^\n]{0,20}tma desc",
+    re.I,
+)
+_CODE = re.compile(  # a line of code around a number, or a comment
+    r";[ \t]*$|^[ \t]*(?://|/\*|\*[ \t]|#[ \t]|#(?:include|define)|def\b|class\b|return\b)|<<"
+    r"|=[ \t]*\w+[.(]|\w\([^)\n]*\)[ \t]*[{:;]",
+    re.M,
+)
+
+
+@dataclass(slots=True)
+class _PrintedFields:
+    """The fields of a print: numbers or the name of a constant, and pointers printed instead of arrays."""
+
+    start: int
+    end: int
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    pointers: dict[str, int] = field(default_factory=dict)
+
+    def has_field(self, name: str) -> bool:
+        return name in self.numbers or name in self.words or name in self.pointers
+
+    def get_first(self, name: str) -> int | None:
+        return self.numbers[name][0] if self.numbers.get(name) else None
+
+
+def recognise_printed_maps(text: str) -> tuple[TextMeaning, ...]:
+    """Return the meanings of tensor maps whose arguments are printed in a text."""
+    return tuple(map(recogniser.make_map_meaning, find_printed_maps(text)))
+
+
+@lru_cache(maxsize=2)  # the workbench of one text is built again for each choice that is tried
+def find_printed_maps(text: str) -> tuple[TensorMap, ...]:
+    """Return the tensor maps printed in a text, in the same form as those of code.
+
+    >>> text = "boxDim (64,512,1,1,1)\\nformat 6\\ndim 2\\nswizzle 3\\nglobalDim (4096,4096,1,1,1)"
+    >>> (printed,) = find_printed_maps(text)
+    >>> printed.box, printed.swizzle, [problem.message for problem in printed.problems]
+    ((64, 512), '128B', ['boxDim[1] is 512; it must be 1 to 256.'])
+    """
+    if not _LOOKS.search(text):
+        return ()
+    text = text.replace("\\n", " \n")  # of an exception printed by Python
+    prints = (fields for fields in _find_prints(text) if _is_complete_map(fields) and not _is_code_line(fields, text))
+    return tuple(_make_map(fields, text) for fields in islice(prints, MOST_MAPS))
+
+
+def _find_prints(text: str) -> Iterator[_PrintedFields]:
+    """Yield each print of a text; a repeated field begins the next print."""
+    at: _PrintedFields | None = None
+    for match in _FIELD.finditer(text):
+        name = match.lastgroup if match.lastgroup in _NAMES else next(key for key in _NAMES if match[key] is not None)
+        if not (match["pointer"] or match["numbers"] or match["word"]):
+            continue
+        if at is None or at.has_field(name):
+            if at is not None:
+                yield at
+            at = _PrintedFields(match.start(), match.end())
+        at.end = match.end()
+        if match["numbers"]:
+            at.numbers[name] = [int(digits) for digits in re.findall(r"-?\d+", match["numbers"])]
+        elif match["word"]:
+            at.words[name] = match["word"]
+        if match["pointer"]:
+            at.pointers[name] = int(match["pointer"], 0)
+    if at is not None:
+        yield at
+
+
+def _is_complete_map(fields: _PrintedFields) -> bool:
+    """Return whether fields belong to a map: a box, and two more that a tile would not have."""
+    return (fields.has_field("box") or fields.has_field("channels")) and sum(
+        map(fields.has_field, ("type", "dims", "strides", "swizzle", "steps", "address"))
+    ) >= 2
+
+
+def _is_code_line(fields: _PrintedFields, text: str) -> bool:
+    """Return whether the fields' lines are lines of code."""
+    end = text.find("\n", fields.end)
+    return _CODE.search(text[text.rfind("\n", 0, fields.start) + 1 : end if end >= 0 else len(text)]) is not None
+
+
+def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
+    span = (fields.start, fields.end)
+    printed = text[slice(*span)]
+    line = text[max(text.rfind("\n", 0, fields.start) + 1, fields.start - LONGEST_HEAD) : fields.end][:LONGEST_LINE]
+    sheet = MapSheet()
+    bits, kind = _parse_element_type(fields)
+    rank = fields.get_first("rank") or max((len(fields.numbers.get(name, ())) for name in ("dims", "box")), default=0)
+    dims, box, steps = (_parse_sizes(fields, name, rank, sheet) for name in ("dims", "box", "steps"))
+    if fields.has_field("channels"):  # a column of pixels with its channels is stored like the rows of a box
+        box = fields.get_first("channels"), fields.get_first("pixels")
+    strides = _parse_strides(fields, rank, bits, sheet)
+    mode, strange = _parse_swizzle(fields, _IN_BYTES.search(line) is not None)
+    if _IN_ELEMENTS.search(line) and bits:
+        strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
+        if bits == 8 and box[:1] != (None,) and mode in ("32B", "64B", "128B") and box[0] == 2 * int(mode[:-1]):
+            bits = 4  # fp4: two elements per byte, and the box counts elements
+    parts = MapParts(
+        OpaqueValue(printed[:40], head="printed", span=span),
+        bits,
+        kind,
+        dims=dims,
+        strides=strides,
+        box=box,
+        swizzle=mode,
+        sheet=sheet,
+    )
+    problems = (
+        _find_im2col_rules(parts)
+        if fields.has_field("channels")
+        else find_broken_rules(parts, fields.get_first("interleave"), steps)
+    )
+    problems += [Pitfall(code, message, span) for code, message in (*strange, *_check_pointers(fields))]
+    return parts.make_tensor_map(problems)
+
+
+def _find_im2col_rules(parts: MapParts) -> list[Pitfall]:
+    """Find the rules of cuTensorMapEncodeIm2col that a map breaks: of its tensor, and of the width of its channels."""
+    width = tma.find_refusals(parts.bits, (), (), box=parts.box[:1], swizzle=parts.swizzle)
+    return [*find_stride_rules(parts), *(Pitfall(code, message, parts.term.span) for code, message in width)]
+
+
+def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]:
+    """Return (bits, name) of an element in shared memory."""
+    code = fields.get_first("type")
+    if "type" in fields.words:
+        name = fields.words["type"].upper().removeprefix("CU_TENSOR_MAP_DATA_TYPE_")
+        code = next((row.code for row in MAP_TYPES if row.name == name), None)
+    if code is not None:
+        row = MAP_TYPES[code] if 0 <= code < len(MAP_TYPES) else None
+        return (row.shared_bits, row.name) if row else (None, None)
+    size = fields.get_first("size")
+    return (8 * size if size else None), None
+
+
+def _parse_sizes(fields: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
+    """Return the size of each dimension; None for all if an address is printed instead."""
+    sizes = fields.numbers.get(name)
+    if sizes is not None:
+        return tuple(sizes[:rank] if rank else sizes)
+    if name in fields.pointers:
+        sheet.symbols[name] = f"the array at {fields.pointers[name]:#x}"
+    return (None,) * (rank if name in fields.pointers else 0)
+
+
+def _parse_strides(fields: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
+    """Return the strides without the innermost, which comes first in prints with one stride per dimension."""
+    strides = fields.numbers.get("strides")
+    if strides is None or not rank:
+        return _parse_sizes(fields, "strides", max(rank - 1, 0), sheet)
+    if len(strides) >= rank and bits and strides[0] in (bits // 8, 1):
+        strides = strides[1:]
+    return tuple(strides[: rank - 1])
+
+
+def _parse_swizzle(fields: _PrintedFields, bytes_: bool) -> tuple[str | None, list[tuple[str, str]]]:
+    """Return the swizzle's name, and the error in its code ("" if none)."""
+    code = fields.get_first("swizzle")
+    if "swizzle" in fields.words:
+        name = fields.words["swizzle"].upper().removeprefix("CU_TENSOR_MAP_SWIZZLE_")
+        code = SWIZZLE_NAMES.index(name) if name in SWIZZLE_NAMES else None
+    elif bytes_ and code is not None:
+        name = "NONE" if code in (0, 16) else f"{code}B" + ("_ATOM_32B" if fields.get_first("grain") == 32 else "")
+        if name not in SWIZZLE_NAMES:
+            return None, [("tma_swizzle", f"There is no swizzle of {code} bytes; the modes are 0, 32, 64 and 128.")]
+        code = SWIZZLE_NAMES.index(name)
+    return (None, []) if code is None else read_swizzle_code(code)
+
+
+def _check_pointers(fields: _PrintedFields) -> Iterator[tuple[str, str]]:
+    """Yield violations of the alignment rules for a map's two addresses."""
+    for name, what, by in (("map", "tensorMap", MAP_ALIGNED), ("address", "globalAddress", ADDRESS_ALIGNED)):
+        at = fields.pointers.get(name)
+        if at is not None and at % by:
+            yield "tma_address", f"{what} is {at:#x}; it must be a multiple of {by}."

@@ -1,0 +1,1 @@
+"""CuTe: layouts, atoms, TiledMMA, TiledCopy and tensors, in C++, Python and print."""

@@ -1,0 +1,1 @@
+"""Names in CUTLASS, cuBLAS and libraries above them."""

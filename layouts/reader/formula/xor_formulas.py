@@ -1,0 +1,146 @@
+"""Recognise the formula of a swizzled address, such as `row * 64 + ((col / 8 ^ row % 8) * 8) + col % 8`, by its values.
+
+A formula of one variable is compared with Swizzle<B,M,S>; one of a row and a column with the swizzle of rows of some
+length. One that differs anywhere is not named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cxx.formula import evaluate_formula
+from lanescope.errors import LayoutError
+from lanescope.reader.cute import cute_layout
+from lanescope.reader.meaning import TextMeaning
+from lanescope.shared.swizzle import MODES, Swizzle
+
+_RETURN = re.compile(r"[^;{}]{0,200}\{\s*return\b([^;{}]+);\s*\}\s*")
+_ASSIGNED = re.compile(
+    r"\s*(?:return\b|(?:(?:const|constexpr|auto|unsigned|\w+_t|int|size_t)\s+){0,4}\w+\s*=(?!=))([^;=]+);?\s*"
+)
+_INDEXED = re.compile(r"\s*[A-Za-z_]\w*\[([^\[\]]+)\]\s*;?\s*")
+_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]{1,3}\b")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")
+_LONGEST = 400
+_BITS, _INDICES, _OTHERS, _LONGEST_ROW = 31, 1 << 14, 1 << 12, 1 << 10
+_COMPARED = f"Compared for {_INDICES:,} indices from 0, each power of two and {_OTHERS:,} others below 2^{_BITS}."
+
+
+def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
+    """Return the swizzle that a formula computes; () if it is none, or if its variables are not one or two."""
+    if "^" not in text or len(text) > _LONGEST:
+        return ()
+    formula = _take_formula(text)
+    names = list(dict.fromkeys(_NAME.findall(formula)))
+    try:
+        if len(names) == 1:
+            return _match_index(formula, names[0])
+        return _match_rows(formula, names) if len(names) == 2 else ()
+    except LayoutError:
+        return ()
+
+
+def _take_formula(text: str) -> str:
+    """Return the formula of a function's return, an assignment or an index; otherwise the text."""
+    for pattern in (_RETURN, _ASSIGNED, _INDEXED):
+        if match := pattern.fullmatch(text):
+            text = match[1]
+    return _SUFFIX.sub(r"\1", text.strip().rstrip(";"))
+
+
+def _evaluate(formula: str, **values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return the values of a formula; None if they are not integers from 0."""
+    numbers, integral = evaluate_formula(formula, values)
+    return numbers.astype(np.int64) if integral and np.isfinite(numbers).all() and (numbers >= 0).all() else None
+
+
+def _find_swizzle(evaluate: Callable[[NDArray[np.int64]], NDArray[np.int64] | None]) -> Swizzle | None:
+    """Return the swizzle that a function of an index is; None if none agrees with it."""
+    powers = 1 << np.arange(_BITS, dtype=np.int64)
+    values = evaluate(powers)
+    if values is None or (pairs := _pair_bits(values ^ powers)) is None:
+        return None
+    (first, base), count = pairs[0], len(pairs)
+    swizzle = Swizzle(count, base, first - base)
+    others = np.random.default_rng(0).integers(0, 1 << _BITS, _OTHERS)
+    index = np.concatenate([np.arange(_INDICES, dtype=np.int64), others])
+    values = evaluate(index)
+    is_swizzle = first - base >= count and pairs == [(first + n, base + n) for n in range(count)]
+    return swizzle if is_swizzle and values is not None and (swizzle(index) == values).all() else None
+
+
+def _pair_bits(moved: NDArray[np.int64]) -> list[tuple[int, int]] | None:
+    """Return (bit, the bit that it is XORed into) for each bit that adds one to the index; None if one adds more."""
+    added = [(bit, int(low)) for bit, low in enumerate(moved) if low]
+    if not added or any(low & (low - 1) for _, low in added):
+        return None
+    return [(bit, low.bit_length() - 1) for bit, low in added]
+
+
+def _match_index(formula: str, name: str) -> tuple[TextMeaning, ...]:
+    swizzle = _find_swizzle(lambda index: _evaluate(formula, **{name: index}))
+    if swizzle is None:
+        return ()
+    words = f"Swizzle<{swizzle.bits},{swizzle.base},{swizzle.shift}>"
+    says = (
+        f"It XORs {_name_bits(swizzle.base + swizzle.shift, swizzle.bits)} of {name} into"
+        f" {_name_bits(swizzle.base, swizzle.bits)}. {_COMPARED}",
+        *_name_modes(swizzle),
+    )
+    return (TextMeaning("topic", f"{words} of {name}", {"topic": "swizzle", "name": words}, says),)
+
+
+def _name_bits(low: int, count: int) -> str:
+    return f"bit {low}" if count == 1 else f"bits {low}–{low + count - 1}"
+
+
+def _name_modes(swizzle: Swizzle) -> tuple[str, ...]:
+    """Return a sentence for each unit in which it is a swizzle of TMA and of matrix descriptors."""
+    units = {8: "bytes", 16: "16-bit elements", 32: "32-bit elements", 128: "chunks of 16 bytes"}
+    found = [(bits, mode) for bits in units for mode in MODES if mode.bits and mode.swizzle(bits) == swizzle]
+    return tuple(
+        f"On {units[bits]} it is the {mode.name} swizzle of TMA and of matrix descriptors." for bits, mode in found
+    )
+
+
+def _match_rows(formula: str, names: list[str]) -> tuple[TextMeaning, ...]:
+    """Return the layout of rows of some length whose index is swizzled; the row is the name with the larger step."""
+    for row, column in (names, reversed(names)):
+        steps = _evaluate(formula, **{row: np.array([1, 0]), column: np.array([0, 1])})
+        if steps is None or not all(steps):
+            continue
+        unit = int(steps[1])
+        length = (1 << int(steps[0]).bit_length() - 1) // unit
+        if unit & (unit - 1) or not 1 < length <= _LONGEST_ROW:
+            continue
+        swizzle = _find_swizzle(partial(_evaluate_rows, formula, row, column, length, unit))
+        if swizzle is not None:
+            return _make_layout_meaning(swizzle, length, unit, row, column)
+    return ()
+
+
+def _evaluate_rows(
+    formula: str, row: str, column: str, length: int, unit: int, index: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Return the values of a formula in units, for indices into rows of a length; None if one is not whole."""
+    values = _evaluate(formula, **{row: index // length, column: index % length})
+    return None if values is None or (values % unit).any() else values // unit
+
+
+def _make_layout_meaning(swizzle: Swizzle, length: int, unit: int, row: str, column: str) -> tuple[TextMeaning, ...]:
+    """Return the meaning of a swizzled index. Which of row and column is M, N or K is not known."""
+    rows = max(8, (1 << swizzle.base + swizzle.shift + swizzle.bits) // length)
+    layout = f"{swizzle} o ({rows},{length}):({length},1)"
+    says = (
+        f"({row}, {column}) → index{f' in units of {unit}' if unit > 1 else ''}. {_COMPARED}",
+        *_name_modes(swizzle),
+    )
+    (meaning, *_) = cute_layout.recognise_layouts(layout)
+    facts = {**meaning.facts, "storage": None}
+    return (TextMeaning("layout", f"CuTe layout {layout}", facts, says, undetermined=meaning.undetermined),)

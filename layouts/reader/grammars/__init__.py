@@ -1,0 +1,1 @@
+"""Tokens, terms and scopes of a text."""

@@ -1,0 +1,1 @@
+"""Matrix instructions in PTX, SASS and nvcuda::wmma, also illegal ones."""

@@ -1,0 +1,1 @@
+"""Descriptors as numbers, alone or in printed output."""

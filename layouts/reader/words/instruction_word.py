@@ -1,0 +1,243 @@
+"""Recognise a tcgen05 instruction descriptor: a 32-bit word that is legal under a kind, as a number or as code.
+
+A word does not contain its kind, so every kind for which it is legal is listed. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
+cute/arch/mma_sm100_desc.hpp.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lanescope.blackwell import idesc
+from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.kind import MmaKind
+from lanescope.cxx.source_text import is_parenthesized, strip_comments, walk_outside_brackets
+from lanescope.descriptor.spelling import parse_word
+from lanescope.errors import LayoutError
+from lanescope.inputs import join_words
+from lanescope.ptx.table.kinds import KINDS
+from lanescope.reader.code.descriptors.code_words import build_word
+from lanescope.reader.cute import umma
+from lanescope.reader.grammars import terms
+from lanescope.reader.grammars.terms import SyntaxTerm, TermText
+from lanescope.reader.meaning import TextMeaning
+
+_NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
+_MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
+NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)(?:\.\w*desc\w*)?\s*(?:\|?=|\{)", re.I)
+_LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
+    r"(?<![\w.])(?P<label>(?:[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.]{0,40}(?:\[\d{1,4}\])?)[\"'\]]?"
+    r"[ \t]{0,8}(?:[:=]=?|->|is|are)?[ \t]{0,8}[{\"']?(?P<word>0[xX][0-9a-fA-F']{1,20}|\d{1,20})[uU]?[lL]{0,2}"
+    r"(?![\w.]|[ \t]*(?:<<|>>|[*+]|\|[ \t]*\())"
+)
+_LABEL = re.compile(
+    r"(?:^|[^a-zA-Z]|[a-z](?=I))(?:k?[iI]_?[dD]esc|IDESC|kInstr"
+    r"|[iI]nst(?:r(?:uction)?)?[ _]?[dD]esc|INST(?:R(?:UCTION)?)?_DESC)"
+)
+_FIELD = re.compile(r"\.(?!\w*(?:desc|DESC|Desc|raw|value|word))\w+$")  # of a descriptor: idesc.m_dim_
+_CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
+# arguments after the sizes of make_instr_desc and of make_instr_desc_block_scaled
+_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "saturate", "sparse")
+_SCALED_FLAGS = ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")
+_SHIFTED = re.compile(r"<<\s*(\d{1,2})[uUlL]*\s*\)*\s*\Z")  # the last operation of a term
+_SIZE_FIELDS = {part.field.low: part.field for part in KINDS[0].parts if part.name in ("m", "n")}
+_ANY_SIZE = 128  # an M and an N that all kinds have
+_OPENED = re.compile(r"(?P<size>[MN]) \d+| 0x[0-9a-f]+(?=:)")  # in a title
+_DIGITS = 10  # characters of 32 bits in hexadecimal
+_MOST_DECIMAL = 10  # digits of 32 bits
+_MOST = 2000  # characters of code that spells one word
+
+
+def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
+    """Return the meanings of an instruction descriptor, for each kind that accepts it; () for other texts."""
+    if moved := _MOVED.search(text):
+        named = _list_kinds(text)
+        kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
+        return _make_meanings(int(moved[1], 0), kinds, False)
+    if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
+        return _make_meanings(instr_desc.word, [instr_desc.kind], True)
+    return _find_labelled_word(text) or _parse_number(text) or _list_statements(text) or _read_open_sizes(text)
+
+
+def _list_kinds(text: str) -> list[MmaKind]:
+    """Return the kinds named in a text."""
+    named = set(re.findall(r"kind::(\w+)", text))
+    return [row for row in KINDS if row.name in named]
+
+
+def _parse_number(text: str) -> tuple[TextMeaning, ...]:
+    """Return the word of a text that is one hexadecimal or decimal number; None for other texts."""
+    plain = text.strip()
+    if _NUMBER.fullmatch(text):
+        try:
+            word = idesc.parse_idesc_word(plain.rstrip(";"))
+        except LayoutError:
+            return ()
+        wide = len(plain.rstrip("uUlL;")) > _DIGITS
+        return tuple(replace(meaning, fits=wide) for meaning in _make_meanings(word, list(KINDS), False))
+    if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
+        return tuple(replace(meaning, fits=True) for meaning in _make_meanings(int(text), list(KINDS), False))
+    return ()
+
+
+def _list_statements(text: str) -> tuple[TextMeaning, ...]:
+    """Return the word that code assembles under an instruction descriptor's name."""
+    if len(text) > _MOST or "<<" not in text or not NAMED.search(text):
+        return ()
+    try:
+        return _explain_word(_evaluate_word(text), list(KINDS))
+    except LayoutError:
+        return ()
+
+
+def _read_open_sizes(text: str) -> tuple[TextMeaning, ...]:
+    """Return the word of one declaration whose M or N has no value in the text, as `(BLOCK_N >> 3) << 17`.
+
+    The other fields are known, since an OR adds no bits below those it shifts to.
+    """
+    plain = strip_comments(text).strip()
+    named = NAMED.search(plain)
+    if len(text) > _MOST or named is None or "<<" not in plain or plain.count(";") > 1 or "{" in plain:
+        return ()
+    known, open_terms = _sort_terms(plain[named.end() :].rstrip("; \n").strip())
+    if not open_terms:
+        return ()
+    for field in _SIZE_FIELDS.values():
+        known = field.put(known, _ANY_SIZE // field.unit) if field.name in open_terms else known
+    notices = tuple(f"The text does not determine {name.upper()}: {term}." for name, term in open_terms.items())
+    return tuple(
+        replace(meaning, title=title, facts={"topic": "idesc"}, notices=(*notices, *meaning.notices))
+        for meaning in _make_meanings(known, list(KINDS), True)
+        if (title := _OPENED.sub(lambda match: _leave_open(match, open_terms), meaning.title))
+    )
+
+
+def _sort_terms(expression: str) -> tuple[int, dict[str, str]]:
+    """Return (the OR of the terms that have a value, size → its term without one); no size if another field is open."""
+    known, open_terms = 0, {}
+    for term in _split_terms(expression):
+        try:
+            known |= parse_word(term, "text").word
+        except LayoutError:
+            shifted = _SHIFTED.search(term)
+            field = _SIZE_FIELDS.get(int(shifted[1])) if shifted else None
+            if field is None or field.name in open_terms:
+                return 0, {}
+            open_terms[field.name] = " ".join(term.split())
+    return known, open_terms
+
+
+def _split_terms(text: str) -> list[str]:
+    """Split an expression at each | outside of brackets."""
+    text = text[1:-1] if is_parenthesized(text) else text
+    ends = [-1, *walk_outside_brackets(text, "|", 0, len(text)), len(text)]
+    return [text[first + 1 : past] for first, past in itertools.pairwise(ends)]
+
+
+def _leave_open(match: re.Match[str], open_terms: Mapping[str, str]) -> str:
+    """Return the part of a title that names a size, or the word, which is not known."""
+    if match["size"] is None:
+        return ""
+    return f"{match['size']} open" if match["size"].lower() in open_terms else match[0]
+
+
+def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
+    """Return the first number labelled as an instruction descriptor, for the kinds that the text names.
+
+    CUTLASS's runtime descriptor has it in the upper half of 64 bits.
+    """
+    for match in _LABELLED.finditer(text):
+        if not _LABEL.search(match["label"]) or match["label"][-2:-1] == " ":  # instruction descriptor M=128
+            continue
+        if _FIELD.search(match["label"]):
+            continue
+        word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
+        word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
+        if not 0 <= word <= idesc.MOST:
+            continue
+        return _make_meanings(word, _list_kinds(text), True) or _explain_word(word, list(KINDS))
+    return ()
+
+
+def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
+    """Return the meanings of a word that the text calls an instruction descriptor, or that no kind accepts it."""
+    if not 0 <= word <= idesc.MOST:
+        return ()
+    notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
+    refused = TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,))
+    return _make_meanings(word, kinds, True) or (refused,)
+
+
+def _evaluate_word(text: str) -> int:
+    """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
+    named = NAMED.search(text)
+    if named is None or text.count(";") <= 1 or "return" in text:
+        return parse_word(text, "text").word
+    word = build_word(f"{text.strip()} \nreturn {named[1]};")
+    return word.word if not word.start else -1
+
+
+def _parse_make_instr_desc(text: str) -> IdescWord | None:
+    """Return the word of the first complete make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …>."""
+    home = terms.make_term_text(text)
+    for value in terms.find_terms(home, _CALLED):
+        scaled = "block_scaled" in value.name
+        fields = _parse_request(home, value, scaled)
+        if fields is None:
+            continue
+        unpacked = any("unpack" in home.format_words(argument) for argument in (value.angle or ())[:4])
+        packed = scaled and not unpacked and fields["a"] == fields["b"] == "e2m1"
+        for row in KINDS:
+            if (
+                row.has_field("scale_type") == scaled
+                and row.has_field("k") == packed
+                and (word := _encode_word(row, fields))
+            ):
+                return word
+    return None
+
+
+def _parse_request(home: TermText, value: SyntaxTerm, scaled: bool) -> dict[str, object] | None:
+    """Return the fields of template arguments; None if a type or a size is unknown."""
+    count = 4 if scaled else 3
+    arguments = list(value.angle or ())
+    types, rest = arguments[:count], arguments[count:]
+    elements = [umma.parse_element_type(home.resolve_value(argument)) for argument in types]
+    sizes = [home.parse_number(argument) for argument in rest[:2]]
+    if len(rest) < 4 or not all(elements) or None in sizes:
+        return None
+    fields: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
+    fields["scale_type" if scaled else "d"] = elements[-1]
+    words = [home.format_words(argument).rpartition(":")[2] for argument in rest[2:]]
+    flags = _SCALED_FLAGS if scaled else _FLAGS
+    return fields | {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(flags, words, strict=False)}
+
+
+def _encode_word(row: MmaKind, fields: dict[str, object]) -> IdescWord | None:
+    """Encode the fields for a kind; flags that the kind lacks are omitted if they are 0."""
+    try:
+        return idesc.encode(row, {name: value for name, value in fields.items() if value or row.has_field(name)})
+    except LayoutError:
+        return None
+
+
+def _make_meanings(word: int, kinds: list[MmaKind], sure: bool) -> tuple[TextMeaning, ...]:
+    if not 0 <= word <= idesc.MOST:
+        return ()
+    legal = [legal_word for row in kinds if idesc.find_legal_forms(legal_word := IdescWord(word, row))]
+    if not legal:
+        return ()
+    first = legal[0]
+    title = f"tcgen05 instruction descriptor {first}: M {first.m}, N {first.n}, "
+    notice = "The word does not contain its kind; the opcode does." if len(legal) > 1 else ""
+    facts = {"topic": "idesc", "word": str(first), "kind": first.kind.name}
+    title += join_words([_format_types(legal_word) for legal_word in legal], "or")
+    return (TextMeaning("topic", title, facts, (notice,) if notice else (), sure),)
+
+
+def _format_types(word: IdescWord) -> str:
+    types = word.types
+    return f"{types['d']} += {types['a']} × {types['b']} with kind::{word.kind.name}"

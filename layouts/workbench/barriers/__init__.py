@@ -1,0 +1,1 @@
+"""Mbarriers, simulated for all threads of a block or a cluster."""

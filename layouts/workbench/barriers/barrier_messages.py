@@ -1,0 +1,239 @@
+"""Findings of mbarriers: where the code must change, and sentences about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.barrier_bytes import BarrierBytes
+from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
+from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.shared_fills import (
+    OVERWRITTEN,
+    UNAWAITED,
+    UNCOMMITTED,
+    UNFENCED,
+    UNORDERED,
+    FillMistake,
+    StageReads,
+)
+from lanescope.workbench.barriers.barrier_repairs import ProtocolRepair, list_turns
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.loop_texts import find_next_statement
+
+MOST_WORDS = 60  # characters of a statement that are quoted
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def describe_count(repair: ProtocolRepair, events: Sequence[BarrierEvent], kernel: str) -> Pitfall:
+    """Return the finding of a count that is not that of the arrivals."""
+    event = events[repair.event]
+    now, needed = int(event.values[event.mask][0]), repair.counts[repair.event]
+    effect = "its phases never complete" if now > needed else "its phases complete before all have arrived"
+    arrive = "arrives" if needed == 1 else "arrive"
+    message = (
+        f"This mbarrier is initialized for {format_count(now, 'arrival')} in a phase, but"
+        f" {format_count(needed, 'thread')} of {kernel} {arrive} on it in each: {effect}."
+    )
+    return Pitfall("mbarrier_count", message, repair.site)
+
+
+def describe_parity(
+    repair: ProtocolRepair, events: Sequence[BarrierEvent], agents: Sequence[Agent], text: str, stuck: bool
+) -> Pitfall:
+    """Return the finding of a parity that does not alternate, or begins with the wrong phase."""
+    at = repair.site, events[repair.event].call
+    wrong = [(turn, step.value) for step, turn, right in _list_waits(repair, agents) if step.value != right]
+    begins = [step.value != right for step, turn, right in _list_waits(repair, agents) if not turn]
+    turn, given = wrong[0]
+    if all(begins):
+        why = (
+            "it passes at once, before what it waits for has happened once"
+            if given
+            else "it waits for an arrival that comes only after it, so that no thread continues"
+        )
+        message = f"The first wait here has parity {given}: {why}. It must be {1 - given}, and then alternate."
+        return Pitfall("mbarrier_parity", message, _find_first_value(text, *at))
+    effect = "never ends" if stuck else "passes, since an earlier phase has completed"
+    message = (
+        f"Wait {turn + 1} for the same mbarrier has parity {given}, and needs {1 - given}: the parity must change with"
+        f" every phase, each time that its stage comes round. This wait {effect}."
+    )
+    return Pitfall("mbarrier_parity", message, _find_change(text, *at))
+
+
+def _list_waits(repair: ProtocolRepair, agents: Sequence[Agent]) -> Iterator[tuple[AgentStep, int, int]]:
+    """Yield the waits that a repair is about: (wait, how often the agent has waited for it before, right parity)."""
+    for n, agent in enumerate(agents):
+        for step, turn in list_turns(agent):
+            if (n, step.event) in repair.parities:
+                yield step, turn, repair.parities[n, step.event]
+
+
+def describe_stuck(phase: int, count: int, total: int) -> str:
+    """Explain that a wait needs more arrivals than the code has."""
+    return (
+        f"This wait never ends: phase {phase} of its mbarrier, initialized for {format_count(count, 'arrival')}, needs"
+        f" {(phase + 1) * count:,} in all, and the kernel's threads arrive {format_count(total, 'time')}."
+    )
+
+
+def describe_misread(mistake: FillMistake, text: str) -> Pitfall:
+    """Return the finding of a product or a bulk copy that reads what threads have stored, or of a bulk copy that
+    nothing waits for. It stands where the operation is missing.
+    """
+    blank = blank_text(text)
+    if not mistake.stored:
+        message = (
+            "This product reads shared memory that threads of other warps have stored to, and no barrier is between:"
+            " put __syncthreads() after the copy."
+        )
+        return Pitfall("barrier_missing", message, mistake.site)
+    if mistake.kind == OVERWRITTEN:
+        message = (
+            "Threads store to a tile here that a TMA store before may still read: put a tma_store_wait of the thread"
+            " that issues it, and a barrier, before this."
+        )
+        return Pitfall("bulk_wait_missing", message, mistake.site)
+    code, message, after = _STORES[mistake.kind]
+    at = find_next_statement(blank, mistake.before if after else mistake.site)
+    return Pitfall(code, message, (at, at + 1))
+
+
+_STORES = {  # code, message, whether the operation belongs after what precedes the copy
+    UNFENCED: (
+        "proxy_fence_missing",
+        "A tma_store_fence (fence.proxy.async) is missing before this: the TMA store reads through the async proxy what"
+        " threads have stored, and may read the previous contents. Each thread that stores must execute it.",
+        True,
+    ),
+    UNORDERED: (
+        "bulk_barrier_missing",
+        "A barrier is missing between this and the TMA store, which reads what threads of other warps store: it may"
+        " copy the previous contents.",
+        True,
+    ),
+    UNCOMMITTED: (
+        "bulk_commit_missing",
+        "A tma_store_arrive (cp.async.bulk.commit_group) is missing before this: the TMA store before it is in no group"
+        " that a tma_store_wait waits for.",
+        False,
+    ),
+    UNAWAITED: (
+        "bulk_wait_missing",
+        "A tma_store_wait (cp.async.bulk.wait_group) is missing before this: the TMA store may still read shared memory"
+        " after the block has ended.",
+        True,
+    ),
+}
+
+
+def describe_unread(stages: StageReads) -> Pitfall | None:
+    """Return the finding of a product that reads only some of the stages that copies fill."""
+    found = stages.find_unread()
+    if found is None:
+        return None
+    site, copied, unread = found
+    message = (
+        f"TMA copies fill {copied} stages of an operand of this product, and it never reads {unread} of them: check the"
+        " index of its stage."
+    )
+    return Pitfall("stage_unread", message, site)
+
+
+def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
+    """Return the finding of an mbarrier that expects other bytes than copies bring in the whole kernel."""
+    found = counts.find_difference()
+    if found is None:
+        return None
+    site, expected, copied = found
+    mask = counts.find_wrong_mask()
+    if mask is not None:
+        message = (
+            f"With this mask, the copies bring {copied:,} bytes to an mbarrier on which {kernel} expects {expected:,}"
+            " in all: bit n stands for the block of rank n in the cluster."
+        )
+        return Pitfall("multicast_mask", message, mask)
+    message = (
+        f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase"
+        f" {'ends too early' if expected < copied else 'never ends'}."
+    )
+    return Pitfall("expect_tx_bytes", message, site)
+
+
+def describe_mask(mask: Span, blocks: int, kernel: str) -> Pitfall:
+    """Return the finding of a mask that names a block that the cluster does not have."""
+    message = f"This mask names a block that clusters of {kernel} do not have: their ranks are 0 to {blocks - 1}."
+    return Pitfall("multicast_mask", message, mask)
+
+
+def format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_first_value(text: str, site: Span, call: Span) -> Span:
+    """Return where a parity begins with the wrong value: a variable's number that is not 0, else the wait."""
+    name = _find_variable(text, call)
+    if not name:
+        return site
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), call[0])
+    declared = re.compile(rf"\b{name}\s*(?:=\s*|\{{\s*)([1-9]\d*)[uU]?\b")
+    match = declared.search(blank, function.body[0], call[0]) if function is not None else None
+    return match.span(1) if match is not None else call
+
+
+def _find_change(text: str, site: Span, call: Span) -> Span:
+    """Return where a parity should change with the stage: where it does, where the stage comes round, else the wait."""
+    name = _find_variable(text, call)
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), call[0])
+    if not name or not call[0] <= site[0] < call[1] or function is None:
+        return site
+    after = blank[call[1] : function.body[1]]
+    changed = list(re.finditer(rf"\b{name}\s*(?:\^=|=(?!=))\s*[^;]+;", after))
+    stage = re.search(r"\[\s*(\w+)\s*\]", text[slice(*call)])
+    if not changed and stage is not None:
+        changed = list(re.finditer(rf"\b{stage[1]}\s*=\s*0\s*;", after))
+    if len(changed) != 1:
+        return site
+    return call[1] + changed[0].start(), call[1] + changed[0].end() - 1
+
+
+def _find_variable(text: str, call: Span) -> str:
+    """Return the variable in the last argument of a call of a wait, "" if there is none or several."""
+    arguments = text[slice(*call)].rpartition(",")[2].rpartition(")")[0]
+    names = set(_NAME.findall(arguments))
+    return names.pop() if len(names) == 1 else ""
+
+
+def describe_long(kernel: tree.Function, size: int) -> Pitfall:
+    """Return the doubt about a kernel that takes too many steps with matrices of a size."""
+    message = (
+        f"The mbarriers of {kernel.name} are not simulated: with matrices of {size} × {size} its loops have too many"
+        " turns."
+    )
+    return Pitfall("mbarriers_unfinished", message, kernel.span)
+
+
+def describe_open_cluster(kernel: tree.Function) -> Pitfall:
+    """Return the doubt about a kernel whose clusters have no known shape."""
+    message = (
+        f"The mbarriers of {kernel.name} are not simulated, since the shape of its clusters is not known: give it by"
+        " __cluster_dims__ or in the launch."
+    )
+    return Pitfall("mbarriers_unfinished", message, kernel.span)
+
+
+def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:
+    """Return the doubt about a kernel whose run ended at a statement."""
+    words = " ".join(text[slice(*at)].split())
+    words = words if len(words) <= MOST_WORDS else words[:MOST_WORDS] + "…"
+    message = f"The mbarriers of {kernel} are not simulated: `{words}` cannot be followed."
+    return Pitfall("mbarriers_open", message, (at[0], at[0] + 1))

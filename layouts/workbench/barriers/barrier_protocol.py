@@ -1,0 +1,196 @@
+"""Find mbarriers with a wrong count of arrivals, waits with a wrong parity, and waits that never end.
+
+`lanescope.reader.threads` traces what every thread does with mbarriers, for known sizes of matrices, and simulates it.
+A mistake is a schedule of the threads that ends badly; it is reported at the one count or parity that mends every
+schedule, or at a wait for which the code has too few arrivals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.deadline import OverdueError
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.barrier_bytes import BarrierBytes, join_bytes
+from lanescope.reader.threads.barrier_simulation import WAITS, is_exact, join_events
+from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierTrace
+from lanescope.reader.threads.cutlass_source import NAMES
+from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.workbench.barriers import barrier_initialization, cluster_mistakes
+from lanescope.workbench.barriers.barrier_initialization import (
+    find_early_signal,
+    find_uninitialized,
+    find_unsynchronized_use,
+)
+from lanescope.workbench.barriers.barrier_judge import ProtocolJudge
+from lanescope.workbench.barriers.barrier_messages import (
+    describe_long,
+    describe_lost,
+    describe_mask,
+    describe_misread,
+    describe_open_cluster,
+    describe_other_bytes,
+    describe_unread,
+)
+
+TITLES = {
+    "mbarrier_count": "An mbarrier is initialized for another number of arrivals",
+    "mbarrier_parity": "A wait for an mbarrier has the wrong parity",
+    "mbarrier_other": "A thread arrives on another mbarrier than the one that is waited for",
+    "mbarrier_unawaited": "No thread waits for the mbarrier of a copy or a product",
+    "mbarrier_refilled": "Nothing keeps a copy from overwriting a stage that is still waited for",
+    "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
+    **barrier_initialization.TITLES,
+    **cluster_mistakes.TITLES,
+    "stage_unread": "No product reads a stage that copies fill",
+    "mbarrier_stuck": "A wait for an mbarrier never ends",
+    "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
+    "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
+}
+# sizes of matrices, and blocks of the grid: rings of a few stages come round several times
+LARGE, PERSISTENT = (1536, 128), (768, 8)
+SMALL = 384, 128  # if the others take too long
+# a kernel may be right only if K fills its ring an even number of times
+_OTHERS = {LARGE: (1024, 128), PERSISTENT: (512, 4), SMALL: (512, 128)}
+_ELEMENTS = (1, 4, 8)  # bytes that those of an open type may have, instead of 2
+_MBARRIER = re.compile(rf"mbarrier[._](?:try|test)_wait|\bcuda\s*::\s*barrier\b|{NAMES.pattern}")
+CountBytes = Callable[[str, frozenset[str]], int | None]
+
+
+def find_protocol_mistakes(
+    text: str,
+    macros: Mapping[str, str],
+    recorded: Sequence[KernelLaunchRecord] = (),
+    count_bytes: CountBytes | None = None,
+) -> list[Pitfall]:
+    """Find the mistakes of a text's kernels, one for each kernel, that two sizes of matrices show; else doubts about
+    kernels that are not simulated. count_bytes: those of a box of a kernel's map with some names.
+    """
+    if not _MBARRIER.search(text) or not is_kernel_head(text):
+        return []
+    long: list[KernelRun] = []
+    open_: list[KernelRun] = []
+    try:
+        for size in (PERSISTENT if "gridDim" in text else LARGE, SMALL):
+            branches = list(run_kernels(text, macros, recorded, BARRIERS, size))
+            if len(branches) != 1:
+                return []
+            found = _judge_runs(branches[0], count_bytes)
+            if found:
+                other = (text, macros, recorded, BARRIERS, _OTHERS[size])
+                found = _keep_repeated(found, run_kernels(*other), count_bytes)
+                depends = any(one.code == "expect_tx_bytes" for one in found)
+                for element in _ELEMENTS if depends else ():
+                    if _may_have(branches[0], element, count_bytes):
+                        found = _keep_repeated(found, run_kernels(*other, element=element), count_bytes)
+                return found
+            open_ = list(filter(_is_of_open_cluster, branches[0]))
+            long = list(filter(_is_long, branches[0]))
+            if not long:
+                break
+    except (LayoutError, OverdueError):
+        return []
+    return _list_doubts(branches[0], long, open_)
+
+
+def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Sequence[KernelRun]) -> list[Pitfall]:
+    """List a doubt about each kernel that takes too many steps, or whose run ended at something that is not known."""
+    lost = {run.runner.reached: run for run in reversed(runs) if _is_lost(run)}
+    doubts = [describe_long(run.function, SMALL[0]) for run in long]
+    doubts += [describe_open_cluster(run.function) for run in open_]
+    return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
+
+
+def _keep_repeated(
+    found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], count_bytes: CountBytes | None
+) -> list[Pitfall]:
+    """Keep the mistakes that other runs show, too."""
+    same = {(one.code, one.span) for runs in branches for one in _judge_runs(runs, count_bytes)}
+    return [one for one in found if (one.code, one.span) in same]
+
+
+def _may_have(runs: Iterable[KernelRun], element: int, count_bytes: CountBytes | None) -> bool:
+    """Return whether the bytes that an mbarrier expects may be a number for elements of this size."""
+    sums = [_sum_bytes(run, traces, count_bytes) for run in runs if (traces := _list_traces(run))]
+    differences = filter(None, (one.find_difference() for one in sums))
+    return any(2 * expected == element * copied for _, expected, copied in differences)
+
+
+def _is_long(run: KernelRun) -> bool:
+    """Return whether a run was ended for its number of steps or events."""
+    trace = run.runner.barriers
+    many = trace is not None and len(trace.events) >= MOST_EVENTS
+    return not run.complete and (many or run.runner.steps > run.runner.most_steps)
+
+
+def _is_lost(run: KernelRun) -> bool:
+    """Return whether a kernel has mbarriers, and its run was ended by something that is not known."""
+    trace = run.runner.barriers
+    if trace is None or run.complete or run.why or trace.of_cluster or _is_long(run):
+        return False
+    used = any(event.kind in ("init", "arrive", "copy", *WAITS) for event in trace.events)
+    return used or _MBARRIER.search(run.runner.text, *run.function.span) is not None
+
+
+def _is_of_open_cluster(run: KernelRun) -> bool:
+    return run.runner.barriers is not None and run.runner.barriers.of_cluster
+
+
+def _judge_runs(runs: Sequence[KernelRun], count_bytes: CountBytes | None) -> list[Pitfall]:
+    found = (_judge_run(run, count_bytes) for run in runs)
+    return list({(one.code, one.span): one for one in filter(None, found)}.values())
+
+
+def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None:
+    traces = _list_traces(run)
+    if not run.complete or len(traces) < len(run.runners):
+        return None
+    name, runner = run.function.name, run.runner
+    own = next(filter(None, (_describe_trace(trace, len(traces), name, runner.text) for trace in traces)), None)
+    if own is not None:
+        return own
+    of_blocks = [trace.events for trace in traces]
+    events = join_events(of_blocks)
+    early = find_early_signal(of_blocks, name, runner.text)
+    if early is not None or not is_exact(events):
+        return early or find_uninitialized(events, name)
+    if not all(one.turn_counts.are_alike for one in run.runners):
+        return find_unsynchronized_use(events, name, runner.text) if len(traces) == 1 else None
+    sums = _sum_bytes(run, traces, count_bytes)
+    mistake = _find_mistake(
+        ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name)
+    )
+    return mistake or _find_unread(traces)
+
+
+def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], count_bytes: CountBytes | None) -> BarrierBytes:
+    count = partial(count_bytes, run.function.name) if count_bytes else None
+    return join_bytes([trace.bytes for trace in traces], count)
+
+
+def _find_unread(traces: Sequence[BarrierTrace]) -> Pitfall | None:
+    """Return the finding of a stage that no product reads; products of other blocks may, in a cluster."""
+    return describe_unread(traces[0].fills.stages) if len(traces) == 1 else None
+
+
+def _list_traces(run: KernelRun) -> list[BarrierTrace]:
+    traces = filter(None, (runner.barriers for runner in run.runners))
+    return [trace for trace in traces if trace.ended]
+
+
+def _describe_trace(trace: BarrierTrace, blocks: int, kernel: str, text: str) -> Pitfall | None:
+    """Return the mistake that a trace has itself."""
+    if (misread := trace.fills.find_mistake()) is not None:
+        return describe_misread(misread, text)
+    return describe_mask(trace.beyond, blocks, kernel) if trace.beyond is not None else None
+
+
+def _find_mistake(judge: ProtocolJudge, other_bytes: Pitfall | None) -> Pitfall | None:
+    """Return the mistake of a traced kernel: that of its bytes first in a cluster, whose phases wait for them."""
+    first = other_bytes if len(judge.of_blocks) > 1 else None
+    return first or judge.find_mistake() or other_bytes

@@ -1,0 +1,1 @@
+"""TMA copies: boxes, coordinates, bytes, and the reads of what they fill."""

@@ -1,0 +1,73 @@
+"""Find the tensor map of a traced copy by the names that the evaluation of the text gives the map of a copy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from lanescope.reader.code.findings import AsmRun, BodilessCall
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.workbench.copies.named_maps import find_named_map
+from lanescope.workbench.copies.transfers import count_box_bytes, list_argument_names, list_names, read_copy
+from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelText, is_bulk_store
+from lanescope.workbench.products.known_sizes import KnownSizes
+from lanescope.workbench.text.asm_operands import join_strings
+
+_STORE = re.compile(r"\.global[\w.:]*\s+\[\s*(%\w+|%\[\w+\])\s*,")
+
+
+@dataclass(frozen=True)
+class MapFinder:
+    """Finds the maps of a text by names, for one of its kernels. sizes: of the matrices, if they are known."""
+
+    text: KernelText
+    sizes: KnownSizes | None = None
+
+    def find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
+        """Return the map that a kernel calls by one of these names; None if there are several different ones."""
+        found = self._find(kernel, names)
+        if found is None or self.sizes is None:
+            return found
+        if id(found) not in self._measured:
+            self._measured[id(found)] = self.sizes.measure_map(found)
+        return self._measured[id(found)]
+
+    @cached_property
+    def _measured(self) -> dict[int, TensorMap]:
+        return {}
+
+    def _find(self, kernel: str, names: frozenset[str]) -> TensorMap | None:
+        known = [of for own, of in self._aliases.get(kernel, ()) if own & names]
+        kinds = {(one.box, one.element_bits, one.swizzle) for one in known}
+        if known:
+            return known[0] if len(kinds) == 1 else None
+        return find_named_map(names, self.text.maps)
+
+    def count_bytes(self, kernel: str, names: frozenset[str]) -> int | None:
+        """Return the bytes of a box of a map; None if they are not known."""
+        found = self.find(kernel, names)
+        known = found is not None and found.element_bits in (8, 16, 32, 64)
+        return count_box_bytes(found) or None if found is not None and known else None
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[tuple[frozenset[str], TensorMap]]]:
+        found: dict[str, list[tuple[frozenset[str], TensorMap]]] = {}
+        for run in self.text.runs:
+            for event in run.events:
+                names = self._list_names(event) if event.kind == "bulk" else frozenset()
+                tensor_map = find_named_map(names, self.text.maps) if names else None
+                if tensor_map is not None:
+                    found.setdefault(run.name, []).append((names, tensor_map))
+        return found
+
+    def _list_names(self, event: KernelEvent) -> frozenset[str]:
+        if not is_bulk_store(event):
+            copy = read_copy(event, self.text.blank)
+            return copy.maps if copy is not None else frozenset()
+        run = event.run
+        if isinstance(run, AsmRun) and (match := _STORE.search(join_strings(run.text))):
+            return list_names(run, match[1])
+        if isinstance(run, BodilessCall) and run.term.arguments:
+            return list_argument_names(run, run.term.arguments[0], 0, self.text.blank)
+        return frozenset()

@@ -1,0 +1,1 @@
+"""Kernels of CuTe: fragments, copies, order, names."""

@@ -1,0 +1,160 @@
+"""Report a mistake in a kernel of CuTe at the words that cause it.
+
+A wrong layout, atom or partition shows where elements are read or multiplied. Here the usual mistakes are undone, one
+at a time; if nothing is wrong with a kernel after such an edit, the mistake is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+
+from lanescope.deadline import is_late
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.workbench.cute.cute_reads import CuteFragment, list_cute_fragments
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.reads.twin_statements import list_twin_edits
+from lanescope.workbench.repair.repairs import apply_edits
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.function_texts import blank_text
+
+MOST_TRIED = 32
+MOST_NEAR = 3  # differences of twins that are tried for a mistake in the order, which most often lacks a barrier
+_OF_DESCRIPTORS = ("cute_not_canonical", "cute_tile_indivisible")
+_OF_ORDER = ("refill_early", "copy_wait_short")
+CAUSED_ELSEWHERE = frozenset(
+    "cute_not_canonical cute_tile_indivisible cute_copy_misfit cute_gemm_misfit"
+    " cute_index_over fragment_mismatch tile_not_filled stores_overlap"
+    " store_misaligned k_repeated rows_repeated rows_misaligned trans_missing trans_extra trans_or_exchanged"
+    " matrices_exchanged registers_exchanged k_step_differs k_slice_repeated k_slice_wrong operand_array"
+    " result_misplaced refill_early copy_wait_short".split()
+)
+_ATOMS = (("SM75_U32x1_LDSM_N", "SM75_U16x2_LDSM_T"), ("SM75_U32x2_LDSM_N", "SM75_U16x4_LDSM_T"),
+          ("SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"))  # fmt: skip
+_ATOM = re.compile(r"\bSM75_U\w+_LDSM_[NT]\b")
+_STRIDE = re.compile(r"\bmake_stride\s*\(|\bStride\s*<")
+_SHAPE = re.compile(r"\b(?:make_shape\s*\(|Shape\s*<)\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*,"
+                     r"\s*((?:Int\s*<\s*\w+\s*>|_?\w+)(?:\s*\{\s*\})?)\s*[)>]")  # fmt: skip
+_ONE = re.compile(r"\s*(?:\bInt\s*<\s*1\s*>|\b_1\b)")
+_WRAP = re.compile(r"\w\s*(>=?|<=?|!=)\s*[\w:]+\s*\)?\s*\?\s*0\b")
+_COUNTS = (
+    re.compile(r"%\s*(\(\s*(\w+(?:::\w+)*)\s*[-+*/]\s*\d+\s*\))"),
+    re.compile(r"\bInt\s*<\s*((\w+(?:::\w+)*)\s*[-+*/]\s*\d+)\s*>"),
+)
+IsRight = Callable[[str], bool]
+
+
+def find_cute_cause(text: str, findings: list[FragmentFinding], is_right: IsRight) -> list[FragmentFinding]:
+    """Return the findings of a kernel of CuTe, or one in their place at the words that cause them.
+
+    is_right: whether nothing is wrong with a text.
+    """
+    if not names_cute(text) or not findings or any(finding.code not in CAUSED_ELSEWHERE for finding in findings):
+        return findings
+    for edit, certain in islice(_list_edits(blank_text(text), findings), MOST_TRIED):
+        if is_late():
+            break
+        if is_right(apply_edits(text, (edit,))):
+            return [_move(text, findings, edit, certain)]
+    return findings
+
+
+def find_fragment_causes(
+    text: str, fragments: Sequence[CuteFragment], evaluate: Callable[[str], Evaluation | None]
+) -> list[FragmentFinding]:
+    """List why CuTe rejects fragments, at the words that cause it if one edit makes all of them right."""
+    problems = [problem for fragment in fragments if (problem := fragment.problem) is not None]
+    found = [FragmentFinding(problem.code, problem.message, problem.span) for problem in problems]
+
+    def is_right(edited: str) -> bool:
+        code = evaluate(edited)
+        after = list_cute_fragments(code) if code is not None else ()
+        more = sum(fragment.reads for fragment in after) > sum(fragment.reads for fragment in fragments)
+        return more and not any(fragment.problem for fragment in after)
+
+    return find_cute_cause(text, found, is_right)
+
+
+def _move(text: str, findings: Sequence[FragmentFinding], edit: TextEdit, certain: bool) -> FragmentFinding:
+    """Return the first finding at the words of an edit. certain: whether the edit is the repair, not only its place."""
+    first = findings[0]
+    words = " ".join(text[slice(*edit.span)].split())
+    if not certain:
+        return replace(first, message=f"{first.message} With another value of {words} it is right.", span=edit.span)
+    what = f"{edit.text} instead of {words}" if words and edit.text else edit.text or f"without {words}"
+    span = edit.span if words else (edit.span[0] - 1, edit.span[1])
+    return replace(first, message=f"{first.message} It is right with {what}.", span=span, edits=(edit,))
+
+
+def _list_edits(blank: str, findings: Sequence[FragmentFinding]) -> Iterator[tuple[TextEdit, bool]]:
+    """Yield the edits that may undo a mistake, of each kind the likely ones first; whether each is a repair."""
+    places = [finding.span for finding in findings]
+
+    def measure(edit: TextEdit) -> int:
+        return min(abs(edit.span[0] - place[0]) for place in places)
+
+    twins = sorted(list_twin_edits(blank), key=measure)
+    kinds: list[tuple[Iterable[TextEdit], bool]]
+    if findings[0].code in _OF_DESCRIPTORS:
+        kinds = [(twins, True)]  # the major of an atom and that of a layout would both be right
+    elif findings[0].code in _OF_ORDER:
+        kinds = [(_list_counts(blank), True), (twins[:MOST_NEAR], True)]
+    else:
+        kinds = [(_list_counts(blank), True), (twins, True), (_list_atoms(blank), True), (_list_layouts(blank), False)]
+    lists = [[(edit, certain) for edit in dict.fromkeys(edits)] for edits, certain in kinds]
+    for turn in zip_longest(*lists):
+        yield from (entry for entry in turn if entry is not None)
+
+
+def _list_atoms(blank: str) -> Iterator[TextEdit]:
+    """Yield each atom of ldmatrix with the one that transposes in its place, or does not, or loads another width."""
+    widths = {name: n for n, pair in enumerate(_ATOMS) for name in pair}
+    for match in _ATOM.finditer(blank):
+        n = widths.get(match[0])
+        if n is None:
+            continue
+        turned = _ATOMS[n].index(match[0])
+        yield TextEdit(match.span(), _ATOMS[n][1 - turned])
+        yield from (TextEdit(match.span(), _ATOMS[other][turned]) for other in (n + 1, n - 1) if 0 <= other < 3)
+
+
+def _list_counts(blank: str) -> Iterator[TextEdit]:
+    """Yield remainders and sizes without the number that is added to a name: `% kStages` for `% (kStages + 1)`."""
+    for pattern in _COUNTS:
+        yield from (TextEdit(match.span(1), match[2]) for match in pattern.finditer(blank))
+    yield from (TextEdit(match.span(1), "==") for match in _WRAP.finditer(blank))
+
+
+def _list_layouts(blank: str) -> Iterator[TextEdit]:
+    """Yield shapes of two sizes with these exchanged, and the strides of layouts with compact ones in their place."""
+    shapes = [match for match in _SHAPE.finditer(blank) if match[1] != match[2]]
+    shapes.sort(key=lambda match: not _ONE.search(match[0]))
+    vectors = [match for match in shapes if _ONE.search(match[0])]
+    yield from map(_exchange_sizes, vectors)
+    for match in _STRIDE.finditer(blank):
+        is_type = blank[match.end() - 1] == "<"
+        past = _find_past(blank, match.end() - 1)
+        sizes = _ONE.findall(blank, match.end(), past)
+        first = _ONE.match(blank, match.end())
+        names = ("LayoutRight",) if first else ("LayoutLeft",) if sizes else ("LayoutRight", "LayoutLeft")
+        for name in names:
+            yield TextEdit((match.start(), past), name if is_type else f"{name}{{}}")
+    yield from map(_exchange_sizes, shapes[len(vectors) :])
+
+
+def _exchange_sizes(match: re.Match[str]) -> TextEdit:
+    between = match.string[match.end(1) : match.start(2)]
+    return TextEdit((match.start(1), match.end(2)), f"{match[2]}{between}{match[1]}")
+
+
+def _find_past(blank: str, at: int) -> int:
+    """Return the place past the bracket that closes the one at a place."""
+    depth = 0
+    for place in range(at, min(len(blank), at + 500)):
+        depth += (blank[place] in "(<") - (blank[place] in ")>")
+        if not depth:
+            return place + 1
+    return at + 1

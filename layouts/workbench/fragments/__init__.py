@@ -1,0 +1,1 @@
+"""Fragments of mma that threads load from shared memory, element for element."""

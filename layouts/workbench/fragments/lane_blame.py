@@ -1,0 +1,137 @@
+"""Find the value that gives lanes of an ldmatrix wrong rows, by the bits of the lane whose addresses are wrong.
+
+Bits 0 to 2 of the lane count the rows of an 8×8 matrix, bits 3 and 4 the matrices: one of these leads 8 rows further,
+the other 16 bytes along the row. The bit that leads elsewhere tells which variable of the address is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cxx.expression import evaluate_constant
+from lanescope.errors import LayoutError
+from lanescope.reader.threads.records import MatrixLoad, Span
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, list_offsets
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
+from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
+from lanescope.workbench.repair.blamed_numbers import find_given_value
+from lanescope.workbench.source.shared_budget import compute_number
+from lanescope.workbench.text.function_texts import blank_text, find_functions
+
+Ints = NDArray[np.int64]
+_ROW_BITS, _ROW_BYTES = (0, 1, 2), 16
+_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[xyz])?")
+_SWIZZLE = re.compile(r"\^|swizzle|permute", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _WrongBits:
+    """The bits of the lane whose addresses are wrong. lost: those that lead nowhere; rows: whether one counts rows."""
+
+    bits: frozenset[int]
+    lost: frozenset[int]
+    rows: bool
+
+
+def find_wrong_value(run: KernelRunner, arrived: ArrivedOperand, load: MatrixLoad) -> Span | None:
+    """Return the variable's value, or the address, that gives lanes the wrong rows; None if that is not certain."""
+    located = _locate_rows(run, load)
+    wrong = _find_wrong_bits(*located, *_find_roles(arrived, load)) if located is not None else None
+    if wrong is None or not wrong.bits:
+        return None
+    blank = blank_text(run.text)
+    values = [span for span in list_values(run.text, load.site, load.calls) if LANE.search(blank[slice(*span)])]
+    values = [span for span in values if not WARP_SIZE.search(blank[slice(*span)])]
+    found = _choose_value({span: _find_lane_bits(run.text, span) for span in values}, wrong, blank)
+    return found if found != load.site else None
+
+
+def _locate_rows(run: KernelRunner, load: MatrixLoad) -> tuple[Ints, NDArray[np.bool_]] | None:
+    """Return (where the row of each lane begins in global memory, whether it is stored); None if that is not known.
+
+    The first is [lanes, products of open names], with the bytes in the last column.
+    """
+    count = 32 if ".x4" in load.opcode else 16 if ".x2" in load.opcode else 8
+    first = DataBytes(load.rows.record[:count, :1], load.rows.thread[:count, :1], load.rows.byte[:count, :1])
+    if len(first.record) < count or (first.record == OPEN).any() or (first.record < 0).any():
+        return None
+    grids = dict(list_offsets(run.records, first, run.threads))
+    bytes_ = grids.pop("", np.zeros((count, 1), np.int64))
+    return np.concatenate([*grids.values(), bytes_], axis=1), first.record[:, 0] != EMPTY
+
+
+def _find_roles(arrived: ArrivedOperand, load: MatrixLoad) -> tuple[int, int]:
+    """Return the bits of the lane that lead 8 rows further and 16 bytes along a row; -1 for none."""
+    numbers = [register.number for register in arrived.registers]
+    turned = ".trans" in load.opcode
+    along_k = numbers[0] ^ numbers[2 if arrived.name == "a" and len(numbers) > 2 else -1]
+    along_m = numbers[0] ^ numbers[1] if arrived.name == "a" and len(numbers) > 2 else 0
+    k_bit, m_bit = (2 + along.bit_length() if along in (1, 2) else -1 for along in (along_k, along_m))
+    return (k_bit, m_bit) if turned else (m_bit, k_bit)
+
+
+def _find_wrong_bits(offsets: Ints, stored: NDArray[np.bool_], rows: int, columns: int) -> _WrongBits:
+    """Find the bits of the lane that lead elsewhere than they have to. rows, columns: those that count matrices."""
+    lanes = np.arange(len(offsets))
+    steps: dict[int, Ints] = {}
+    wrong = set()
+    for bit in range(len(offsets).bit_length() - 1):
+        clear = lanes[(lanes >> bit & 1 == 0) & stored & stored[lanes ^ 1 << bit]]
+        step = offsets[clear | 1 << bit] - offsets[clear]
+        if len(step) and (step == step[:1]).all():
+            steps[bit] = step[0]
+        else:
+            wrong.add(bit)
+    scale = {0: 1, 1: 2, 2: 4, rows: 8}
+    units = [tuple((steps[bit] // scale[bit]).tolist()) for bit in (*_ROW_BITS, rows) if bit in steps]
+    usual = max(set(units), key=units.count) if units else ()
+    along = np.zeros(offsets.shape[1], np.int64)
+    along[-1] = _ROW_BYTES
+    for bit, step in steps.items():
+        expected = np.array(usual) * scale[bit] if bit in scale else along if bit == columns else step
+        if not (step == expected).all():
+            wrong.add(bit)
+    lost = frozenset(bit for bit in wrong if bit in steps and not steps[bit].any())
+    return _WrongBits(frozenset(wrong), lost, bool(wrong & {*_ROW_BITS, rows}))
+
+
+def _find_lane_bits(source: str, at: Span) -> frozenset[int]:
+    """Return the bits of the lane that an expression depends on by itself."""
+    blank = blank_text(source)
+    functions = find_functions(blank)
+    known: dict[str, str] = {}
+    for found in _WORD.finditer(blank, *at):
+        given = find_given_value(blank, functions, found[0], found.span()) if not LANE.search(found[0]) else None
+        number = compute_number(blank, functions, given) if given is not None else None
+        known[found[0]] = "lane" if LANE.search(found[0]) else str(number or 0)
+    text = _WORD.sub(lambda found: known[found[0]], blank[slice(*at)])
+    try:
+        values = [evaluate_constant(text.replace("lane", str(lane))).word for lane in range(32)]
+    except LayoutError:
+        return frozenset()
+    if values == list(range(32)):
+        return frozenset()  # the lane itself
+    return frozenset(bit for bit in range(5) if any(values[lane] != values[lane ^ 1 << bit] for lane in range(32)))
+
+
+def _choose_value(values: dict[Span, frozenset[int]], wrong: _WrongBits, blank: str) -> Span | None:
+    """Return the one value that the wrong bits point to."""
+    if any(bits & wrong.lost for bits in values.values()):
+        return None  # what is computed of that value loses them
+    if len(wrong.bits) > 1 and wrong.bits - set(_ROW_BITS):
+        both = [span for span, bits in values.items() if bits == {3, 4} <= wrong.bits]  # it should be one of them
+        return _find_first_alone(both, [span for span in values if _SWIZZLE.search(blank[slice(*span)])])
+    of_kind = set(_ROW_BITS) if wrong.rows else {3, 4}
+    kind = [span for span, bits in values.items() if bits & of_kind]
+    alone = kind if wrong.rows else [span for span in kind if not values[span] & set(_ROW_BITS)]
+    return _find_first_alone([span for span in kind if values[span] & wrong.bits], alone, kind)
+
+
+def _find_first_alone(*choices: list[Span]) -> Span | None:
+    """Return the span of the first list that has one only; None if none has."""
+    return next((spans[0] for spans in choices if len(spans) == 1), None)

@@ -1,0 +1,52 @@
+"""Find accumulators of mma.sync that nothing sets before the first product, and those that every turn sets to 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.kernels.accumulator_resets import ProductSite, ResetSearch, trace_product
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, find_functions
+
+
+def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
+    """Yield mistakes of the sums of a kernel that was run to its end."""
+    blank = blank_text(runner.text)
+    search = ResetSearch(runner.text, blank, find_functions(blank))
+    sites: dict[tuple[Span, tuple[Span, ...]], ProductSite | None] = {}
+    unset: dict[tuple[Span, tuple[Span, ...]], None] = {}
+    for use in runner.products:
+        key = use.span, use.calls
+        if key not in sites:
+            sites[key] = trace_product(runner.text, blank, search.functions, use.span, use.calls)
+        if (use.adds_unset or use.fragments) and not runner.shared.broken:
+            unset.setdefault(key)
+    known = [site for site in sites.values() if site is not None]
+    for mistake in search.find_set_to_zero(known):
+        yield FragmentFinding(mistake.code, mistake.message, mistake.span)
+    for key in unset:
+        site = sites[key]
+        declared = _find_bare_declaration(blank, site) if site is not None else None
+        if site is not None and declared is not None:
+            name = site.frames[0].name
+            message = (
+                f"{name} is not set before the first mma: D = A·B + C adds to registers that nothing has written. Set"
+                f" {name} to 0."
+            )
+            yield FragmentFinding("accumulator_unset", message, declared)
+
+
+def _find_bare_declaration(blank: str, site: ProductSite) -> Span | None:
+    """Return the declaration of accumulators without a value, if nothing mentions them before the product."""
+    outer = site.frames[0]
+    mentions = list(re.compile(rf"\b{outer.name}\b").finditer(blank, outer.function.body[0], outer.at[0]))
+    bare = re.compile(r"\s*(?:\[[^\]]*\]\s*)*[;,]")
+    if len(mentions) != 1 or not bare.match(blank, mentions[0].end()):
+        return None
+    for frame in site.frames[1:]:
+        if re.compile(rf"\b{frame.name}\b").search(blank, frame.function.body[0], frame.at[0]):
+            return None
+    return mentions[0].span()

@@ -1,0 +1,140 @@
+"""Check tiles that threads fill and wgmma reads through descriptors: rows and columns of one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lanescope.descriptor.matrix import Descriptor
+from lanescope.errors import LayoutError
+from lanescope.reader.threads.matrix_reads import find_described_places, read_described_bytes
+from lanescope.reader.threads.records import DescriptorUse
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, is_packed_descriptor, locate_descriptor
+from lanescope.workbench.results import TextEdit
+
+Span = tuple[int, int]
+MOST_ALIKE = 16
+_STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(1024, 8192 + 1, 256), 16384, 32768))
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentFinding:
+    """One mistake: a code of TITLES, a sentence, its place; reads: how many products get the wrong fragment."""
+
+    code: str
+    message: str
+    span: Span
+    reads: int = 0
+    changes: frozenset[tuple[str, int, int]] = frozenset()  # of one field that make it right: (field, encoded, needed)
+    edits: tuple[TextEdit, ...] = ()
+
+
+def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
+    """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
+    before: dict[object, list[FragmentOrigin]] = {}
+    other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
+    for use, origin in _locate_stored(run) if complete else ():
+        key = use.span, use.calls, use.name
+        earlier = before.setdefault(key, [])
+        same = _is_like_earlier(origin, earlier)
+        earlier.append(origin)
+        if not origin.separable and is_packed_descriptor(run, use):
+            continue
+        if not (origin.separable and same):
+            yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
+        elif origin.has_rows_twice:
+            if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
+                yield FragmentFinding("rows_repeated", _append_repeat(use), use.site, 1, find_right_fields(run, use))
+        elif origin.k_order == tuple(range(origin.places[0].shape[1])):
+            good.add(key)
+        elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
+            good |= {key, (other[0].span, other[0].calls, "a")}
+        other = (use, origin) if use.name == "a" else None
+
+
+def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentOrigin]]:
+    """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place."""
+    count: dict[object, int] = {}
+    for use in run.descriptors:
+        key = use.span, use.calls, use.name
+        count[key] = count.get(key, 0) + 1
+        origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
+        if origin is None or run.shared.broken or origin.empty == origin.total:
+            continue  # nothing of it is stored: code that is not here, or a copy, may fill it
+        if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
+            yield use, origin
+
+
+def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:
+    """Find single-field changes that make a wrong descriptor read rows and columns in plain order: (field, encoded,
+    needed).
+    """
+    word, form = Descriptor(use.word, use.seen.form), use.seen.form
+    names = {"lbo": "lbo_encoded", "sbo": "sbo_encoded"}
+    found: list[tuple[str, int, int]] = []
+    for field in ("lbo", "sbo", form.coded):
+        had = form.get_field(field).get(use.word)
+        for value in _STRIDES if field != form.coded else range(form.get_field(field).most + 1):
+            if value != had and _reads_plainly(run, use, word.replace(**{names.get(field, field): value})):
+                found.append((field, had, value))
+    return frozenset(found)
+
+
+def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> bool:
+    """Return whether another word reads rows and columns of one array once each, in plain order."""
+    try:
+        data = read_described_bytes(run, word.word, use.seen)
+    except LayoutError:
+        return False
+    origin = locate_descriptor(run, replace(use, word=word.word, data=data))
+    if origin is None or not origin.separable or origin.has_rows_twice:
+        return False
+    return origin.k_order == tuple(range(origin.places[0].shape[1]))
+
+
+def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
+    """Return whether the stores that fill a descriptor's bytes also fill bytes that no descriptor reads."""
+    shared = run.shared
+    read = np.zeros(shared.writer.shape, np.bool_)
+    for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
+        read[find_described_places(word, read_words).clip(0, len(read) - 1)] = True
+    writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
+    return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
+
+
+def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:
+    """Return whether the operand's rows are the same rows of the array for every earlier slice of K."""
+    return all(not fragment.is_same_rows(origin) or fragment.rows == origin.rows for fragment in earlier)
+
+
+def _is_like_order(a: tuple[DescriptorUse, FragmentOrigin], b: tuple[DescriptorUse, FragmentOrigin]) -> bool:
+    """Return whether A and B of one product have K in the same order, and each row and column once: global memory
+    holds them as the core matrices are.
+    """
+    if (a[0].span, a[0].calls) != (b[0].span, b[0].calls) or a[1].k_order is None or a[1].k_order != b[1].k_order:
+        return False
+    return not any(fragment.has_rows_twice or fragment.repeated_k for fragment in (a[1], b[1]))
+
+
+def _append_repeat(use: DescriptorUse) -> str:
+    return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads some rows twice, others never."
+
+
+def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
+    name = f"{use.name.upper()} of {use.opcode}"
+    wrong = int(origin.find_misplaced().sum())
+    if origin.empty and not wrong:
+        message = f"{name}: {origin.empty} of {origin.total} elements are read from bytes that no thread stores."
+        return FragmentFinding("tile_not_filled", message, use.site, 1)
+    if not origin.array:
+        message = f"{name}: the elements that descriptor {use.word:#018x} reads come from several arrays."
+        return FragmentFinding("fragment_mismatch", message, use.site, 1)
+    message = (
+        f"{name}: {wrong} of {origin.total} elements that descriptor {use.word:#018x} reads are not the row and column"
+        f" of {origin.array} that the threads would have to store there: the tile's pitch, its swizzle or the"
+        " descriptor's fields do not fit each other."
+    )
+    return FragmentFinding("fragment_mismatch", message, use.site, 1)

@@ -1,0 +1,245 @@
+"""Find kernels with mma or ldmatrix whose fragments have no verdict, with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lanescope.cxx.source_text import list_macros
+from lanescope.reader.code.ptx.ptx_module import is_ptx_module
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
+
+Span = tuple[int, int]
+OperandKey = tuple[Span, tuple[Span, ...], str]  # the statement of a product, the calls around it, and a or b
+NO_THREADS, TOO_LONG, NOT_REACHED = "without a number of threads", "too long to be followed", "with mma that is not run"
+NO_KERNEL = "in functions that no kernel of the file calls"
+NO_KERNEL_LOADS = "with ldmatrix in functions that no kernel of the file calls"
+UNKNOWN, OTHER_FORM = "with fragments of unknown origin", "with sparse, f64 or m8n8k4 mma"
+BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of wmma", "in PTX"
+STEP_OPEN = "with steps along K that may be wrong"
+UNREAD_PARTS = "with parts of a tile that nothing reads"
+LOADS_ALONE = "without an mma that takes what it loads"
+ORDER_OPEN = "with stores and barriers whose order is not followed"
+PITCH_OPEN = "the pitch of "  # a matrix is not determined
+LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
+_DEPENDS = "depends on "
+BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
+_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
+_LDMATRIX = re.compile(r"\bldmatrix\s*\.")
+_WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
+_WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
+_WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
+_GEMM = re.compile(r"\bgemm\s*\(")
+_MOST_CALL = 60  # characters of a call that is quoted
+_OPCODE = re.compile(r"\bmma\.[\w.:]+")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedKernel:
+    """A kernel that multiplies by mma or loads by ldmatrix.
+
+    gap: why its fragments have no verdict, "" if all have one; needs: names that -D accepts to resolve it; operand: for
+    UNKNOWN, the first one without a verdict.
+    """
+
+    name: str
+    span: Span
+    gap: str = ""
+    needs: tuple[str, ...] = ()
+    operand: str = ""
+
+    @property
+    def message(self) -> str:
+        what = f"The fragments of {self.name}" if self.name else "Fragments"
+        if self.gap == UNKNOWN and self.operand:
+            return f"{what} are not verified: what the registers of {self.operand} hold is not known."
+        return f"{what} are not verified: {_SENTENCES.get(self.gap) or _make_sentence(self.gap)}."
+
+
+_SENTENCES = {
+    NO_THREADS: f"the number of its threads is open; give -D {BLOCK_NAME}=128, or launch it in the file",
+    TOO_LONG: "it takes too many steps to be followed to its end",
+    NOT_REACHED: "none of its mma is reached",
+    NO_KERNEL: "no kernel of the file calls the function with the mma",
+    NO_KERNEL_LOADS: "no kernel of the file calls the function with the ldmatrix",
+    UNKNOWN: "what a register of an mma holds is not known",
+    OTHER_FORM: "its form of mma is not followed: sparse, f64, m8n8k4, or not one of PTX",
+    STEP_OPEN: "they move along K by a step that is right only if global memory has blocks in an order of its own",
+    UNREAD_PARTS: "threads store parts of a tile that no thread reads",
+    LOADS_ALONE: "no mma takes what its ldmatrix loads",
+    BY_CUTE: "CuTe loads them",
+    BY_WMMA: "where wmma keeps elements is not followed",
+    ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
+    IN_PTX: "mma and ldmatrix of PTX are not followed",
+}
+
+
+def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[object]) -> str:
+    """Name the first operand of an mma without a verdict by its call, or by the opcode of the kernel's own statement.
+
+    >>> describe_open_operand("mma(d, a, b);", [((40, 90), ((0, 12),), "a")], set())
+    'A in mma(d, a, b)'
+    """
+    for key in uses:
+        span, calls, name = key
+        if key not in judged:
+            code = " ".join(text[slice(*(calls[-1] if calls else span))].split())
+            opcode = _OPCODE.search(code) if not calls else None
+            called = code if len(code) <= _MOST_CALL else code.partition("(")[0] + "(…)"
+            return f"{name.upper()} in {opcode[0] if opcode else called}"
+    return ""
+
+
+def _make_sentence(gap: str) -> str:
+    if gap.startswith(_DEPENDS):
+        return f"the kernel {gap}"
+    return f"the tile is {gap}" if gap.startswith("stored by ") else gap
+
+
+def describe_run(
+    run: KernelRun, uses: Mapping[OperandKey, bool], judged: Set[object], unsure: Set[object]
+) -> tuple[str, tuple[str, ...]]:
+    """Return (why products of a kernel's run have no verdict, names that -D accepts to resolve it). uses: each operand
+    and whether its form is followed; judged: those with a verdict; unsure: those whose step along K may be wrong.
+    """
+    forms = [followed for key, followed in uses.items() if key not in judged]
+    if uses and not forms:
+        return UNREAD_PARTS if _leaves_parts_unread(run.runner) else "", ()
+    if run.why == THREADS_OPEN:
+        return NO_THREADS, (BLOCK_NAME,)
+    if run.why:
+        return run.why, ()
+    if forms and not any(forms):
+        return OTHER_FORM, ()
+    if run.open:
+        return _DEPENDS + ", ".join(run.open[:4]), run.open
+    if not run.complete:
+        return TOO_LONG, ()
+    if not uses:
+        return NOT_REACHED, ()
+    if uses.keys() - judged <= unsure:
+        return STEP_OPEN, ()
+    broken = run.runner.shared.broken
+    return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def take_gap(kernel: CheckedKernel, every_run: Iterable[CheckedKernel]) -> CheckedKernel:
+    """Return a kernel with its gap: that of its runs, NOT_REACHED if it was not run, else none."""
+    runs = [run for run in every_run if run.span == kernel.span]
+    if kernel.gap in (BY_WMMA, BY_CUTE):
+        return _take_library_gap(kernel, runs)
+    if kernel.gap or not kernel.name:
+        return kernel
+    return next((run for run in runs if run.gap), replace(kernel, gap="" if runs else NOT_REACHED))
+
+
+def _take_library_gap(kernel: CheckedKernel, runs: Sequence[CheckedKernel]) -> CheckedKernel:
+    """Return a kernel by wmma or CuTe with its gap: none if all its runs were judged, else what is open before its
+    fragments, else its own.
+    """
+    if kernel.gap == BY_CUTE and not all(run.gap for run in runs):  # others may be instances of scalar atoms
+        runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith(_DEPENDS)]
+    own = replace(kernel, gap=kernel.gap if not runs or any(run.gap for run in runs) else "")
+    return next((run for run in runs if run.gap.startswith((NO_THREADS, _DEPENDS, PITCH_OPEN))), own)
+
+
+def _leaves_parts_unread(runner: KernelRunner) -> bool:
+    """Return whether bytes of a tile that ldmatrix loads are stored and never read: before others that are read, or
+    although they are stored again.
+
+    Other bytes may be of a stage that the loop over K fills and does not reach.
+    """
+    shared, registers = runner.shared, (register for use in runner.products for register in (*use.a, *use.b))
+    loads = (register.load for register in registers)
+    tiles = {writer for load in loads if load is not None for writer in load.writers if writer}
+    arrays = np.array([record.array for record in runner.records], dtype=object)
+    for writer in tiles:
+        stored = np.flatnonzero(shared.writer == writer)
+        origins = arrays[shared.record[stored]]
+        for array in set(origins):  # a helper may store several tiles
+            places = stored[origins == array]
+            was_read = shared.was_read[places]
+            last = int(np.flatnonzero(was_read)[-1]) if was_read.any() else -1
+            if last >= 0 and ((~was_read)[:last].any() or (shared.stored_again[places] & ~was_read).any()):
+                return True
+    return False
+
+
+def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
+    """List the kernels of a text with mma or ldmatrix, with the reason if their fragments are never followed."""
+    if is_ptx_module(text):
+        if found := _MMA.search(text) or _LDMATRIX.search(text):
+            yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
+        return
+    if not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
+        return
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    kernels = [function for function in functions if function.kernel]
+    for kernel in kernels:
+        gap = _find_gap(list(_list_reached(text, blank, functions, kernel)), bool(_WARP_ATOM.search(blank)))
+        if gap is not None:
+            yield CheckedKernel(kernel.name, _find_name(blank, kernel.name, kernel.body[0]), gap)
+    if not kernels and "asm" in text:
+        yield from _list_without_kernel(text, blank)
+
+
+def _list_without_kernel(text: str, blank: str) -> Iterator[CheckedKernel]:
+    """List the first asm statement of a function in a text that has no kernel."""
+    for pattern, gap in ((_MMA, NO_KERNEL), (_LDMATRIX, NO_KERNEL_LOADS)):
+        inside = next((found for found in pattern.finditer(text) if blank[: found.start()].count("{")), None)
+        if inside is not None:
+            yield CheckedKernel("", inside.span(), gap)
+            return
+
+
+def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
+    """Return why a kernel's fragments are never followed, "" if they are; None without fragments. bodies: of the kernel
+    and of the functions that it calls; has_atoms: whether the text names an MMA atom of CuTe.
+    """
+
+    def has(pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(body) for body in bodies)
+
+    if has(_MMA):
+        return ""
+    if has(_WMMA):
+        return BY_WMMA
+    if has(_LDMATRIX):
+        return "" if has(_WGMMA) else LOADS_ALONE
+    return BY_CUTE if has_atoms and has(_GEMM) else None
+
+
+def find_name(text: str, function: tree.Function) -> Span:
+    """Return where the name of a function with a body is."""
+    past = function.body.span[0] if function.body is not None else function.span[1]
+    return _find_name(blank_text(text), function.name, past)
+
+
+def _find_name(blank: str, name: str, body: int) -> Span:
+    """Return where a function's name is before its body."""
+    at = blank.rfind(name, 0, body)
+    return at, at + len(name)
+
+
+def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kernel: FunctionText) -> Iterator[str]:
+    """Yield the texts of a kernel, and of the functions and macros that it names, one through another."""
+    named: dict[str, list[str]] = {}
+    for function in functions:
+        named.setdefault(function.name, []).append(text[slice(*function.body)])
+    for name, rest in list_macros(text):
+        named.setdefault(name, []).append(rest)
+    waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
+    for body in waiting:
+        yield body
+        for name in set(_WORD.findall(body)) - seen:
+            if name in named:
+                seen.add(name)
+                waiting += named[name]

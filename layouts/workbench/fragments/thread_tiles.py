@@ -1,0 +1,382 @@
+"""Check fragments of tiles that threads fill and mma reads.
+
+`lanescope.reader.threads` runs every kernel for all threads of its block; `thread_fragments.py` traces the elements of
+each operand. Only fragments that cannot belong to a product are reported: elements that do not form rows and columns,
+or a mistake whose correction was verified.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.errors import LayoutError
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.copies.block_indices import find_equal_blocks
+from lanescope.workbench.fragments.fragment_causes import (
+    JudgedProduct,
+    find_k_order,
+    find_wrong_k_step,
+    has_other_rows,
+    judge_fragment,
+    list_unsure_steps,
+)
+from lanescope.workbench.fragments.fragment_messages import describe_fragment
+from lanescope.workbench.fragments.lane_blame import find_wrong_value
+from lanescope.workbench.fragments.operand_slices import find_slice_mistakes, find_unset_registers
+from lanescope.workbench.fragments.register_sums import find_sum_mistakes
+from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
+from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
+from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding, judge_descriptors
+from lanescope.workbench.fragments.thread_fragments import (
+    ArrivedOperand,
+    FragmentOrigin,
+    find_misordered_registers,
+    find_mma,
+    find_repeated_register,
+    find_wrong_element,
+    locate_operand,
+)
+from lanescope.workbench.fragments.thread_gaps import (
+    NOT_REACHED,
+    PITCH_OPEN,
+    CheckedKernel,
+    OperandKey,
+    describe_open_operand,
+    describe_run,
+    find_name,
+    list_kernels_by_text,
+    take_gap,
+)
+from lanescope.workbench.fragments.thread_steps import Product
+from lanescope.workbench.fragments.warp_coverage import RepeatedWarps, find_repeated_warps
+from lanescope.workbench.kernels.address_values import find_lane_term
+from lanescope.workbench.products.matrix_pitches import OpenPitch, find_open_pitches
+from lanescope.workbench.products.result_stores import find_misplaced_results
+
+Span = tuple[int, int]
+_USES = re.compile(
+    r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync|\bmma_sync\s*\(|wgmma\.mma_async|tcgen05\.mma\b|\bSM(?:75|80|89|120)_\d+x\d"
+)
+MOST_JUDGED, MOST_ALIKE = 600, 48  # places with products; pairs of fragments of each
+MOST_OF_SUM = 1000  # products of one place, to judge those of its first accumulators
+TITLES = {  # matrices_exchanged has its title among the causes of a capture
+    "trans_missing": "ldmatrix lacks .trans",
+    "trans_or_exchanged": "ldmatrix's .trans is wrong, or its matrices are exchanged",
+    "trans_extra": "ldmatrix has .trans and must not",
+    "k_step_differs": "A and B move along K by different steps",
+    "registers_exchanged": "Registers of a fragment are given to mma in another order",
+    "register_repeated": "A register of a fragment is given to mma twice",
+    "rows_repeated": "Lanes of ldmatrix give rows twice",
+    "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
+    "k_repeated": "Positions along K are loaded twice",
+    "wmma_layout": "A wmma fragment has the other layout than its tile",
+    "fragment_mismatch": "A fragment takes elements from the wrong places",
+    "tile_not_filled": "A fragment takes bytes that no thread stores",
+    "store_misaligned": "A store to shared memory is not aligned to its bytes",
+    "cute_copy_misfit": "CuTe cannot copy a tensor by this atom",
+    "cute_gemm_misfit": "CuTe cannot multiply fragments of different tiles",
+    "cute_index_over": "An index is outside its mode of a CuTe tensor",
+    "stores_overlap": "Two threads store different elements in the same bytes",
+}
+
+
+@dataclass(slots=True)
+class FragmentReport:
+    """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
+
+    proved: (instruction, operand) pairs of which every descriptor that was read is right.
+    suspects: mistakes if a part of the tile is never read.
+    """
+
+    findings: list[FragmentFinding] = field(default_factory=list)
+    verified: int = 0
+    kernels: list[CheckedKernel] = field(default_factory=list)
+    proved: frozenset[tuple[str, str]] = frozenset()
+    suspects: list[RepeatedWarps] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Verdicts:
+    """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
+
+    uses: each operand by its product, and whether it could be traced; judged: those with a verdict; doubted, unsure: of
+    good and judged, those that may move along K by a wrong step.
+    """
+
+    good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
+    pitches: list[OpenPitch] = field(default_factory=list)
+    bad: dict[tuple[str, Span, tuple[Span, ...], str], tuple[str, MatrixLoad | None, Span, int]] = field(
+        default_factory=dict
+    )
+    uses: dict[OperandKey, bool] = field(default_factory=dict)
+    judged: set[object] = field(default_factory=set)
+    doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
+    unsure: set[object] = field(default_factory=set)
+    pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
+
+    def list_open(self) -> set[object]:
+        """Return the operands whose pitch is open, by product."""
+        return {read for pitch in self.pitches for read in pitch.reads}
+
+
+def check_thread_tiles(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+) -> FragmentReport:
+    """Check the tiles that a text's kernels fill by threads and multiply by mma."""
+    kernels = list(list_kernels_by_text(text))
+    if not _USES.search(text) or not is_kernel_head(text):
+        return FragmentReport(kernels=[_close_report(kernel, NOT_REACHED) for kernel in kernels])
+    try:
+        reports = [_merge_runs(text, runs, recorded) for runs in run_kernels(text, macros, recorded)]
+    except LayoutError as error:
+        return FragmentReport(kernels=[_close_report(kernel, f"not followed: {error.message}") for kernel in kernels])
+    if not reports:
+        left = "with more choices of #if, or longer macros, than are followed"
+        return FragmentReport(kernels=[_close_report(kernel, left) for kernel in kernels])
+    return _intersect_reports(reports, kernels)
+
+
+def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
+    """Return the findings that hold for every choice of #if that was followed."""
+    judged = [report for report in reports if report.verified or report.findings] or reports[:1]
+    found = [{(f.code, f.span) for f in report.findings} for report in judged]
+    common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
+    proved = frozenset.intersection(*(report.proved for report in reports))
+    suspects = reports[0].suspects if len(reports) == 1 else []
+    verified = min(report.verified for report in reports)
+    return FragmentReport(common, verified, _list_gaps(reports, kernels), proved, suspects)
+
+
+def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:
+    """Return the kernels of a text with the gaps of their runs, and those of wgmma whose pitches are open."""
+    runs = [run for report in reports for run in report.kernels]
+    listed = [take_gap(kernel, runs) for kernel in kernels]
+    others = {run.span: run for run in runs if run.gap.startswith(PITCH_OPEN)}
+    return listed + [run for span, run in others.items() if span not in {kernel.span for kernel in listed}]
+
+
+def _close_report(kernel: CheckedKernel, gap: str) -> CheckedKernel:
+    return replace(kernel, gap=kernel.gap or gap)
+
+
+def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelLaunchRecord]) -> FragmentReport:
+    """Return the findings of the runs of a text's kernels for one choice of #if."""
+    report = FragmentReport()
+    good: set[object] = set()
+    runs = list(runs)
+    for run in runs:
+        verdicts = _judge_kernel(run, recorded)
+        good |= verdicts.good
+        gap, needs = describe_run(run, verdicts.uses, verdicts.judged, verdicts.unsure)
+        gap = next((one.message for one in verdicts.pitches), gap)
+        operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
+        report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs, operand))
+        kernel_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
+        report.findings += kernel_errors
+        if kernel_errors:  # what else is wrong follows from these
+            continue
+        clashes = list(find_clashes(run.runner))
+        if run.complete:
+            _add_complete_run(report, run, verdicts)
+        report.findings += find_scale_mistakes(run.runner.products)
+        judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
+        good -= verdicts.list_open()
+        pitches = [one.finding for one in verdicts.pitches if one.finding is not None]
+        report.findings += clashes or judged or pitches  # which places are wrong follows from another mistake
+        if not any(finding.code == "rows_misaligned" for finding in judged):
+            report.findings += find_misaligned_stores(run.runner)
+    unique = {(f.code, f.span): f for f in reversed(report.findings)}
+    findings = sorted(unique.values(), key=lambda f: f.span)
+    return FragmentReport(findings, len(good), report.kernels, _list_proved(runs, good), report.suspects)
+
+
+def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
+    """Add the mistakes that are certain only if the whole kernel was run."""
+    report.findings += find_unset_registers(run.runner)
+    report.findings += find_sum_mistakes(run.runner)
+    if verdicts.judged >= verdicts.uses.keys():  # rows of D are those of A, which may be permuted
+        report.findings += (*find_misplaced_results(run.runner), *find_equal_blocks(run.runner))
+    if not verdicts.bad and not run.runner.shared.broken:
+        repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
+        report.findings += [one.finding for one in repeated if not one.array]
+        slices = find_slice_mistakes(run.runner, verdicts.pairs)
+        report.findings += slices or find_skipped_slices(run.runner, verdicts.pairs)
+        report.suspects += [one for one in repeated if one.array]
+
+
+def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozenset[tuple[str, str]]:
+    """Return the (instruction, operand) pairs of which every descriptor that was read is right."""
+    uses = [use for run in runs for use in run.runner.descriptors]
+    unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
+    return frozenset((use.opcode, use.name) for use in uses) - unproved
+
+
+def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
+    """Keep one finding for each place, preferring any cause over unfilled bytes."""
+    first_findings: dict[Span, FragmentFinding] = {}
+    for finding in findings:
+        before = first_findings.get(finding.span)
+        if before is None or before.code == "tile_not_filled":
+            first_findings[finding.span] = finding
+    return list(first_findings.values())
+
+
+def _judge_kernel(run: KernelRun, recorded: Sequence[KernelLaunchRecord]) -> _Verdicts:
+    """Judge the products of a kernel, each fragment once."""
+    verdicts = _Verdicts()
+    seen: set[object] = set()
+    count: dict[object, int] = {}
+    first_sums: dict[object, MmaUse] = {}  # the first product of each place
+    history: dict[tuple[object, str], list[tuple[tuple[int, ...], tuple[FragmentOrigin, ...]]]] = {}
+    waiting: list[tuple[JudgedProduct, ArrivedOperand, ArrivedOperand]] = []
+    pairs: dict[object, list[Product]] = {}
+    for use in run.runner.products:
+        key = use.span, use.calls
+        verdicts.uses |= dict.fromkeys(((*key, "a"), (*key, "b")), find_mma(use.opcode) is not None)
+        which = _identify_fragments(key, use)
+        count[key] = count.get(key, 0) + (not which <= seen)
+        sums = use.result is not None and first_sums.setdefault(key, use).has_result_of(use)
+        if which <= seen or count[key] > (MOST_OF_SUM if sums else MOST_ALIKE) or len(count) > MOST_JUDGED:
+            continue
+        seen |= which
+        instruction = find_mma(use.opcode)
+        if instruction is not None:
+            a, b = (locate_operand(run.runner, use, instruction, name) for name in "ab")
+            for operand in (a, b):
+                if operand.warps is not None:
+                    history.setdefault((key, operand.name), []).append((use.turns, operand.warps))
+            same = pairs.setdefault(key, [])
+            waiting.append((JudgedProduct(run, use, history, same), a, b))
+            same.append((use, {"a": a, "b": b}))
+    verdicts.pairs = [(judge.use, a, b) for judge, a, b in waiting]
+    verdicts.pitches = find_open_pitches(run, verdicts.pairs, recorded)
+    for judge, a, b in waiting:
+        _judge_product(judge, a, b, verdicts)
+    verdicts.good -= verdicts.doubted
+    verdicts.judged -= verdicts.unsure
+    return verdicts
+
+
+def _identify_fragments(key: object, use: MmaUse) -> set[object]:
+    """Return what tells the fragments of A and B of a product from others. key: the place of the product."""
+    return {
+        (key, name, tuple((id(register.load or register.data), register.number) for register in registers))
+        for name, registers in (("a", use.a), ("b", use.b))
+    }
+
+
+def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, verdicts: _Verdicts) -> None:
+    stuck = find_wrong_k_step(judge, a, b)
+    orders = {operand.name: find_k_order(operand) for operand in (a, b)}
+    unsure = list_unsure_steps(judge, a, b)
+    for operand, other in ((a, b), (b, a)):
+        code = judge_fragment(judge, operand, other, orders, stuck)
+        if code == "" and (operand.name in unsure or has_other_rows(judge, operand)):
+            verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
+            verdicts.doubted |= {(*_find_site(judge.use, load), operand.name) for load in operand.loads or (None,)}
+        elif code is not None:
+            verdicts.judged.add((judge.use.span, judge.use.calls, operand.name))
+            _add_finding(verdicts, judge.run.runner, judge.use, operand, code)
+
+
+def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str) -> None:
+    loads: tuple[MatrixLoad | None, ...] = arrived.loads or (None,)
+    if not code and not all(load.aligned for load in arrived.loads):
+        code = "rows_misaligned"
+    for load in loads:
+        site, calls = _find_site(use, load)
+        if not code:
+            if (use.span, use.calls, arrived.name) not in verdicts.list_open():
+                verdicts.good.add((site, calls, arrived.name))
+            continue
+        code, load, direct = _find_mistake(run, use, arrived, code, load)
+        key = code, site, calls, arrived.name
+        if key in verdicts.bad:
+            before = verdicts.bad[key]
+            verdicts.bad[key] = (*before[:3], before[3] + 1)
+        else:
+            message = describe_fragment(arrived, code)
+            if use.fragments:
+                message = message.replace(arrived.instruction.ptx, "wmma::mma_sync", 1)
+            verdicts.bad[key] = message, load, direct, 1
+
+
+def _find_site(use: MmaUse, load: MatrixLoad | None) -> tuple[Span, tuple[Span, ...]]:
+    """Return the place of an ldmatrix and the calls around it; those of the product if there is none."""
+    return (load.span, load.calls) if load is not None else (use.span, use.calls)
+
+
+def _find_mistake(
+    run: KernelRunner, use: MmaUse, arrived: ArrivedOperand, code: str, load: MatrixLoad | None
+) -> tuple[str, MatrixLoad | None, Span]:
+    """Return (code, the load that is wrong, else the place) of a mistake whose fragment got this load."""
+    if code in _EXCHANGED and (ordered := find_misordered_registers(run.text, use, arrived)) is not None:
+        return "registers_exchanged", None, ordered
+    if code in _OF_LANES and (repeated := find_repeated_register(arrived)) is not None:
+        return "register_repeated", None, repeated.site
+    if code in _OF_LANES and load is not None and (value := find_wrong_value(run, arrived, load)) is not None:
+        return code, None, value
+    if code == "k_step_differs" and load is not None:
+        return code, None, load.step
+    return code, load, _find_direct_site(use, arrived, code)
+
+
+def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
+    """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
+    if code == "wmma_layout":
+        return use.fragments["ab".index(arrived.name)]
+    register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
+    data = arrived.registers[register].data
+    if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
+        return data.sites[byte]
+    return use.calls[-1] if use.calls else use.span
+
+
+_EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
+_OF_LANES = ("fragment_mismatch", "k_repeated", "rows_repeated", "matrices_exchanged")
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+_OPCODE = re.compile(r"\bldmatrix[.\w:]*")
+_OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
+
+
+def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
+    for (code, site, calls, name), (message, load, direct, reads) in verdicts.bad.items():
+        if code in _EXCHANGED and load is not None and (site, calls, name) in verdicts.good:
+            why = "other registers of the same ldmatrix make right fragments: this mma is given the wrong ones."
+            yield FragmentFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)
+        elif load is None:
+            yield FragmentFinding(code, message, direct, reads)
+        elif code in ("trans_missing", "trans_extra"):
+            yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
+        else:
+            narrow = code in ("rows_repeated", "k_repeated")
+            place = find_lane_term(text, load.site, calls, code) if narrow else load.site
+            yield FragmentFinding(code, message, place, reads)
+
+
+def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
+    """Return the opcode of an asm statement that is wrong, or the call that selects the wrong helper."""
+    opcode = _OPCODE.search(text, *site)
+    opcode_site = opcode.span() if opcode is not None else site
+    if not calls:
+        return opcode_site
+    right = [where for at, where, _ in verdicts.good if at == site]
+    for depth in range(len(calls), 0, -1):
+        shared = any(where[:depth] == calls[:depth] for where in right)
+        if not shared:
+            name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
+            helper = name[0] if name else ""
+            in_helper = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
+            return opcode_site if in_helper else calls[depth - 1]
+    return calls[0]

@@ -1,0 +1,122 @@
+"""Find warps of a block that multiply the same fragments while other parts of the tile are not multiplied."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import ReadBytes
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin
+from lanescope.workbench.kernels.address_values import list_values
+from lanescope.workbench.text.function_texts import blank_text
+
+TITLES = {"warps_overlap": "Warps multiply the same fragments"}
+_OF_WARP = re.compile(r"warp|\bwid\b|\bw[mn]?\b|threadIdx\s*\.\s*y|\w+Warp\w*")
+_WARP_NUMBER = re.compile(r"/\s*(?:32\b|\(?\s*WARP_?SIZE|warpSize|kWarpSize|32u)|>>\s*5\b", re.I)
+Span = tuple[int, int]
+Rows = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedWarps:
+    """A mistake: certain if `array` is "", else only if the kernel leaves a part of that array unread."""
+
+    kernel: str
+    array: str
+    finding: FragmentFinding
+
+
+def find_repeated_warps(
+    kernel: str, runner: KernelRunner, pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]]
+) -> Iterator[RepeatedWarps]:
+    """Yield operands of which several warps multiply the same rows or columns.
+
+    pairs: A and B of the products of one kernel.
+    """
+    known = [(a, b) for a, b in pairs if a.warps and b.warps and _find_site(a) and _find_site(b)]
+    products = _count_products(known)
+    if not products or not all(max(count.values()) > 1 for count in products.values()):
+        return
+    a, b = known[0]
+    certain = all(map(_lacks_pairs, products.values()))  # whatever the kernel reads
+    for operand, other, what in ((a, b, "rows of A"), (b, a, "parts of the product" if certain else "columns of B")):
+        message = (
+            f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
+            " warps get the same place in the tile."
+        )
+        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
+        array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
+        yield RepeatedWarps(kernel, array, finding)
+
+
+def _count_products(
+    pairs: Iterable[tuple[ArrivedOperand, ArrivedOperand]],
+) -> Mapping[object, Counter[tuple[Rows, Rows]]]:
+    """Count how often rows of A and columns of B are multiplied, by their K and arrays; {} if some are open."""
+    products: dict[object, Counter[tuple[Rows, Rows]]] = defaultdict(Counter)
+    for a, b in pairs:
+        for left, right in zip(a.warps or (), b.warps or (), strict=True):
+            rows, columns = split_origin(left), split_origin(right)
+            if rows is None or columns is None or rows[1] != columns[1]:
+                return {}
+            products[rows[1], left.array, right.array][rows[0], columns[0]] += 1
+    return products
+
+
+def list_unread_arrays(runner: KernelRunner) -> set[str]:
+    """Return the arrays of which a kernel that was run to its end has stored elements that nothing has read."""
+    shared = runner.shared
+    left = np.unique(shared.record[(shared.record > 1) & ~shared.was_read])
+    return {runner.records[int(n)].array for n in left}
+
+
+def split_origin(origin: FragmentOrigin) -> tuple[Rows, int] | None:
+    """Return (the rows of a fragment, the K that it begins with); None if they cannot be told apart."""
+    if not origin.separable:
+        return None
+    along = [n for n, step in enumerate(origin.k_step) if step]
+    if len(along) != 1 or any(origin.rows[along[0]]):
+        return None
+    c = along[0]
+    rest = tuple(at for n, at in enumerate(origin.base) if n != c)
+    others = tuple(rows for n, rows in enumerate(origin.rows) if n != c)
+    return (origin.names, rest, others), origin.base[c] // origin.k_step[c]
+
+
+def _lacks_pairs(count: Counter[tuple[Rows, Rows]]) -> bool:
+    rows, columns = {a for a, _ in count}, {b for _, b in count}
+    return len(count) < len(rows) * len(columns)
+
+
+def _find_warp_term(runner: KernelRunner, operand: ArrivedOperand, other: ArrivedOperand) -> Span:
+    """Return the value that places a warp, through the variables of the address of an ldmatrix, but not a value that
+    places it for the other operand, too.
+    """
+    own, others = (_list_warp_terms(runner, each) for each in (operand, other))
+    site = _find_site(operand)
+    return next((span for span in own if span not in others), site[0] if site is not None else (0, 0))
+
+
+def _find_site(operand: ArrivedOperand) -> tuple[Span, tuple[Span, ...]] | None:
+    """Return (the address of an operand's first ldmatrix, or its load; the calls around it); None for another one."""
+    if operand.loads:
+        return operand.loads[0].site, operand.loads[0].calls
+    data = operand.registers[0].data if operand.registers else None
+    return (data.site, ()) if isinstance(data, ReadBytes) and data.site != (0, 0) else None
+
+
+def _list_warp_terms(runner: KernelRunner, operand: ArrivedOperand) -> list[Span]:
+    site = _find_site(operand)
+    values = list_values(runner.text, *site) if site is not None else []
+    blank = blank_text(runner.text)
+    return [span for span in values if _divides_warp(blank[slice(*span)])]
+
+
+def _divides_warp(text: str) -> bool:
+    return bool(re.search(r"[%/]|>>|&", text) and _OF_WARP.search(text) and not _WARP_NUMBER.search(text))

@@ -1,0 +1,1 @@
+"""The events of a kernel in execution order: fences, groups, waits, products, accumulators."""

@@ -1,0 +1,93 @@
+"""Choose different sizes for the M, N and K of a host's code, and find what they make of its maps and launches.
+
+Matrices of one size hide exchanged sizes: the pitch of another matrix, a bound of the other side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lanescope.cxx.expression import evaluate_constant
+from lanescope.errors import LayoutError
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.workbench.text.function_texts import FunctionText
+
+DEPTH = 768  # of K
+WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 divide all
+OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_DIMENSION = re.compile(r"dims\[(\d)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSizes:
+    """Numbers for names of the host's code."""
+
+    names: Mapping[str, int]
+
+    def evaluate(self, value: SymbolicInt | str | None) -> int | None:
+        """Return the value of an expression; None if it has other names."""
+        text = str(value).replace("·", "*")
+        if value is None or not all(name in self.names for name in _NAME.findall(text)):
+            return None
+        try:
+            return evaluate_constant(_NAME.sub(lambda name: str(self.names[name[0]]), text)).word
+        except LayoutError:
+            return None
+
+    def measure_map(self, tensor_map: TensorMap) -> TensorMap:
+        """Return a map with the sizes of its tensor, as far as they are known."""
+        dims = list(tensor_map.dims)
+        for n, size in enumerate(dims):
+            dims[n] = self.evaluate(tensor_map.symbols.get(f"dims[{n}]")) if size is None else size
+        return replace(tensor_map, dims=tuple(dims))
+
+    def find_arguments(self, function: FunctionText, launches: Sequence[KernelLaunchRecord]) -> dict[str, int] | None:
+        """Return the integers that a kernel is launched with, by its parameters; None if launches differ, or one of
+        its integers is not known.
+        """
+        launched = {tuple(map(str, one.arguments)): one.arguments for one in launches if one.name == function.name}
+        arguments = next(iter(launched.values())) if len(launched) == 1 else ()
+        if not arguments or len(arguments) != len(function.parameters):
+            return None
+        given = {name: value for name, value in zip(function.parameters, arguments, strict=True) if value is not None}
+        found = {name: number for name, value in given.items() if (number := self.evaluate(value)) is not None}
+        return found if len(found) == len(given) else None
+
+    def find_grid(self, name: str, launches: Sequence[KernelLaunchRecord]) -> tuple[int, int, int] | None:
+        """Return the grid that a kernel is launched with."""
+        grids = {(*map(self.evaluate, one.grid), 1, 1)[:3] for one in launches if one.name == name}
+        grid = next(iter(grids)) if len(grids) == 1 else (None, None, None)
+        x, y, z = grid
+        return (x, y, z) if x and y and z else None
+
+
+def choose_sizes(maps: Iterable[TensorMap]) -> KnownSizes | None:
+    """Return sizes for the names in the dimensions of tensor maps; None if it is not seen which of them is K."""
+    inner: dict[str, set[tuple[str, ...]]] = {}
+    outer: set[str] = set()
+    for one in maps:
+        for key, text in one.symbols.items():
+            at = _DIMENSION.fullmatch(key)
+            last = at is not None and int(at[1]) == len(one.dims) - 1 >= 2 and one.dims[0] is None
+            for name in _NAME.findall(text) if at else ():
+                outer.add(name) if last else inner.setdefault(name, set()).add(one.names)
+    deep = [name for name in inner if is_depth(name)]
+    if not deep:
+        shared = [name for name, of in inner.items() if len(of) > 1]
+        deep = shared if len(shared) == 1 else []
+    others = [name for name in inner if name not in deep]
+    if len(deep) != 1 or not 1 <= len(others) <= len(WIDTHS):
+        return None
+    named = {deep[0]: DEPTH, **dict(zip(others, WIDTHS, strict=False))}
+    return KnownSizes({**dict.fromkeys(outer, OUTER), **named})
+
+
+def is_depth(name: str) -> bool:
+    """Return whether a name is that of K: K, size_k, p.k."""
+    words = re.split(r"[._]+|(?<=[a-z])(?=[A-Z])", name)
+    return "k" in {word.lower() for word in words}

@@ -1,0 +1,300 @@
+"""Judge whether the elements of D are stored at their rows and columns, and what is wrong if they are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.storage import DataBytes, Ints
+from lanescope.reader.threads.tile_trace import BoxMove
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_store_place
+from lanescope.workbench.products.product_origins import SumOrigin
+from lanescope.workbench.results import Span
+
+Block = tuple[int, int, int]
+_LEAST = 64  # elements of a tile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTile:
+    """Elements of one D in one warpgroup, stored to one array.
+
+    made: the row of A and the column of B that each is the product of; put: where it is stored, the number of an
+    element [elements], or coordinates [elements, 2], outer one first, of the row and the column if it is ordered; size:
+    the rows and columns of D; sum: of its first warp; stores: those that store it; staged: the store of its elements to
+    shared memory, if they come from there; left: how many elements of D are not stored there.
+    """
+
+    block: Block
+    group: int
+    made: Ints
+    put: Ints
+    size: tuple[int, int]
+    sum: SumOrigin
+    stores: tuple[ResultStore | BoxMove, ...]
+    staged: Span | None
+    left: int
+
+    @property
+    def site(self) -> Span:
+        return self.stores[0].site
+
+    @property
+    def box(self) -> BoxMove | None:
+        """The TMA copy that stores the elements, if one does."""
+        return self.stores[0] if isinstance(self.stores[0], BoxMove) else None
+
+    @property
+    def corner(self) -> tuple[int, ...]:
+        """The first place of an element."""
+        return tuple(np.atleast_1d(self.put.min(axis=0)).tolist())
+
+    def order(self, turned: bool) -> StoredTile:
+        """Return the tile with the row and the column that each element is stored at. turned: whether D is stored
+        column by column.
+        """
+        put = self.put if self.put.ndim == 2 else np.stack(np.divmod(self.put, self.size[0 if turned else 1]), axis=1)
+        return replace(self, put=put[:, ::-1] if turned else put)
+
+    def find_shifts(self) -> Ints:
+        """Return by how many rows and columns each element of an ordered tile is stored away from its own."""
+        size = np.array(self.size)
+        away = (self.put - self.made) % size
+        shifts: Ints = np.where(away > size // 2, away - size, away)
+        return shifts
+
+    def is_whole(self) -> bool:
+        """Return whether the elements are a rectangle of the matrix, each stored once."""
+        places = np.unique(self.put, axis=0)
+        lengths = [len(np.unique(axis)) for axis in self.put.T]
+        return len(places) == len(self.put) >= _LEAST and lengths[0] * lengths[1] == len(places)
+
+    def find_steps(self) -> tuple[int, int] | None:
+        """Return how many elements rows, and columns, are stored apart; None if they are not in one order."""
+        if self.put.ndim != 1:
+            return None
+        made, put = self.made - self.made[0], self.put - self.put[0]
+        steps = []
+        for n in (0, 1):
+            along = np.flatnonzero((made[:, 1 - n] == 0) & (made[:, n] != 0))
+            if not len(along):
+                return None
+            steps.append(int(put[along[0]] // made[along[0], n]))
+        return (steps[0], steps[1]) if (made @ np.array(steps) == put).all() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedTile:
+    """A tile that is stored away from its own place by one number of rows and columns."""
+
+    tile: StoredTile
+    rows: int
+    columns: int
+
+
+# judging --------------------------------------------------------------------------------------------------------------
+
+
+def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) -> Pitfall | None:
+    """Return the mistake of the tiles of one array. depth: the size of K; 0 unless M, N and K differ."""
+    orders = [[tile.order(turned) for tile in tiles] for turned in (False, True)]
+    turned = _choose_order([[tile for tile in ordered if tile.is_whole()] for ordered in orders])
+    shifted = [] if turned is None else list(filter(None, map(_find_shift, orders[turned])))
+    if turned is None or len(shifted) < len(tiles):
+        return (_find_other_pitch(array, tiles, depth) if depth else None) or _find_scattered(array, orders)
+    away = {(one.rows, one.columns) for one in shifted}
+    if away == {(0, 0)} or (len(away) == 1 and not _is_of_group(shifted[0], text)):
+        return None  # a part of a larger matrix may begin there
+    return _describe(array, shifted, turned, text)
+
+
+def _find_shift(tile: StoredTile) -> ShiftedTile | None:
+    """Return how far away a whole tile is stored; None if its elements are not stored as a whole."""
+    shifts = np.unique(tile.find_shifts(), axis=0) if tile.is_whole() else np.empty((0, 2), np.int64)
+    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1])) if len(shifts) == 1 else None
+
+
+def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:
+    """Return the finding of an array whose lines are as far apart as those of another matrix are long, and overlap:
+    parts of D may be matrices of their own.
+    """
+    steps = {tile.find_steps() for tile in tiles}
+    found = next(iter(steps)) if len(steps) == 1 else None
+    if found is None or 1 not in found:
+        return None
+    along = found.index(1)  # 1: rows are apart
+    pitch, right = found[1 - along], tiles[0].size[along]
+    names = {depth: "K", tiles[0].size[1 - along]: "MN"[1 - along]}
+    starts = {int(tile.put[0] - tile.made[0] @ np.array(found)) for tile in tiles}
+    overlap = len(starts) == 1 and max(int(tile.made[:, along].max()) for tile in tiles) >= pitch
+    if pitch == right or pitch not in names or not overlap:
+        return None
+    message = (
+        f"{'Rows' if along else 'Columns'} of D are stored {names[pitch]} elements of {array} apart, and D has"
+        f" {'MN'[along]} {'columns' if along else 'rows'}: {names[pitch]} is the size of another dimension."
+    )
+    return Pitfall("result_misplaced", message, tiles[0].site)
+
+
+def _is_of_group(shifted: ShiftedTile, text: str) -> bool:
+    """Return whether one distance of all tiles is that of a warpgroup, and the address depends on its number."""
+    tile, away = shifted.tile, max(abs(shifted.rows), abs(shifted.columns))
+    if tile.box is not None or not (shifted.rows == 0 or shifted.columns == 0):
+        return False
+    rows = len(np.unique(tile.made[:, 0 if shifted.rows else 1]))
+    return away == rows and find_store_place(text, tile.site, None, "", 0) != tile.site
+
+
+def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of elements that shared memory does not bring to their place in D, although it does so for
+    enough others that the order of D is known. orders: the tiles, stored by rows and by columns.
+    """
+    staged = [tile for tile in orders[0] if tile.staged is not None]
+    if not staged or len(staged) < len(orders[0]):
+        return None
+    right = [sum(int((~tile.find_shifts().any(axis=1)).sum()) for tile in ordered) for ordered in orders]
+    total = sum(len(tile.made) for tile in staged)
+    least = total // (256 if staged[0].box is not None else 16)  # of an array, the pitch might be another one
+    if max(right) == total or max(right) < max(least, 2 * min(right)):
+        return None
+    wrong = total - max(right)
+    message = (
+        f"{wrong:,} of {total:,} elements of D come to other rows or columns of {array} than theirs: what is stored to"
+        " shared memory here is not read as it is stored."
+    )
+    return Pitfall("result_misplaced", message, staged[0].staged or staged[0].site)
+
+
+def _choose_order(orders: Sequence[Sequence[StoredTile]]) -> bool | None:
+    """Return whether D is stored column by column; None if neither order moves whole tiles."""
+    counts = [sum(len(np.unique(tile.find_shifts(), axis=0)) == 1 for tile in tiles) for tiles in orders]
+    return None if counts[0] == counts[1] else counts[1] > counts[0]
+
+
+def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: str) -> Pitfall:
+    wrong = next(one for one in shifted if one.rows or one.columns)
+    side = 0 if wrong.rows else 1
+    both = bool(wrong.rows and wrong.columns)
+    tile, name = wrong.tile, "AB"[side]
+    what = "row" if side == 0 else "column"
+    made = int(tile.made[:, side].min())
+    put = made + (wrong.rows, wrong.columns)[side]
+    who = f"block ({', '.join(map(str, tile.block))})" + f", warpgroup {tile.group}"
+    sizes = f"D of {tile.size[0]} × {tile.size[1]}"
+    shared = None if both else _find_shared_read(shifted, side)
+    if shared is not None:
+        message = (
+            f"Warpgroup {tile.group} multiplies rows of {name} from {made} on, of which warpgroup {shared.group} takes"
+            f" some, too, and D is stored in other {what}s of {array}: check what moves this address from warpgroup to"
+            " warpgroup."
+        )
+        product = tile.sum.products[0]
+        return Pitfall("warpgroups_overlap", message, (*product.calls, product.sites[name.lower()])[0])
+    if not both and _is_copy_wrong(shifted, side):
+        message = (
+            f"This copy brings the rows of {name} from {made} on, and D is stored in {array} from {what} {put} on"
+            f" ({who}, {sizes}): the two must be the same."
+        )
+        return Pitfall(
+            "row_coordinate_wrong", message, find_coordinate_site(tile.sum.boxes[side], tile.sum.numbers[side])
+        )
+    message = (
+        f"D of the rows of {name} from {made} on is stored in {array} from {what} {put} on ({who}, {sizes}):"
+        f" elements of D are stored in the wrong {'rows and columns' if both else what + 's'}."
+    )
+    depends = _find_dependence(shifted, side)
+    return Pitfall("result_misplaced", message, find_store_place(text, tile.site, tile.box, depends, side ^ turned))
+
+
+def _find_shared_read(shifted: Sequence[ShiftedTile], side: int) -> StoredTile | None:
+    """Return a tile of another warpgroup whose rows or columns, in the product with the same other operand, overlap
+    those of the first wrong tile.
+    """
+    wrong = next(one.tile for one in shifted if one.rows or one.columns)
+    first, last = int(wrong.made[:, side].min()), int(wrong.made[:, side].max())
+    for other in (one.tile for one in shifted):
+        product = other.sum.products[0] is wrong.sum.products[0]
+        same = product and other.block == wrong.block and other.group != wrong.group
+        beside = other.made[:, 1 - side].min() == wrong.made[:, 1 - side].min()
+        if same and beside and first <= other.made[:, side].max() and other.made[:, side].min() <= last:
+            return other if (other.put.min(axis=0) != wrong.put.min(axis=0)).any() else None
+    return None
+
+
+def _is_copy_wrong(shifted: Sequence[ShiftedTile], side: int) -> bool:
+    """Return whether a coordinate is wrong, and not the store: the same elements are computed twice and stored in two
+    places, or the copies of a tile begin within another one, outside the matrix, or not where that begins.
+    """
+    made = [tuple(map(int, one.tile.made.min(axis=0))) for one in shifted]
+    put = [tuple(map(int, one.tile.put.min(axis=0))) for one in shifted]
+    size = shifted[0].tile.size
+    outside = [any(at[n] >= size[n] for at in of_tiles for n in (0, 1)) for of_tiles in (made, put)]
+    if outside[0] != outside[1]:  # past the end of the matrix
+        return outside[0]
+    if len(set(made)) < len(set(put)):
+        return True
+    if len(set(put)) < len(set(made)):
+        return False
+    starts = sorted({(int(one.tile.made[:, side].min()), int(one.tile.made[:, side].max())) for one in shifted})
+    if any(after[0] <= before[1] for before, after in pairwise(starts)):
+        return True
+    return starts[0][0] > 0 and min(at[0] for at in put) == 0 == min(at[1] for at in put)
+
+
+def _find_dependence(shifted: Sequence[ShiftedTile], side: int) -> str:
+    """Return what the wrong distance differs by: "block", "group" (of warps) or "" (nothing)."""
+    of_tile = [(one.tile, (one.rows, one.columns)[side]) for one in shifted]
+    counts = Counter(shift for _, shift in of_tile)
+    if len(counts) == 1:
+        return ""
+    by_group: dict[int, set[int]] = {}
+    for tile, shift in of_tile:
+        by_group.setdefault(tile.group, set()).add(shift)
+    return "group" if all(len(shifts) == 1 for shifts in by_group.values()) else "block"
+
+
+# what nothing stores, and what two blocks store ----------------------------------------------------------------------
+
+
+def find_empty_copy(copied: Iterable[tuple[BoxMove, DataBytes]]) -> Pitfall | None:
+    """Return the finding of a copy of elements of D with bytes that nothing has stored to shared memory. copied: what
+    each copy to global memory holds.
+    """
+    for move, data in copied:
+        empty, of_d = int((data.record[0] == 0).sum()), int((data.record[0] < 0).sum())
+        if empty and of_d:
+            message = (
+                f"This copy stores elements of D, and {empty:,} of its {empty + of_d:,} elements are of shared memory"
+                " that nothing has stored to."
+            )
+            return Pitfall("result_misplaced", message, move.site)
+    return None
+
+
+def find_stored_twice(tiles: Mapping[str, Sequence[StoredTile]]) -> Pitfall | None:
+    """Return the finding of two blocks that store different sums to the same elements, without adding them; not of
+    parts of D, which a program that only measures may store anywhere.
+    """
+    for array, of_array in tiles.items():
+        first: dict[tuple[int, ...], StoredTile] = {}
+        for tile in of_array:
+            other = first.setdefault((*tile.corner, len(tile.put)), tile)
+            adds = any(store.adds for store in (*tile.stores, *other.stores))
+            if other.block == tile.block or tile.left or other.left or adds:
+                continue
+            if other.sum.k != tile.sum.k or any(
+                (one.find_start() != two.find_start()).any()
+                for one, two in zip(other.sum.boxes, tile.sum.boxes, strict=True)
+            ):
+                message = (
+                    f"Blocks {other.block} and {tile.block} store different sums to the same elements of {array}: only"
+                    " the last one stays."
+                )
+                return Pitfall("result_misplaced", message, tile.site)
+    return None

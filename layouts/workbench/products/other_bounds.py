@@ -1,0 +1,41 @@
+"""Find bounds of a product's rows by the size of its columns, and the reverse: min(row, N - 1) for a row of A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.products.product_sizes import ProductSizes
+
+TITLES = {"bound_of_other_size": "Rows are kept inside a matrix by its number of columns, or the reverse"}
+_LINES = {"m": "rows", "n": "columns"}
+
+
+def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], named: bool) -> list[FragmentFinding]:
+    """Return the comparisons that limit rows of D by the size of its columns, or the reverse.
+
+    A size is that of the columns if rows of D are so far apart or other columns are compared with it, and of the rows
+    by their bounds, or by its name if A and B are called so (named). A dimension that the kernel also compares with its
+    own size is not judged: the other comparison may be that of a causal mask. pitches: (the dimension that its lines
+    run along, the pitch) of each stored D.
+    """
+    if not sizes.knows_launches:
+        return []
+    stored = {dimension: {sizes.rename(size) for along, size in pitches if along == dimension} for dimension in "mn"}
+    letters = {of: {sizes.rename(sizes.letters[of])} if named and sizes.letters else set() for of in "mn"}
+    compared = {dimension: {size for of, size, _ in sizes.bounds if of == dimension} for dimension in "mn"}
+    findings = []
+    for dimension, size, span in sizes.bounds:
+        other = "n" if dimension == "m" else "m"
+        own = (sizes.limits[dimension] | stored[dimension] | letters[dimension]) - {size}
+        of_other = stored[other] | compared[other]
+        if size in stored[dimension] | letters[dimension] or size not in of_other:
+            continue
+        if not own or own & (of_other | compared[dimension]):
+            continue
+        message = (
+            f"The {_LINES[dimension]} of D are kept below {size} here, which is the number of its {_LINES[other]}: they"
+            f" are limited by {' or '.join(sorted(own))}."
+        )
+        findings.append(FragmentFinding("bound_of_other_size", message, span))
+    return findings

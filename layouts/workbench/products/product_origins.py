@@ -1,0 +1,338 @@
+"""The rows of A and the columns of B in global memory that each product of a traced kernel multiplies.
+
+The mbarriers of the run are simulated; every product then reads the boxes that have arrived last. Which coordinates of
+a box are along K is seen from the products that add to the same D.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from lanescope.descriptor.matrix import View
+from lanescope.errors import LayoutError
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, Simulation, is_exact, make_agents
+from lanescope.reader.threads.matrix_reads import find_described_places
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import SHARED_BYTES, Ints
+from lanescope.reader.threads.tile_trace import BoxMove, TileProduct, TileTrace
+from lanescope.shared.swizzle import get_mode
+from lanescope.workbench.copies.box_maps import MapFinder
+from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
+
+_ALL = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedBox:
+    """A box that one thread has loaded."""
+
+    move: BoxMove
+    lane: int
+    map: TensorMap
+    base: int
+
+    def find_coordinates(self, places: Ints) -> Ints:
+        """Return the coordinates in the tensor of bytes of the box: [places, dimensions], innermost first."""
+        inside = split_places(self.map, places, self.base)
+        first = np.array([int(at[self.lane]) for at in self.move.at], np.int64)
+        return flatten_coordinates(self.map, first + inside)
+
+    def find_start(self) -> Ints:
+        """Return the coordinates of the box in the tensor whose panels are joined."""
+        first = np.array([[int(at[self.lane]) for at in self.move.at]], np.int64)
+        start: Ints = flatten_coordinates(self.map, first)[0]
+        return start
+
+    def count_along(self, number: int) -> int:
+        """Return the elements of the box along a dimension of that tensor."""
+        size = self.map.box[number] or 1
+        return size * (self.map.box[2] or 1) if number == 0 and is_in_panels(self.map) else size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperandOrigin:
+    """An operand of one product in one warp: coordinates of its rows at its first K, [rows, dimensions], of the last K
+    of its first row, and the box of its first row.
+    """
+
+    rows: Ints
+    last: Ints
+    box: LoadedBox
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumOrigin:
+    """The products that add to one D in one warp.
+
+    rows, columns: of each row of A and column of B, along the one dimension that they move in; k: the coordinates along
+    K of A and B in each product; boxes: of A and B in the last product; numbers: the dimensions of rows and columns;
+    along: those of K.
+    """
+
+    rows: Ints
+    columns: Ints
+    k: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    boxes: tuple[LoadedBox, LoadedBox]
+    numbers: tuple[int, int]
+    along: tuple[tuple[int, ...], tuple[int, ...]]
+    products: tuple[TileProduct, ...]
+
+    @property
+    def step(self) -> int:
+        """The elements of K in a product."""
+        return self.products[0].views["a"].k
+
+    def get_size(self, side: int) -> int | None:
+        """Return the rows of the tensor of A (0), or the columns of that of B (1); None if they are not known."""
+        return measure_tensor(self.boxes[side].map)[self.numbers[side]]
+
+    def get_depth(self, side: int) -> int | None:
+        """Return the size along K of the tensor of A or B, None if it is not known or not one dimension."""
+        along = self.along[side]
+        return measure_tensor(self.boxes[side].map)[along[0]] if len(along) == 1 else None
+
+    def list_slices(self, n: int) -> list[int] | None:
+        """Return the K of A (n = 0) or of B (1) in each product; None if it is not one coordinate."""
+        found = [pair[n][0] for pair in self.k if len(pair[n]) == 1]
+        return found if len(found) == len(self.k) else None
+
+
+def split_places(tensor_map: TensorMap, places: Ints, base: int) -> Ints:
+    """Return where in a box bytes of shared memory are: [places, dimensions], innermost first. base: its address."""
+    _, pitch = measure_line(tensor_map)
+    mode = get_mode(tensor_map.swizzle or "none")
+    past = np.asarray(mode.unswizzle(places), np.int64) - base
+    parts = [past % pitch // ((tensor_map.element_bits or 8) // 8)]
+    line = past // pitch
+    for size in tensor_map.box[1:]:
+        parts.append(line % (size or 1))
+        line = line // (size or 1)
+    return np.stack(parts, axis=-1)
+
+
+def is_in_panels(tensor_map: TensorMap) -> bool:
+    """Return whether a map has a matrix as panels that its boxes take whole: (64, rows, columns / 64), and 1s."""
+    dims = tensor_map.dims
+    return len(dims) > 2 and set(dims[3:]) <= {1} and dims[0] is not None and dims[0] == tensor_map.box[0]
+
+
+def measure_tensor(tensor_map: TensorMap) -> tuple[int | None, ...]:
+    """Return the sizes of a tensor whose panels are joined."""
+    dims = tensor_map.dims
+    if not is_in_panels(tensor_map):
+        return dims
+    return (dims[0] or 0) * dims[2] if dims[2] is not None else None, dims[1]
+
+
+def flatten_coordinates(tensor_map: TensorMap, at: Ints) -> Ints:
+    """Return coordinates [places, dimensions] with the panels of a matrix joined."""
+    if at.shape[1] < 3 or not is_in_panels(tensor_map):
+        return at
+    return np.stack([at[:, 0] + (tensor_map.dims[0] or 0) * at[:, 2], at[:, 1]], axis=1)
+
+
+def list_box_places(tensor_map: TensorMap | None, base: int) -> Ints | None:
+    """Return the address of the first byte of each element of a box, innermost first; None if the box is not known."""
+    if tensor_map is None or not is_plain_map(tensor_map):
+        return None
+    _, pitch = measure_line(tensor_map)
+    size, lines = (tensor_map.element_bits or 8) // 8, prod(n or 1 for n in tensor_map.box[1:])
+    plain = base + pitch * np.arange(lines)[:, None] + size * np.arange(tensor_map.box[0] or 1)
+    return np.asarray(get_mode(tensor_map.swizzle or "none").unswizzle(plain.ravel()), np.int64)
+
+
+def is_plain_map(tensor_map: TensorMap) -> bool:
+    """Return whether the places of a map's box are known: whole bytes, known sizes and swizzle."""
+    sizes = all(tensor_map.box) and bool(tensor_map.box)
+    bits = tensor_map.element_bits in (8, 16, 32, 64)
+    return sizes and bits and tensor_map.swizzle in ("none", "32B", "64B", "128B")
+
+
+class OriginFinder:
+    """The origins of the products of one run."""
+
+    def __init__(self, run: KernelRunner, maps: MapFinder) -> None:
+        self.run, self.maps = run, maps
+        assert isinstance(run.barriers, TileTrace)
+        self.trace: TileTrace = run.barriers
+        self.origins: dict[tuple[int, int], dict[str, OperandOrigin | None]] = {}  # by event and warp
+        self.products: dict[int, list[TileProduct]] = defaultdict(list)  # by result
+        for product in self.trace.products:
+            self.products[product.result].append(product)
+        self.sums: dict[tuple[int, int], SumOrigin | None] = {}
+        self.boxes: list[LoadedBox] = []
+        self.owner = np.full(SHARED_BYTES, -1, np.int64)
+
+    def replay(self) -> bool:
+        """Find the origin of every product; return whether the run is known and ends."""
+        events = self.trace.events
+        if not self.trace.ended or not self.trace.loads or not is_exact(events):
+            return False
+        agents = make_agents(events, self.run.threads)
+        outcome = Simulation(agents).run(SCHEDULES[2])
+        if outcome.blocked:
+            return False
+        loads: dict[int, list[BoxMove]] = {}
+        for move in self.trace.loads:
+            loads.setdefault(move.event, []).append(move)
+        products = {product.event: product for product in self.trace.products}
+        return all(self._follow(agents[n], event, loads, products) for n, event in outcome.moves)
+
+    def count_dynamic_bytes(self) -> int:
+        """Return how many bytes of dynamic shared memory the loaded boxes reach; 0 for a kernel without it."""
+        if "" not in self.run.dynamic:
+            return 0
+        ends = [box.base + count_box_span(box.map) - self.run.shared.dynamic for box in self.boxes]
+        return max(0, *ends) if ends else 0
+
+    def _follow(
+        self, agent: Agent, event: int, loads: Mapping[int, list[BoxMove]], products: Mapping[int, TileProduct]
+    ) -> bool:
+        if event in products:
+            first = agent.warp // 4 * 4
+            if 32 * (first + 4) > self.run.threads:
+                return False
+            if (event, first) not in self.origins:  # once for the warpgroup
+                self._read(products[event], first)
+            return True
+        for move in loads.get(event, ()):
+            lanes = [int(lane) for lane in np.flatnonzero(move.mask) if lane // 32 == agent.warp]
+            if not all(self._fill(move, lane) for lane in lanes):
+                return False
+        return event in loads
+
+    def _fill(self, move: BoxMove, lane: int) -> bool:
+        tensor_map = self.maps.find(self.run.kernel, move.maps)
+        if tensor_map is None or not is_plain_map(tensor_map) or len(tensor_map.box) != len(move.at):
+            return False
+        base, span = int(move.place[lane]), count_box_span(tensor_map)
+        if not 0 <= base < SHARED_BYTES - span:
+            return False
+        self.owner[base : base + span] = len(self.boxes)
+        self.boxes.append(LoadedBox(move, lane, tensor_map, base))
+        return True
+
+    def _read(self, product: TileProduct, first: int) -> None:
+        """Find what the warps of a warpgroup multiply. first: the number of its first warp."""
+        known: dict[tuple[str, int], OperandOrigin | None] = {}
+        for warp in range(first, first + 4):
+            words = {name: int(values[32 * warp]) & _ALL for name, values in product.words.items()}
+            for key in words.items():
+                if key not in known:
+                    known[key] = self._locate(key[1], product.views[key[0]])
+            self.origins[product.event, warp] = {name: known[name, word] for name, word in words.items()}
+
+    def _locate(self, word: int, seen: View) -> OperandOrigin | None:
+        places = _list_edges(word, seen)
+        if places is None or places.min() < 0 or places.max() >= SHARED_BYTES:
+            return None
+        owners = self.owner[places]
+        if owners.min() < 0:
+            return None
+        number = {int(n) for n in np.unique(owners)}
+        boxes = {n: self.boxes[n] for n in number}
+        if len({id(box.map) for box in boxes.values()}) > 1:
+            return None
+        coordinates: Ints | None = None
+        for n, box in boxes.items():
+            mine = owners == n
+            found = box.find_coordinates(places[mine])
+            coordinates = np.zeros((len(places), found.shape[1]), np.int64) if coordinates is None else coordinates
+            coordinates[mine] = found
+        assert coordinates is not None
+        return OperandOrigin(coordinates[:-1], coordinates[-1], boxes[int(owners[0])])
+
+    # sums -------------------------------------------------------------------------------------------------------------
+
+    def find_sum(self, result: int, warp: int) -> SumOrigin | None:
+        """Return what one D in one warp is the sum of; None if it is not known."""
+        key = result, warp
+        if key not in self.sums:
+            self.sums[key] = self._find_sum(result, warp)
+        return self.sums[key]
+
+    def list_joined(self, total: SumOrigin, warp: int) -> list[SumOrigin]:
+        """Return the sums of which the same elements are combined with those of a sum, as far as they are known."""
+        record = -total.products[-1].result - 1
+        found = (self.find_sum(-other - 1, warp) for one, other in self.run.joined if one == record)
+        return [one for one in found if one is not None]
+
+    def find_first_warp(self, result: int) -> int:
+        """Return the first warp that multiplies for a result."""
+        return int(np.flatnonzero(self.products[result][0].mask)[0]) // 32 if self.products[result] else 0
+
+    def _find_sum(self, result: int, warp: int) -> SumOrigin | None:
+        seen: list[int] = []
+        products: list[TileProduct] = []
+        at: int | None = result
+        while at is not None:
+            if at in seen or at not in self.products:
+                return None
+            seen.append(at)
+            products = [*self.products[at], *products]
+            added = self.products[at][0].added
+            record = int(added.record[32 * warp, 0]) if added is not None else 0
+            at = -record - 1 if record < 0 else None
+        chain = [product.event for product in products]
+        sides = []
+        for name in "ab":
+            one = [self.origins.get((event, warp), {}).get(name) for event in chain]
+            known = [origin for origin in one if origin is not None]
+            side = _split_dimensions(known) if len(known) == len(chain) else None
+            if side is None:
+                return None
+            sides.append((*side, known[-1].box))
+        (rows, a, row, of_a, box_a), (columns, b, column, of_b, box_b) = sides
+        k = tuple(zip(a, b, strict=True))
+        return SumOrigin(rows, columns, k, (box_a, box_b), (row, column), (of_a, of_b), tuple(products))
+
+
+def _split_dimensions(
+    origins: Sequence[OperandOrigin],
+) -> tuple[Ints, list[tuple[int, ...]], int, tuple[int, ...]] | None:
+    """Return (the coordinate of each row, that along K in each product, the dimension of the rows, those of K); None if
+    rows move along several dimensions, or along K.
+    """
+    first = origins[0]
+    if len({id(origin.box.map) for origin in origins}) > 1:
+        return None
+    starts = np.stack([origin.rows[0] for origin in origins])
+    along_k = (first.last != first.rows[0]) | (starts != starts[0]).any(axis=0)
+    moving = (first.rows != first.rows[0]).any(axis=0)
+    rows = np.flatnonzero(moving)
+    if len(rows) != 1 or (moving & along_k).any():
+        return None
+    number = int(rows[0])
+    if any((origin.rows[:, number] != first.rows[:, number]).any() for origin in origins):
+        return None
+    along = tuple(map(int, np.flatnonzero(along_k)))
+    return first.rows[:, number], [tuple(map(int, start[along_k])) for start in starts], number, along
+
+
+@lru_cache(maxsize=4096)
+def _list_edges(word: int, seen: View) -> Ints | None:
+    """Return the first byte of each row's first element, and of the last element of the first row."""
+    if seen.bits < 8:
+        return None
+    try:
+        places = find_described_places(word, seen)
+    except LayoutError:
+        return None
+    return np.concatenate([places[:, 0], places[0, -(seen.bits // 8) :][:1]])
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLister:
+    """Lists the places of a box by the names of its map."""
+
+    maps: MapFinder
+
+    def __call__(self, kernel: str, names: Collection[str], base: int) -> Ints | None:
+        return list_box_places(self.maps.find(kernel, frozenset(names)), base)

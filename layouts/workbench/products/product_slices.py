@@ -1,0 +1,285 @@
+"""Check that each D is the sum over all of K, each slice of A times the same slice of B, once.
+
+The slices are those of a simulated run: the coordinates along K of the boxes that its products read. An operand that is
+used again on purpose, such as B with the high and the low part of A, takes all its slices equally often.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.tile_trace import TileProduct
+from lanescope.workbench.products.misplaced_tiles import Block
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
+from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
+from lanescope.workbench.repair.blamed_numbers import find_argument_span
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text
+
+TITLES = {
+    "k_coordinate_wrong": "A copy brings other positions along K than the product needs",
+    "k_slices_left": "Slices of K are multiplied twice or not at all",
+}
+_ARGUMENTS = 3  # of a call that multiplies: D, A and B
+
+
+def find_slice_mistake(sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str) -> Pitfall | None:
+    """Return the first mistake of one D of a kernel: slices that do not belong together, or twice."""
+    for block, finder, total in sums:
+        found = _judge_slices(finder, total, text, any(block))
+        if found is not None:
+            return found
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The slices of an operand. n: 0 for A, 1 for B; depth: the size of its tensor along K, None if it is open."""
+
+    n: int
+    slices: list[int]
+    depth: int | None
+    step: int
+
+    @property
+    def counts(self) -> Counter[int]:
+        return Counter(self.slices)
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether all slices are taken equally often."""
+        return len(set(self.counts.values())) == 1
+
+    def is_perfect(self, later: bool) -> bool:
+        """Return whether slices follow each other, in the first block from the first one of a row on."""
+        expected = range(self.slices[0], self.slices[0] + self.step * len(self.slices), self.step)
+        return (self.slices[0] != 0) == later and self.slices == list(expected)
+
+    def find_outside(self) -> int | None:
+        """Return the number of the first product that takes a slice outside the tensor."""
+        limit = self.depth if self.depth is not None else max(self.slices) + 1
+        return next((n for n, k in enumerate(self.slices) if not 0 <= k < limit), None)
+
+
+def _judge_slices(finder: OriginFinder, total: SumOrigin, text: str, later: bool) -> Pitfall | None:
+    """Return the mistake of one D. later: whether the same D of the first block has none."""
+    lists = [total.list_slices(n) for n in (0, 1)]
+    if not lists[0] or not lists[1]:
+        return None
+    a, b = (_Side(n, slices or [], total.get_depth(n), total.step) for n, slices in enumerate(lists))
+    if a.slices == b.slices:
+        return _judge_pairs(finder, total, a, text)
+    outside = [side for side in (a, b) if side.find_outside() is not None]
+    if len(outside) == 1 and a.depth is not None and b.depth is not None:
+        return _describe_outside(finder, total, outside[0], (a, b)[1 - outside[0].n], text)
+    side = None if _may_be_meant(a, b) else _choose_wrong(a, b, later)
+    return None if side is None else _describe_pair(finder, total, side, (a, b)[1 - side.n], text)
+
+
+def _may_be_meant(a: _Side, b: _Side) -> bool:
+    """Return whether two operands may take other slices on purpose: one is used again, or begins elsewhere."""
+    if a.depth != b.depth or (a.is_even and b.is_even and len(a.counts) != len(b.counts)):
+        return True
+    return len({x - y for x, y in zip(a.slices, b.slices, strict=True)}) == 1
+
+
+def _choose_wrong(a: _Side, b: _Side, later: bool) -> _Side | None:
+    """Return the one of two operands whose slices are wrong; None if it may be either."""
+    wrong = [side for side in (a, b) if not side.is_perfect(later)]
+    if len(wrong) == 1:
+        return wrong[0]
+    if (a.is_even and b.is_even) or len(a.counts) == len(b.counts):
+        return None
+    return min(a, b, key=lambda one: len(one.counts))
+
+
+def _judge_pairs(finder: OriginFinder, total: SumOrigin, side: _Side, text: str) -> Pitfall | None:
+    """Return the finding of slices of both operands that one D takes twice, but not all of them."""
+    if len(side.counts) == len(side.slices) or side.is_even:
+        return None
+    again = next(n for n, k in enumerate(side.slices) if k in side.slices[:n])
+    k = side.slices[again]
+    message = f"D adds the products of the slices at K = {k} twice, and others once: each slice must be added once."
+    return Pitfall("k_slice_repeated", message, _find_slice_place(finder, total, side, again, text))
+
+
+def _describe_outside(finder: OriginFinder, total: SumOrigin, side: _Side, other: _Side, text: str) -> Pitfall:
+    at = side.find_outside() or 0
+    name, others = "AB"[side.n], "BA"[side.n]
+    message = (
+        f"{name} takes the slice at K = {side.slices[at]}, outside its matrix of {side.depth} along K, with the slice"
+        f" of {others} at K = {other.slices[at]}: TMA fills it with zeros."
+    )
+    return Pitfall("k_coordinate_wrong", message, _find_slice_place(finder, total, side, at, text))
+
+
+def _describe_pair(finder: OriginFinder, total: SumOrigin, side: _Side, other: _Side, text: str) -> Pitfall:
+    name, others = "AB"[side.n], "BA"[side.n]
+    again = next((n for n, k in enumerate(side.slices) if k in side.slices[:n]), None)
+    copied = _is_copy_wrong(finder, total, side)
+    if again is not None and not copied:
+        first = side.slices.index(side.slices[again])
+        message = (
+            f"{name} takes the slice at K = {side.slices[again]} twice for the same D, with the slices of {others} at"
+            f" K = {other.slices[first]} and {other.slices[again]}: both must come from the same stage."
+        )
+        return Pitfall("k_slice_repeated", message, _find_operand(text, total.products[again], side.n))
+    at = next(n for n, pair in enumerate(zip(side.slices, other.slices, strict=True)) if pair[0] != pair[1])
+    message = (
+        f"{name} takes the slice at K = {side.slices[at]} with the slice of {others} at K = {other.slices[at]}: both"
+        " must be the same."
+    )
+    place = _find_coordinate(total, side.n) if copied else _find_operand(text, total.products[at], side.n)
+    return Pitfall("k_coordinate_wrong" if copied else "k_slice_repeated", message, place)
+
+
+def _find_slice_place(finder: OriginFinder, total: SumOrigin, side: _Side, number: int, text: str) -> Span:
+    if _is_copy_wrong(finder, total, side):
+        return _find_coordinate(total, side.n)
+    return _find_operand(text, total.products[number], side.n)
+
+
+def _is_copy_wrong(finder: OriginFinder, total: SumOrigin, side: _Side) -> bool:
+    """Return whether the boxes of an operand are those that its products lack: they leave gaps, overlap, or lie
+    outside the matrix.
+    """
+    box = total.boxes[side.n]
+    along = total.along[side.n][0]
+    starts, rows = set[int](), set[int]()
+    for one in finder.boxes:
+        if one.map is box.map:
+            at = one.find_start()
+            if at[total.numbers[side.n]] == box.find_start()[total.numbers[side.n]]:
+                starts.add(int(at[along]))
+                rows.add(one.count_along(along))
+    width = max(rows)
+    if side.depth is not None and not starts <= set(range(0, side.depth, width)):
+        return True
+    expected = set(range(min(starts), min(starts) + width * len(starts), width))
+    return starts != expected or min(starts) > 0
+
+
+def _find_coordinate(total: SumOrigin, n: int) -> Span:
+    return find_coordinate_site(total.boxes[n], total.along[n][0])
+
+
+def _find_operand(text: str, product: TileProduct, n: int) -> Span:
+    """Return the argument of the kernel's call of a product that gives an operand: multiply(d, a, b)."""
+    if not product.calls:
+        return product.sites["ab"[n]]
+    blank, call = blank_text(text), product.calls[0]
+    last = find_argument_span(blank, call, _ARGUMENTS)
+    return (find_argument_span(blank, call, n + 1) if last is None else None) or call
+
+
+# all of K -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cover:
+    """The slices of K that a block adds for one tile of D, and one of the sums."""
+
+    block: Block
+    slices: frozenset[int]
+    total: SumOrigin
+
+
+def find_uncovered(
+    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str, grid: Block | None, adds: bool
+) -> Pitfall | None:
+    """Return the finding of slices of K that nothing adds to D, or that two blocks add. grid: of the launch; adds:
+    whether blocks add to D.
+    """
+    tiles = _list_covers(sums)
+    if not tiles:
+        return None
+    depth = next(iter(tiles.values()))[0].total.get_depth(0) or 0
+    step = next(iter(tiles.values()))[0].total.step
+    every = frozenset(range(0, depth, step))
+    for covers in tiles.values():
+        found = _compare_blocks(covers, every, grid, text, adds)
+        if found is not None:
+            return found
+    seen = {cover.slices for covers in tiles.values() for cover in covers}
+    if len(seen) != 1 or every in seen or not next(iter(seen)) or not _is_whole(tiles, grid):
+        return None
+    missing = sorted(every - next(iter(seen)))
+    if not missing:
+        return None
+    total = next(iter(tiles.values()))[0].total
+    message = (
+        f"No product of a tile of D takes K = {missing[0]} to {missing[-1] + step - 1} of"
+        f" A and B, whose matrices have {depth} along K: these slices are missing in D."
+    )
+    return Pitfall("k_slices_left", message, _find_coordinate(total, 0))
+
+
+def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block | None) -> bool:
+    """Return whether a grid has no more blocks than D has tiles, so that a block adds all that its tile needs."""
+    covers = [cover for of_tile in tiles.values() for cover in of_tile]
+    elements = sum(64 * len(cover.total.columns) for cover in covers if cover.block == covers[0].block)
+    rows, columns = (covers[0].total.get_size(n) for n in (0, 1))
+    if grid is None or rows is None or columns is None:
+        return False
+    return grid[2] == 1 and grid[0] * grid[1] * elements <= rows * columns
+
+
+def _list_covers(
+    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
+) -> Mapping[tuple[object, ...], list[_Cover]]:
+    """Return what each block adds for each tile of D, by its rows and columns; nothing if one is not known."""
+    found: dict[tuple[object, ...], dict[Block, tuple[set[int], SumOrigin]]] = defaultdict(dict)
+    for block, _, total in sums:
+        depths = {total.get_depth(0), total.get_depth(1)}
+        slices = total.list_slices(0)
+        if len(depths) != 1 or None in depths or slices is None or slices != total.list_slices(1):
+            return {}
+        key = (*(_find_rest(total, n) for n in (0, 1)), int(total.rows[0]), int(total.columns[0]))
+        of_block, _ = found[key].setdefault(block, (set(), total))
+        of_block |= {k for k in slices if 0 <= k < (total.get_depth(0) or 0)}
+    return {
+        key: [_Cover(block, frozenset(slices), total) for block, (slices, total) in of.items()]
+        for key, of in found.items()
+    }
+
+
+def _find_rest(total: SumOrigin, n: int) -> tuple[object, ...]:
+    """Return where a box is along the dimensions that are neither its rows nor K, such as a batch."""
+    box, used = total.boxes[n], {total.numbers[n], *total.along[n]}
+    return id(box.map), *(int(at) for number, at in enumerate(box.find_start()) if number not in used)
+
+
+def _compare_blocks(
+    covers: Sequence[_Cover], every: frozenset[int], grid: Block | None, text: str, adds: bool
+) -> Pitfall | None:
+    """Return the finding of two blocks that add the same slices to one tile, or leave a gap between theirs."""
+    for first, second in combinations(covers, 2):
+        common = first.slices & second.slices if adds else frozenset()
+        gap = _find_gap(first, second, every, grid)
+        if not common and gap is None:
+            continue
+        what = (
+            f"both take K = {min(common)} on" if common else f"none takes K = {gap} on, which is between their slices"
+        )
+        message = (
+            f"Blocks {first.block} and {second.block} add to the same tile of D, and {what}: check where K begins."
+        )
+        site = _find_coordinate(second.total, 0)
+        return Pitfall("k_slices_left", message, find_defining_place(text, site, "split"))
+    return None
+
+
+def _find_gap(first: _Cover, second: _Cover, every: frozenset[int], grid: Block | None) -> int | None:
+    """Return the first K that neither of two blocks takes, if they are neighbours along z."""
+    if (first.block[:2], first.block[2] + 1) != (second.block[:2], second.block[2]) or grid is None:
+        return None
+    low, high = sorted((min(first.slices, default=0), min(second.slices, default=0)))
+    either = first.slices | second.slices
+    if grid[2] == 2:
+        return min(every - either, default=None)
+    run = [k for k in sorted(every) if low <= k < high and k not in either]
+    return run[0] if run else None

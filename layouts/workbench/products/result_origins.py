@@ -1,0 +1,368 @@
+"""Check that wgmma's D is stored at the rows of A and the columns of B that it is the product of.
+
+A kernel is run for a few blocks with square matrices of a known size. Each element of D then has two places: where the
+TMA copies of A and B took its row and its column from, and where it is stored. If both are known and differ, the row
+or column of a copy or of the store is wrong. Tiles that are not stored as rows of the whole matrix stay open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.deadline import OverdueError, end_when, is_late
+from lanescope.errors import LayoutError
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.barrier_trace import TraceLostError
+from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.program import parse_expression
+from lanescope.reader.threads.records import ResultStore
+from lanescope.reader.threads.results import MOST_STORES
+from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.tile_trace import BoxMove, TileSetup
+from lanescope.reader.threads.turn_counts import CountFoundError
+from lanescope.workbench.copies.box_maps import MapFinder
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products import product_slices
+from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, KnownSizes, choose_sizes
+from lanescope.workbench.products.misplaced_tiles import (
+    Block,
+    StoredTile,
+    find_empty_copy,
+    find_stored_twice,
+    judge_array,
+)
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
+from lanescope.workbench.products.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
+from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
+from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
+from lanescope.workbench.results import Span
+from lanescope.workbench.source.shared_budget import find_short_launches
+
+TITLES = {
+    "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
+    **product_slices.TITLES,
+}
+SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
+MANY_BLOCKS = 96  # of the grid, if M, N and K differ
+_SIZES = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
+_FORM = re.compile(r"wgmma\s*\.\s*mma_async")
+_COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
+_LOST = (
+    "D of {} was not compared with A·B, since its code cannot be followed to the end: whole tiles may have a wrong row,"
+    " column or position along K."
+)
+WARPGROUP = 128
+_Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
+_Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginReport:
+    """The mistakes of kernels; sentences about kernels whose D could not be compared with A·B, and their places."""
+
+    mistakes: tuple[Pitfall, ...] = ()
+    open: tuple[tuple[str, Span], ...] = ()
+
+
+def check_origins(
+    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
+) -> OriginReport:
+    """Check that the copies, products and stores of kernels make D = A·B; the first mistake of each kernel."""
+    text = source.code.text
+    if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
+        return OriginReport()
+    try:
+        with end_when(is_late):
+            given = _give_sizes(source, recorded)
+            report = _run_and_judge(source, macros, recorded, given) if given is not None else None
+            return report or _run_and_judge(source, macros, recorded, None) or OriginReport()
+    except (LayoutError, OverdueError):
+        return OriginReport()
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Different sizes of M, N and K, and what kernels are launched with then."""
+
+    sizes: KnownSizes
+    arguments: Mapping[str, Mapping[str, int]]
+    grids: Mapping[str, Block]
+
+
+def _give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> _Given | None:
+    """Return different sizes for the kernels of a text; None if the launches do not make known which is which."""
+    sizes = choose_sizes(source.maps)
+    if sizes is None or _SIZES.search(source.blank):  # a number of the text may be one of them
+        return None
+    kernels = [function for function in source.functions if function.kernel]
+    arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
+    known = {name: of for name, of in arguments.items() if of is not None}
+    grids = {one.name: grid for one in kernels if (grid := sizes.find_grid(one.name, recorded)) is not None}
+    return _Given(sizes, known, grids) if known else None
+
+
+def _run_and_judge(
+    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: _Given | None
+) -> OriginReport | None:
+    """Judge the kernels of a text in runs with given sizes; None if one could not be run with them."""
+    maps = MapFinder(source, given.sizes if given is not None else None)
+    runs: dict[tuple[str, int], list[tuple[Block, KernelRunner]]] = {}
+    lost: dict[str, tuple[str, Span]] = {}
+    for block in _list_blocks(source.code.text, given):
+        setup, size = _choose_setup(block, maps, given)
+        branches = list(run_kernels(source.code.text, macros, recorded, BARRIERS, size, tiles=setup))
+        if len(branches) != 1:
+            return OriginReport()
+        if any(run.runner.unsized for run in branches[0]):
+            return None
+        for n, run in enumerate(branches[0]):
+            if _is_known(run):
+                runs.setdefault((run.function.name, n), []).append((block, run.runner))
+            elif not run.why and _takes_maps(source, run.function.name):
+                lost[run.function.name] = _LOST.format(run.function.name), run.function.span
+    finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
+    evaluate = partial(_evaluate_host, finders)
+    found = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
+    if not found:
+        judged = (_judge_kernel(of_kernel, given, key[0]) for key, of_kernel in finders.items())
+        found = list({(one.code, one.span): one for one in filter(None, judged)}.values())
+    return OriginReport(tuple(found), () if found else tuple(lost.values()))
+
+
+def _choose_setup(block: Block, maps: MapFinder, given: _Given | None) -> tuple[TileSetup, tuple[int, int]]:
+    """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
+    if given is None:
+        return TileSetup(block, BoxLister(maps)), (SIZE, BLOCKS)
+    return TileSetup(block, BoxLister(maps), given.arguments, given.grids), (DEPTH, MANY_BLOCKS)
+
+
+def _is_known(run: KernelRun) -> bool:
+    return run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner)
+
+
+def _takes_maps(source: KernelText, name: str) -> bool:
+    """Return whether a kernel has parameters that are tensor maps."""
+    function = next((one for one in source.functions if one.name == name and one.kernel), None)
+    return function is not None and "CUtensorMap" in source.blank[: function.body[0]].rpartition(name)[2]
+
+
+def _overlaps_dynamic(run: KernelRunner) -> bool:
+    """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
+    return "" in run.dynamic and run.shared.next > run.shared.dynamic
+
+
+def _list_blocks(text: str, given: _Given | None) -> list[Block]:
+    """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
+    last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
+    far = max(last, 1) if given is not None else 7
+    plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
+    if plane:
+        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, 2, 0)]
+    else:
+        blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
+    deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
+    return [*blocks, (0, 0, 1)] if deep else blocks
+
+
+def _replay_runs(runs: Sequence[tuple[Block, KernelRunner]], maps: MapFinder) -> list[tuple[Block, OriginFinder]]:
+    """Return the blocks of a kernel with what each multiplies; nothing if that of one is not known."""
+    finders = [(block, OriginFinder(run, maps)) for block, run in runs]
+    known = all(not finder.run.open_outputs and finder.replay() for _, finder in finders)
+    return finders if known else []
+
+
+def _list_needed(
+    finders: Mapping[tuple[str, int], Sequence[tuple[Block, OriginFinder]]],
+) -> dict[str, int]:
+    """Return the bytes of dynamic shared memory that the copies of each kernel fill, the least of its launches."""
+    needed: dict[str, int] = {}
+    for (name, _), of_kernel in finders.items():
+        past = max((finder.count_dynamic_bytes() for _, finder in of_kernel), default=0)
+        needed[name] = min(needed.get(name, past), past)
+    return needed
+
+
+def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[tuple[Block, OriginFinder]]], at: Span) -> int | None:
+    """Return the value of the expression that begins here, up to the end of its statement; None if it is not known."""
+    run = next((finder.run for of_kernel in finders.values() for _, finder in of_kernel), None)
+    if run is None:
+        return None
+    past = run.text.find(";", at[0])
+    expression = parse_expression(run.text[at[0] : past]) if past > 0 else None
+    if expression is None:
+        return None
+    try:
+        value = run.evaluate(expression, run.globals.find_home(at[0]))
+    except (TraceLostError, StepsOverError, CountFoundError):
+        return None
+    return value.known if isinstance(value, ThreadNumber) else None
+
+
+def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], given: _Given | None, name: str) -> Pitfall | None:
+    """Return the first mistake of a kernel, in runs with given sizes."""
+    tiles: dict[str, list[StoredTile]] = {}
+    sums: dict[int, tuple[Block, OriginFinder, SumOrigin]] = {}
+    for block, finder in finders:
+        for array, tile in _list_tiles(block, finder):
+            tiles.setdefault(array, []).append(tile)
+            for total in (tile.sum, *finder.list_joined(tile.sum, 4 * tile.group)):
+                sums.setdefault(id(total), (block, finder, total))
+    found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
+    return next(filter(None, found), None)
+
+
+def _list_mistakes(
+    finders: Sequence[tuple[Block, OriginFinder]],
+    tiles: Mapping[str, Sequence[StoredTile]],
+    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
+    given: _Given | None,
+    name: str,
+) -> Iterator[Pitfall | None]:
+    """Yield what each check of a kernel finds, those first from which others may follow."""
+    text = finders[0][1].run.text
+    yield find_slice_mistake(sums, text)
+    yield find_other_map(finders[0][1], sums[0][2], text)
+    depth = (sums[0][2].get_depth(0) or 0) if given is not None else 0
+    for array, of_array in tiles.items():
+        yield judge_array(array, of_array, text, depth)
+    yield _find_unlike_parts(finders)
+    yield from map(_find_unordered, finders)
+    if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders):
+        copied = [(move, data) for _, one in finders for move in one.trace.stores for data in move.data.values()]
+        yield find_empty_copy(copied)
+    if given is not None:
+        adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
+        yield find_uncovered(sums, text, given.grids.get(name), adds)
+        yield find_stored_twice(tiles)
+
+
+def _find_unlike_parts(finders: Sequence[tuple[Block, OriginFinder]]) -> Pitfall | None:
+    """Return the finding of two products whose elements are combined although they are of other rows or columns, in
+    some blocks.
+    """
+    seen: dict[tuple[int, int], tuple[set[int], SumOrigin]] = {}
+    for _, finder in finders:
+        for one, other in finder.run.joined:
+            pair = [finder.find_sum(-record - 1, finder.find_first_warp(-other - 1)) for record in (one, other)]
+            if pair[0] is None or pair[1] is None:
+                continue
+            for n, (mine, theirs) in enumerate(((pair[0].rows, pair[1].rows), (pair[0].columns, pair[1].columns))):
+                if pair[0].boxes[n].map is not pair[1].boxes[n].map and len(mine) == len(theirs):
+                    seen.setdefault((other, n), (set(), pair[1]))[0].update(np.unique(theirs - mine).tolist())
+    for (_, n), (away, total) in seen.items():
+        if len(away) > 1:
+            message = (
+                f"This copy brings other rows of {'AB'[n]} than that of the product whose elements are combined with"
+                " those of this one: in some blocks they are the same."
+            )
+            site = find_coordinate_site(total.boxes[n], total.numbers[n])
+            return Pitfall("row_coordinate_wrong", message, site)
+    return None
+
+
+_UNORDERED = {
+    "bulk_barrier_missing": "This copy reads elements of D that other warps have stored to shared memory, without a"
+    " barrier between.",
+    "barrier_missing": "This reads elements of D that another warp has stored to shared memory, without a barrier"
+    " between.",
+    "proxy_fence_missing": "This copy reads what threads have stored to shared memory through the async proxy, without"
+    " a fence.proxy.async between.",
+}
+
+
+def _find_unordered(of_block: tuple[Block, OriginFinder]) -> Pitfall | None:
+    """Return the finding of elements of D in shared memory that nothing orders with their read."""
+    run = of_block[1].run
+    found = of_block[1].trace.order.unordered.items()
+    return next((Pitfall(code, _UNORDERED[code], run.find_own_place(site)) for code, site in found), None)
+
+
+# tiles ----------------------------------------------------------------------------------------------------------------
+
+
+def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
+    """Yield (array, tile) of what a run stores."""
+    parts: dict[tuple[str, int, int], list[_Part]] = {}
+    for array, record, group, part in _list_parts(finder):
+        parts.setdefault((array, record, group), []).append(part)
+    for (array, record, group), of_tile in parts.items():
+        total = finder.find_sum(-record - 1, 4 * group)
+        if total is None:
+            continue
+        made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
+        size = total.get_size(0) or SIZE, total.get_size(1) or SIZE
+        if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
+            stores = tuple(dict.fromkeys(part[3] for part in of_tile))
+            staged = finder.trace.staged.sites.get(record)
+            left = 64 * len(total.columns) - len(np.unique(inside, axis=0))
+            yield array, StoredTile(block, group, made, put, size, total, stores, staged, left)
+
+
+def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
+    """Yield (array, record, warpgroup, part) of the elements that each warp stores at once."""
+    places = TilePlaces(finder.run)
+    for array, record, thread, byte, put, storing, store in _list_elements(finder):
+        found = places.find_coordinates(record, thread, byte)
+        if found is None or found[2] != WARPGROUP:
+            continue
+        row, column, _ = found
+        for warp in np.unique(thread // 32):
+            mine = thread // 32 == warp
+            total = finder.find_sum(-record - 1, int(warp))
+            if total is not None and all(product.mask[storing].all() for product in total.products[-1:]):
+                made = np.stack([total.rows[row[mine]], total.columns[column[mine]]], axis=1)
+                inside = np.stack([row[mine], column[mine]], axis=1)
+                yield array, record, int(warp) // 4, (made, put[mine], inside, store)
+
+
+def _list_elements(finder: OriginFinder) -> Iterator[_Elements]:
+    """Yield (array, record, threads, bytes, places, storing threads, store) of the elements of D of one product in
+    one store.
+    """
+    for store in finder.run.outputs:
+        yield from _list_stored(finder.run, store)
+    for move in finder.trace.stores:
+        tensor_map = finder.maps.find(finder.run.kernel, move.maps)
+        if tensor_map is not None:
+            for lane, data in move.data.items():
+                yield from _list_boxed(move, lane, data, tensor_map)
+
+
+def _list_stored(run: KernelRunner, store: ResultStore) -> Iterator[_Elements]:
+    offset = store.offset.const
+    if offset is None:
+        return
+    address = spread_coefficient(offset, run.threads)
+    for first, record, lanes in list_pieces(store):
+        thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
+        element, rest = np.divmod(address[lanes] + first, store.size)
+        if not rest.any():
+            yield store.array, record, thread, byte, element, lanes, store
+
+
+def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[_Elements]:
+    inside = np.indices([size or 1 for size in reversed(tensor_map.box)]).reshape(len(tensor_map.box), -1)[::-1].T
+    if not len(move.at) == len(tensor_map.box) == len(tensor_map.dims):
+        return
+    first = np.array([int(at[lane]) for at in move.at], np.int64)
+    at = first + inside
+    bounds = [SIZE * SIZE if size is None else size for size in tensor_map.dims]
+    within = (at < bounds).all(axis=1)
+    put = flatten_coordinates(tensor_map, at)
+    array = f"the tensor of {min(move.maps, default='')}"
+    if put.shape[1] > 2 and set(tensor_map.box[2:]) == {1}:  # a matrix of a batch
+        put, array = put[:, :2], f"{array} {tuple(map(int, first[2:])) if first[2:].any() else ''}".strip()
+    records = data.record[0]
+    for record in np.unique(records[(records < 0) & within]) if put.shape[1] == 2 else ():
+        mine = (records == record) & within
+        yield array, int(record), data.thread[0, mine], data.byte[0, mine], put[mine][:, ::-1], np.array([lane]), move

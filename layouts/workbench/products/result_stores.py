@@ -1,0 +1,391 @@
+"""Check that threads store each element of D where its row and its column belong.
+
+The address must be linear in the row of A and the column of B that an element was made of, as far as their places in
+global memory are known, else in its row and column within the tile of one instruction. Which lane and register hold an
+element is in the PTX ISA 9.1, 9.7.14.5 (mma) and 9.7.15.5 (wgmma).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cxx.source_text import is_kernel_head
+from lanescope.deadline import OverdueError
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.ptx.instruction import Instruction
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.reader.threads.kernels import run_kernels
+from lanescope.reader.threads.records import ProductResult, ResultStore
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import OPEN, Ints, spread_coefficient
+from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
+from lanescope.workbench.repair.blamed_numbers import list_local_values
+from lanescope.workbench.repair.blamed_terms import list_terms
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+
+TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or column"}
+LEAST = 64  # elements that are compared
+MOST = 1 << 16
+_TOLERANCE = 1e-3
+Floats = NDArray[np.float64]
+_PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
+_IMAGE = re.compile(r"bulk\.tensor\.[45]d|bulk_tensor_[45]d")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """Stored elements: where each is stored and in how many bytes, its row and its column as positions, its tile, its
+    store, and its thread and its byte among the registers of D.
+    """
+
+    address: Floats
+    size: Floats
+    row: Floats
+    column: Floats
+    tile: Ints
+    site: Ints
+    register: Floats
+
+    def select(self, chosen: NDArray[np.bool_]) -> _Points:
+        return _Points(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+    def is_dump(self) -> bool:
+        """Return whether threads store their registers one after the other, for code that knows where each belongs."""
+        return replace(self, row=self.register[:, :1], column=self.register[:, 1:]).is_linear()
+
+    def is_linear(self, within: Ints | None = None, *, rows: bool = True, columns: bool = True) -> bool:
+        """Return whether addresses are linear in the positions, with an offset of each group of points.
+
+        within: the groups; the tiles by default.
+        """
+        features = np.concatenate([*([self.row] if rows else []), *([self.column] if columns else [])], axis=1)
+        groups = self.tile if within is None else within
+        x, y = _center(features, groups), _center(self.address, groups)
+        scale = np.maximum(np.abs(x).max(axis=0, initial=0), 1)
+        fit, *_ = np.linalg.lstsq(x / scale, y, rcond=None)
+        return bool(np.abs(x / scale @ fit - y).max(initial=0) < _TOLERANCE)
+
+    def is_right(self) -> bool:
+        """Return whether elements are where they belong: groups of 8 columns may be apart, if no two elements share an
+        address.
+        """
+        if self.is_linear():
+            return True
+        if self.column.shape[1] > 1 or not self.is_linear(_number_groups(self.tile, self.column // 8)):
+            return False
+        return not self.is_shared()
+
+    def is_shared(self) -> bool:
+        """Return whether two elements of a tile have one address."""
+        return len(np.unique(_number_groups(self.tile, self.address))) != len(self.tile)
+
+    def is_rearranged(self) -> bool:
+        """Return whether elements have one of the other orders in which D is stored."""
+        return self.is_dump() or self.is_blocked() or self.is_deinterleaved()
+
+    def is_blocked(self) -> bool:
+        """Return whether blocks of 8 × 8 elements lie apart, in the order of their rows and of their columns."""
+        blocks = _number_groups(self.tile, self.row // 8, self.column // 8)
+        apart = len(np.unique(_number_groups(self.address))) == len(self.tile)
+        ordered = self._rises(self.row, self.column) and self._rises(self.column, self.row)
+        return apart and ordered and self.is_linear(blocks)
+
+    def is_deinterleaved(self) -> bool:
+        """Return whether even and odd columns lie apart, such as real and imaginary parts, each kind without gaps."""
+        parity = _number_groups(self.tile, self.column % 2)
+        kinds = _number_groups(parity, self.row)
+        order = np.lexsort((self.column[:, 0], kinds))
+        step = np.diff(self.address[order], axis=0)[np.diff(kinds[order]) == 0]
+        dense = (step[:, :1] == self.size.min()).all() and not step[:, 1:].any()
+        return bool(dense) and self.is_linear(parity) and not self.is_shared()
+
+    def _rises(self, along: Floats, other: Floats) -> bool:
+        """Return whether addresses rise along one position where the other one is the same."""
+        rest = _number_groups(self.tile, other)
+        order = np.lexsort((along[:, 0], rest))
+        same = np.diff(rest[order]) == 0
+        return bool((np.diff(self.address[order], axis=0)[same] >= 0).all())
+
+
+def _center(values: Floats, groups: Ints) -> Floats:
+    """Subtract the mean of each group."""
+    _, number, count = np.unique(groups, return_inverse=True, return_counts=True)
+    means = [np.bincount(number, column) / count for column in values.T]
+    return values - np.stack(means, axis=1)[number]
+
+
+def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
+    """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
+    if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
+        return
+    in_tile, located = TilePlaces(run), _OriginPlaces(run)
+    for array in dict.fromkeys(store.array for store in run.outputs):
+        stores = [store for store in run.outputs if store.array == array]
+        sites = list(dict.fromkeys(store.site for store in stores))
+        points, origins = (_collect_points(run, stores, sites, places) for places in (in_tile, located))
+        judged = _choose_points(run, points, origins)
+        if judged is not None and len(judged.tile) >= LEAST and not judged.is_right():
+            yield _describe(run, array, judged, sites)
+
+
+def _choose_points(run: KernelRunner, points: _Points | None, origins: _Points | None) -> _Points | None:
+    """Return the elements by which an array is judged: as the instruction places them in D, or by the rows of A and the
+    columns of B that they are products of (origins); None if their order may be meant.
+    """
+    if points is None or points.is_right():
+        swizzled = "^" in blank_text(run.text)  # then columns may depend on where arrays begin in shared memory
+        return None if swizzled else origins
+    if points.is_rearranged() or (_IMAGE.search(run.text) and not points.is_shared()):  # rows are pixels of a tile
+        return None
+    if origins is not None:  # rows of A or columns of B may be permuted as those of D are
+        return None if origins.is_right() else points
+    return points if points.is_shared() or not _has_loaded_operands(run) else None
+
+
+def _has_loaded_operands(run: KernelRunner) -> bool:
+    """Return whether threads load from global memory what may be rows of A or columns of B in any order."""
+    return len(run.records) > OPEN + 1
+
+
+def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:
+    row_groups = _number_groups(points.tile, points.row)
+    column_groups = _number_groups(points.tile, points.column)
+    columns_fit = points.is_linear(row_groups, rows=False)
+    rows_fit = points.is_linear(column_groups, columns=False)
+    what = "rows" if columns_fit and not rows_fit else "columns" if rows_fit and not columns_fit else ""
+    removable = [n for n in range(len(sites)) if len(sites) > 1 and points.select(points.site != n).is_linear()]
+    place = sites[removable[-1]] if removable else _find_term(run.text, sites[0], what) if what else sites[0]
+    named = f"in the wrong {what}" if what else "in the wrong places"
+    message = (
+        f"Elements of D are stored {named} of {array}: the addresses do not follow the rows and columns that the lanes"
+        " and registers of the instruction hold."
+    )
+    return FragmentFinding("result_misplaced", message, place)
+
+
+def _number_groups(*keys: NDArray[np.generic]) -> Ints:
+    """Return the number of the group that each point is in: those with equal keys."""
+    groups = np.zeros(len(keys[0]), np.int64)
+    for column in (column for key in keys for column in key.reshape(len(key), -1).T):
+        values, number = np.unique(column, return_inverse=True)
+        groups = np.unique(groups * len(values) + number, return_inverse=True)[1]
+    return groups
+
+
+# places ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_term(text: str, site: Span, what: str) -> Span:
+    """Return the term of a store's index that gives the row or the column, through the variable that holds it."""
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    index = blank.rfind("[", *site), blank.rfind("]", *site)
+    inside = (index[0] + 1, index[1]) if site[0] <= index[0] < index[1] else site
+    terms = [term for term in list_terms(blank, inside) if ("*" in blank[slice(*term)]) == (what == "rows")]
+    function = find_function_at(functions, site[0])
+    if len(terms) != 1 or function is None:
+        return site
+    values = [list_local_values(blank, function, name, site) for name in set(_WORD.findall(blank[slice(*terms[0])]))]
+    known = [of_name[0] for of_name in values if len(of_name) == 1]
+    return known[0] if len(known) == 1 else terms[0]
+
+
+# points ---------------------------------------------------------------------------------------------------------------
+
+
+class TilePlaces:
+    """Rows and columns of elements of D within the tile of their instruction."""
+
+    located = False  # whether they are places in global memory
+
+    def __init__(self, run: KernelRunner) -> None:
+        self.run = run
+        self.instructions: dict[str, Instruction | None] = {}
+
+    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
+        """Return (rows, columns, tiles) of elements; None if they are not known."""
+        found = self.find_coordinates(record, thread, byte)
+        if found is None:
+            return None
+        row, column, lanes = found
+        return row[:, None].astype(np.float64), column[:, None].astype(np.float64), -record * 64 + thread // lanes
+
+    def find_coordinates(self, record: int, thread: Ints, byte: Ints) -> tuple[Ints, Ints, int] | None:
+        """Return (rows, columns, threads of an instruction); None if the instruction is not known."""
+        opcode = self.run.results[-record - 1].opcode
+        if opcode not in self.instructions:
+            self.instructions[opcode] = _find_instruction(opcode)
+        instruction = self.instructions[opcode]
+        if instruction is None:
+            return None
+        operand = instruction.operand("d")
+        row, column = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
+        element = byte * 8 // operand.container_bits
+        if element.max(initial=0) >= row.shape[1]:
+            return None
+        lane = thread % len(row)
+        return row[lane, element], column[lane, element], len(row)
+
+    def count_elements(self, stores: Sequence[ResultStore]) -> int:
+        """Return how many elements the tiles have that stores take elements from."""
+        tiles: set[tuple[int, int]] = set()
+        for store in stores:
+            for record in np.unique(store.data.record[store.active & (store.data.record[:, 0] < 0)][:, 0]):
+                mine = store.active & (store.data.record[:, 0] == record)
+                tiles |= {(int(record), int(warp)) for warp in np.unique(store.data.thread[mine, 0] // 32)}
+        known = [(self.instructions.get(self.run.results[-record - 1].opcode), record) for record, _ in tiles]
+        sizes = [0 if found is None else 32 * np.shape(found.operand("d").coords["row"])[1] for found, _ in known]
+        return sum(sizes) if all(sizes) else 0
+
+
+class _OriginPlaces(TilePlaces):
+    """Places in global memory of the rows of A and the columns of B that elements of D are made of."""
+
+    located = True
+
+    def __init__(self, run: KernelRunner) -> None:
+        super().__init__(run)
+        self.origins: dict[int, dict[int, tuple[Floats, Floats]]] = {}
+        self.names: dict[str, list[str]] = {}
+
+    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
+        found = self.find_coordinates(record, thread, byte)
+        if found is None:
+            return None
+        if record not in self.origins:
+            self.origins[record] = self._locate(record)
+        row, column, lanes = found
+        numbers, number = np.unique(thread // lanes, return_inverse=True)
+        warps = [warp for n in numbers if (warp := self.origins[record].get(int(n))) is not None]
+        if len(warps) != len(numbers):
+            return None
+        rows, columns = (np.stack(places) for places in zip(*warps, strict=True))
+        return rows[number, row], columns[number, column], np.zeros(len(thread), np.int64)
+
+    def _locate(self, record: int) -> dict[int, tuple[Floats, Floats]]:
+        """Return the places of the rows of A and the columns of B in each warp, {} if one is not known."""
+        result = self.run.results[-record - 1]
+        instruction = self.instructions.get(result.opcode)
+        if result.use is None or instruction is None or find_mma(result.opcode) is None:
+            return {}
+        sides = []
+        for name in "ab":
+            places = self._list_places(locate_operand(self.run, result.use, instruction, name))
+            if places is None:
+                return {}
+            sides.append(places)
+        active = [n for n in range(self.run.threads // 32) if result.use.active[32 * n : 32 * n + 32].all()]
+        return {n: (a, b) for n, a, b in zip(active, *sides, strict=True)}
+
+    def _list_places(self, operand: ArrivedOperand) -> list[Floats] | None:
+        """Return the places of an operand's rows in each warp, the strides in the same order in all products."""
+        warps = operand.warps or ()
+        names = self.names.setdefault(operand.name, list(warps[0].names) if warps else [])
+        if not warps or any(set(warp.names) != set(names) or not warp.separable for warp in warps):
+            return None
+        return [
+            np.stack([warp.places[warp.names.index(name)][:, 0] for name in names], axis=1).astype(np.float64)
+            for warp in warps
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocatedStore:
+    """A store of elements of D: of which product, and the threads that store one tile with their rows and columns."""
+
+    store: ResultStore
+    product: ProductResult
+    lanes: Ints
+    row: Ints
+    column: Ints
+
+
+def locate_stores(run: KernelRunner) -> Iterator[LocatedStore]:
+    """Yield the first store of elements of D of each place."""
+    places, seen = TilePlaces(run), set[object]()
+    for store in run.outputs:
+        first, record, lanes = next(list_pieces(store), (0, 0, store.data.record[:0, 0]))
+        if (store.site, store.array) in seen or not len(lanes):
+            continue
+        thread = store.data.thread[lanes, first]
+        found = places.find_coordinates(record, thread, store.data.byte[lanes, first])
+        if found is not None:
+            seen.add((store.site, store.array))
+            row, column, count = found
+            same = thread // count == thread[0] // count
+            yield LocatedStore(store, run.results[-record - 1], lanes[same], row[same], column[same])
+
+
+def _find_instruction(opcode: str) -> Instruction | None:
+    try:
+        return catalog.find(opcode)
+    except LayoutError:
+        return None
+
+
+def _collect_points(
+    run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: TilePlaces
+) -> _Points | None:
+    """Return the elements that an array gets; None if something of them is not known."""
+    names = sorted({name for store in stores for name in store.offset.terms} | {()})  # () first: the constant
+    parts = []
+    for store in stores:
+        terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
+        address = np.stack(terms, axis=1).astype(np.float64)
+        for first, record, lanes in list_pieces(store):
+            thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
+            found = placed.find(record, thread, byte)
+            if found is None:
+                return None
+            at = address[lanes]
+            at[:, names.index(())] += first
+            site = np.full(len(lanes), sites.index(store.site))
+            size = np.full((len(lanes), 1), store.size, np.float64)
+            parts.append((at, size, *found, site, np.stack([thread, byte], axis=1).astype(np.float64)))
+        if sum(len(part[-1]) for part in parts) > MOST:
+            return None
+    if len({(row.shape[1], column.shape[1]) for _, _, row, column, *_ in parts}) != 1:
+        return None
+    points = _Points(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    elements = _number_groups(points.tile, points.row, points.column)
+    stored_once = len(np.unique(elements)) == len(elements)
+    # as many as there are, some of them twice: others are left out
+    return points if stored_once or placed.count_elements(stores) == len(elements) else None
+
+
+def list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
+    """Yield (first byte, record, threads) of the elements of one product that a store takes."""
+    for first in range(0, store.data.size, store.size):
+        record = store.data.record[:, first]
+        for number in np.unique(record[store.active & (record < 0)]):
+            yield first, int(number), np.flatnonzero(store.active & (record == number))
+
+
+def find_result_mistakes(
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
+) -> list[FragmentFinding]:
+    """Find stores of D that are wrong in the kernels of a text, for every choice of open #if conditions."""
+    if not is_kernel_head(text) or not _PRODUCT.search(text):
+        return []
+    try:
+        branches = [
+            {
+                (finding.code, finding.span): finding
+                for run in runs
+                if run.complete
+                for finding in find_misplaced_results(run.runner)
+            }
+            for runs in run_kernels(text, macros, recorded)
+        ]
+    except (LayoutError, OverdueError):
+        return []
+    return [finding for key, finding in (branches[0] if branches else {}).items() if all(key in of for of in branches)]

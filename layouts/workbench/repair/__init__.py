@@ -1,0 +1,1 @@
+"""The place that must change, and verified edits of the text."""

@@ -1,0 +1,161 @@
+"""Trace a number that a call receives to where it is written: through parameters, arrays and constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from lanescope.cxx.source_text import MACRO, find_closing, list_argument_spans, trim_span
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+
+_NAME = re.compile(r"&?\s*([A-Za-z_]\w*)\s*$")
+_CAST = re.compile(
+    r"\s*(?:(?:static_cast\s*<[\w:\s]+>|u?int\d*_t|cuuint\d+_t|unsigned|int)\s*\(\s*(\w+)\s*\)"
+    r"|\(\s*[\w:]+(?:\s\w+)?\s*\)\s*(\w+))\s*"
+)
+_MOST_NAMED = 2  # the declaration and this use
+_MOST = 8  # places that are followed
+
+
+def find_argument_span(blank: str, call: Span, number: int) -> Span | None:
+    """Find the span of a call's argument."""
+    opening = blank.find("(", *call)
+    while opening >= 0 and find_closing(blank, opening) + 1 < call[1]:  # WRAPPER(function)(arguments)
+        opening = blank.find("(", find_closing(blank, opening) + 1, call[1])
+    if opening < 0:
+        return None
+    return _find_part(blank, opening, number)
+
+
+def _find_template_span(blank: str, call: Span, number: int) -> Span | None:
+    """Find the span of a template argument of a call; None if it is deduced."""
+    match = re.compile(r"[\w:]+\s*<([^<>;(){}]*)>\s*\(").match(blank, *call)
+    spans = list_argument_spans(blank, *match.span(1)) if match else []
+    return spans[number] if number < len(spans) else None
+
+
+def _is_shared_constant(blank: str, name: str, value_span: Span) -> bool:
+    """Return whether a constant is used elsewhere, too, where it is right."""
+    literal = re.fullmatch(r"[\d'][\w']*", blank[slice(*value_span)])
+    return literal is not None and len(re.findall(rf"\b{name}\b", blank)) > _MOST_NAMED
+
+
+def _skip_cast(blank: str, at: Span) -> Span:
+    """Return the operand of a cast; the place itself if there is no cast."""
+    match = _CAST.fullmatch(blank[slice(*at)])
+    if match is None:
+        return at
+    name = next(n for n in (1, 2) if match[n] is not None)
+    return at[0] + match.start(name), at[0] + match.end(name)
+
+
+def _find_item_span(blank: str, at: Span, item: int) -> Span | None:
+    """Find an item of {…}, with or without a cast before it."""
+    opening = blank.find("{", *at)
+    return _find_part(blank, opening, item) if opening >= 0 else None
+
+
+def follow_number(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    at: Span,
+    calls: Sequence[tuple[str, Span]],
+    item: int | None = None,
+) -> Span:
+    """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
+    array.
+    """
+    return list_followed_spans(blank, functions, at, calls, item)[-1]
+
+
+def list_followed_spans(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    at: Span,
+    calls: Sequence[tuple[str, Span]],
+    item: int | None = None,
+) -> list[Span]:
+    """List the places through which `follow_number` follows a name: its spellings, from the use to the number."""
+    enclosing = list(calls)
+    followed = [at]
+    for _ in range(_MOST):
+        if item is not None and (inside := _find_item_span(blank, followed[-1], item)) is not None:
+            followed.append(inside)
+            item = None
+            continue
+        followed[-1] = _skip_cast(blank, followed[-1])
+        match = _NAME.match(blank[slice(*followed[-1])])
+        if match is None:
+            break
+        further = find_given_value(blank, functions, match[1], followed[-1], enclosing)
+        if further is None or _is_shared_constant(blank, match[1], further):
+            break
+        followed.append(further)
+    return followed
+
+
+def find_given_value(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    name: str,
+    at: Span,
+    calls: list[tuple[str, Span]] | None = None,
+) -> Span | None:
+    """Find the value of a variable: its declaration, its function's (template) argument, or a constant.
+
+    calls: the enclosing calls, outermost first; the calls that were used are removed.
+    """
+    enclosing = calls if calls is not None else []
+    function = find_function_at(functions, at[0])
+    if function is not None:
+        declared = list_local_values(blank, function, name, at)
+        if declared:
+            return declared[0] if len(declared) == 1 else None
+        if name in function.parameters:
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return find_argument_span(blank, enclosing.pop()[1], function.parameters.index(name)) if enclosing else None
+        if name in function.templates:
+            while enclosing and enclosing[-1][0] != function.name:
+                enclosing.pop()
+            return _find_template_span(blank, enclosing.pop()[1], function.templates.index(name)) if enclosing else None
+    return _find_constant(blank, functions, name)
+
+
+@lru_cache(maxsize=256)
+def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -> Span | None:
+    """Find the value of a macro, or of a constant outside functions."""
+    macros = [macro.span(2) for macro in MACRO.finditer(blank) if macro[1] == name and macro[2][:1].isspace()]
+    if macros:
+        return trim_span(blank, macros[0]) if len(macros) == 1 else None
+    outside = [
+        match
+        for match in re.finditer(rf"\b(?:const|constexpr)\b[^;(){{}}]*?\b{name}\s*=\s*([^;,]+)[;,]", blank)
+        if find_function_at(functions, match.start()) is None
+    ]
+    return trim_span(blank, outside[0].span(1)) if len(outside) == 1 else None
+
+
+@lru_cache(maxsize=1024)
+def list_local_values(blank: str, function: FunctionText, name: str, at: Span) -> tuple[Span, ...]:
+    """List the values that declarations and assignments of a function give a variable before a place."""
+    first, past = function.body[0], at[0]
+    form = re.compile(
+        rf"(?:[*&,]\s+|(?<!\belse)[\w>\]]\s+[*&]?){name}\s*(?:\[[^\]]*\]\s*)?(?:=\s*|(?=\{{))(\{{[^{{}}]*\}}|[^;,{{}}]+)"
+    )
+    found = tuple(trim_span(blank, match.span(1)) for match in form.finditer(blank, first, past))
+    later = re.compile(rf"\b{name}\s*(?:\[[^\]]*\]\s*)?(?:[-+*/|&^]|<<|>>)?=(?!=)").finditer(blank, first, past)
+    starts = {at[0] for at in found}
+    others = (match for match in later if match.end() + _count_blanks(blank, match.end()) not in starts)
+    return (*found, *(match.span() for match in others))
+
+
+def _count_blanks(blank: str, at: int) -> int:
+    return len(blank[at : at + 40]) - len(blank[at : at + 40].lstrip())
+
+
+def _find_part(blank: str, opening: int, number: int) -> Span | None:
+    spans = list_argument_spans(blank, opening + 1, find_closing(blank, opening))
+    return spans[number] if -len(spans) <= number < len(spans) else None

@@ -1,0 +1,77 @@
+"""Drop findings that follow from another finding about the same number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from lanescope.ptx.table.descriptors import VERSION
+from lanescope.workbench.repair.blame import BlameFinder
+from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
+
+# the code's own mistake → causes of wrong reads that follow from it
+FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
+KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
+_DISTANCES = ("stage_distance", "copies_overlap")
+_FREED_OTHERWISE = frozenset({"tmem_columns", "tmem_allocation"})  # explain that dealloc frees another number
+_WORD = re.compile(r"0x[\da-f]{16}")
+_BIT_61 = 1 << 61
+
+
+class _Finding(Protocol):
+    @property
+    def code(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def span(self) -> Span: ...
+
+
+Finding = TypeVar("Finding", bound=_Finding)
+
+
+def is_explained(code: str, known: Collection[str]) -> bool:
+    """Return whether a known mistake explains a cause of wrong reads. known: codes of mistakes already found."""
+    return code in KEPT & set(known) or any(
+        code in causes for explained, causes in FOLLOWS.items() if explained in known
+    )
+
+
+def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
+    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
+    stages by the overlap that was proved at the same place.
+    """
+    remaining = list(findings)
+    codes = {finding.code for finding in remaining}
+    mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
+        _BIT_61 if "mode_at_bit_61" in codes else 0
+    )
+    if codes & _FREED_OTHERWISE:
+        remaining = [finding for finding in remaining if finding.code != "tmem_dealloc"]
+    shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
+    remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
+    return [
+        finding for finding in remaining if finding.code != "reserved_bits" or not _is_within(finding.message, mask)
+    ]
+
+
+def drop_explained_doubts(doubts: Iterable[Finding], findings: Collection[Finding]) -> Iterator[Finding]:
+    """Yield the doubts about numbers without a finding."""
+    for doubt in doubts:
+        first, past = doubt.span
+        if not any(finding.span[0] < past and first < finding.span[1] for finding in findings):
+            yield doubt
+
+
+def _is_within(message: str, mask: int) -> bool:
+    match = _WORD.search(message)
+    return match is not None and not int(match[0], 16) & ~mask
+
+
+def find_constant_place(blame: BlameFinder, operand: VerifiedOperand, step: OperandStep, field: str) -> Span:
+    """Return the place that sets a constant field of a descriptor; if it is missing, that of the swizzle mode."""
+    builder = blame.find_builder(operand, step)
+    origins = builder.origins if builder is not None else {}
+    origin = origins.get(field) or origins.get("swizzle") or ()
+    return blame.find_number(origin) if origin else step.span

@@ -1,0 +1,248 @@
+"""Check the shared memory of kernels against the target's limit per block, and 48 KB if a launch does not raise it.
+
+Source: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability" and cudaFuncSetAttribute.
+Arrays have at most 48 KB, for a target with `a` as many bytes as a block may have (ptxas 13.5, tests/test_targets.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lanescope.cxx.expression import evaluate_constant
+from lanescope.cxx.sizes import find_element_bits, find_size
+from lanescope.cxx.source_text import find_closing, is_kernel_head
+from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.errors import LayoutError
+from lanescope.ptx.architectures import KB, STATIC_SHARED_MEMORY, get_architecture
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.code.running.run_records import KernelLaunchRecord
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.repair.blamed_numbers import find_argument_span, find_given_value, follow_number
+from lanescope.workbench.repair.blamed_terms import list_source_words
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import FunctionText, find_function_at, list_launches
+
+TITLES = {
+    "shared_memory_over": "More shared memory than a block may have",
+    "shared_memory_short": "A launch gives less shared memory than the kernel stores to",
+}
+_ARRAY = re.compile(
+    r"(?<!extern )__shared__\s+(?:(?:alignas|__align__)\s*\([^()]*\)\s*|volatile\s+)*"
+    r"([\w:]+)\s+(\w+)\s*((?:\[[^\]]*\]\s*)+);"
+)
+_RAISED = re.compile(r"cudaFuncSetAttribute|cuFuncSetAttribute|MaxDynamicSharedMemorySize|hipFuncSetAttribute")
+_NO_VARIABLES = frozenset("nullptr NULL true false sizeof static_cast reinterpret_cast const_cast".split())
+_DEEP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedLimit:
+    """The limit of bytes per block, and its target."""
+
+    bytes: int
+    where: str
+
+    def __str__(self) -> str:
+        kb = f"{self.bytes // KB} KB, " if not self.bytes % KB else ""
+        return f"{self.bytes:,} ({kb}{self.where})"
+
+
+def _get_limit(target: str, static: bool) -> _SharedLimit | None:
+    """Return the limit of a target, "" for any; None if undocumented. static: of its arrays."""
+    if not target:
+        return _SharedLimit(MOST_SHARED, "on sm_90 and sm_100")
+    most = get_architecture(target).block_shared_memory
+    if static and not target.endswith("a"):
+        return _SharedLimit(STATIC_SHARED_MEMORY, f"of arrays, for {target}")
+    return _SharedLimit(most, f"on {target}") if most is not None else None
+
+
+def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
+    """Find kernels and launches that exceed the shared memory of a target ("" for any)."""
+    if text.code.python or not is_kernel_head(text.code.text):
+        return []
+    arrays, limit = _get_limit(target, True), _get_limit(target, False)
+    return [
+        *(_check_arrays(text.blank, text.functions, arrays) if arrays else ()),
+        *(_check_limits(text.code, text.blank, text.functions, limit) if limit else ()),
+        *_check_launches(text.code, text.blank, text.functions),
+    ]
+
+
+def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit) -> Iterator[Pitfall]:
+    """Yield kernels whose arrays, as far as known, are more than ptxas 13.5 takes; older releases take 48 KB."""
+    for kernel in functions:
+        body = blank[slice(*kernel.body)]
+        if not kernel.kernel or re.search(r"^[ \t]*#[ \t]*(?:if|el)", body, re.M):
+            continue
+        sizes: dict[Span, int] = {}
+        for match in _ARRAY.finditer(blank, *kernel.body):
+            before = blank[kernel.body[0] : match.start()]
+            if before.count("{") == before.count("}"):
+                size = count_array_bytes(blank, functions, match)
+                sizes.update({match.span(3): size} if size is not None else {})
+        total = sum(sizes.values())
+        if total > limit.bytes:
+            yield Pitfall(
+                "shared_memory_over",
+                f"The __shared__ arrays of {kernel.name} have {total:,} bytes; a block has at most {limit}.",
+                max(sizes, key=lambda span: sizes[span]),
+            )
+
+
+def count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re.Match[str]) -> int | None:
+    """Count the bytes of an array, None if they are open. match: its groups 1 and 3 are its type and its brackets."""
+    name = match[1].rpartition("::")[2]
+    known, bits = find_size(name), find_element_bits(name)
+    size = known.bytes if known is not None else bits // 8 if bits and bits % 8 == 0 else None
+    counts = [
+        compute_number(blank, functions, (match.start(3) + dimension.start(1), match.start(3) + dimension.end(1)))
+        for dimension in re.finditer(r"\[([^\]]*)\]", match[3])
+    ]
+    sure = [count for count in counts if count is not None]
+    return prod(sure) * size if size and len(sure) == len(counts) else None
+
+
+def _check_limits(
+    code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
+) -> Iterator[Pitfall]:
+    """Yield limits that are raised beyond what a block may have."""
+    reported: set[Span] = set()
+    for call in code.bodiless_calls:
+        arguments = call.term.arguments
+        if (
+            call.term.head != "cudaFuncSetAttribute"
+            or len(arguments) != 3
+            or "MaxDynamicShared" not in str(arguments[1])
+        ):
+            continue
+        value = get_integer(arguments[2])
+        at = find_argument_span(blank, call.term.span, 2)
+        if value is None or value.known is None or value.known <= limit.bytes or at is None:
+            continue
+        place = follow_number(blank, functions, at, call.calls)
+        if place not in reported:
+            reported.add(place)
+            yield Pitfall(
+                "shared_memory_over",
+                f"{value.known:,} bytes of dynamic shared memory; a block has at most {limit}. The call fails, and so"
+                " does the launch.",
+                place,
+            )
+
+
+def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+    """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
+    kernels = {function.name for function in functions if function.kernel}
+    unraised = {name for name in kernels - _find_raised(blank, kernels) if _is_only_launched(blank, name)}
+    found: dict[Span, int] = {}
+    for name, arguments in list_launches(blank):
+        if len(arguments) >= 3 and name in unraised:
+            count = compute_number(blank, functions, arguments[2])
+            found.update({arguments[2]: count} if count is not None else {})
+    for launch in code.launches:
+        if launch.size is not None and launch.name in unraised:
+            found.setdefault(launch.span, launch.size)
+    for span, count in found.items():
+        if count > STATIC_SHARED_MEMORY and not _passes_undeclared(blank, span):
+            yield Pitfall(
+                "shared_memory_over",
+                f"The launch asks for {count:,} bytes of shared memory; without cudaFuncSetAttribute(…,"
+                f" cudaFuncAttributeMaxDynamicSharedMemorySize, …) it gets at most {STATIC_SHARED_MEMORY:,}, and"
+                " fails.",
+                span,
+            )
+
+
+def find_short_launches(
+    blank: str,
+    functions: tuple[FunctionText, ...],
+    recorded: Sequence[KernelLaunchRecord],
+    needed: Mapping[str, int],
+    evaluate: Callable[[Span], int | None] = lambda at: None,
+) -> Iterator[Pitfall]:
+    """Yield launches with less dynamic shared memory than their kernel certainly stores to. needed: of each kernel;
+    evaluate: returns the value of an expression of which only the threads know it, such as the size of a struct.
+    """
+    sizes = {launch.span: launch.size for launch in recorded}
+    names = {launch.span: launch.name for launch in recorded}  # also of kernels that a variable holds
+    for written, arguments in list_launches(blank):
+        at = arguments[2] if len(arguments) > 2 else arguments[-1] if arguments else (0, 0)
+        name = names.get(at, written)
+        if not needed.get(name) or len(arguments) < 2 or _passes_undeclared(blank, arguments[0]):
+            continue
+        count = compute_number(blank, functions, at) if len(arguments) > 2 else 0
+        known = sizes.get(at) if count is None else count
+        if known is None and len(arguments) > 2:
+            known = evaluate(follow_number(blank, functions, at, ()))
+        if known is not None and known < needed[name] and not _is_size_passed(blank, functions, arguments):
+            yield Pitfall(
+                "shared_memory_short",
+                f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads and"
+                f" copies fill {needed[name]:,}.",
+                follow_number(blank, functions, at, ()) if len(arguments) > 2 else at,
+            )
+
+
+def _is_size_passed(blank: str, functions: tuple[FunctionText, ...], arguments: Sequence[Span]) -> bool:
+    """Return whether the bytes of a launch depend on what the kernel is passed: it may store to as many."""
+    opening = blank.find("(", blank.find(">>>", arguments[-1][1]))
+    passed = set(re.findall(r"[A-Za-z_]\w*", blank[opening : find_closing(blank, opening)]))
+    return len(arguments) > 2 and bool(passed & list_source_words(blank, functions, arguments[2]))
+
+
+def _passes_undeclared(blank: str, launch: Span) -> bool:
+    """Return whether a launch passes a name that the text has nowhere else: then it is an excerpt of its host code."""
+    at = blank.find("(", blank.find(">>>", launch[0]) % len(blank))
+    if at < 0:
+        return False
+    passed = blank[at : find_closing(blank, at)]
+    names = set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", passed)) - _NO_VARIABLES
+    return any(len(re.findall(rf"\b{name}\b", passed)) == len(re.findall(rf"\b{name}\b", blank)) for name in names)
+
+
+def _is_only_launched(blank: str, name: str) -> bool:
+    """Return whether a text names a kernel only where it declares or launches it."""
+    form = re.compile(rf"\b{name}\b(?!\s*(?:<[^;{{}}]*>\s*)?<<<)")
+    others = (blank[: match.start()].rstrip() for match in form.finditer(blank))
+    return all(before.endswith(("void", ")")) and not before.endswith("*)") for before in others)
+
+
+def _find_raised(blank: str, kernels: set[str]) -> set[str]:
+    """Return the kernels whose limit may be raised: those that a call which raises one names, else all."""
+    raised: set[str] = set()
+    for match in _RAISED.finditer(blank):
+        called = match[0] != "MaxDynamicSharedMemorySize"
+        past = find_closing(blank, blank.find("(", match.end())) + 1 if called else 0
+        first = find_argument_span(blank, (match.start(), past), 0) if called else None
+        named = set(re.findall(r"[A-Za-z_]\w*", blank[slice(*first)])) & kernels if first is not None else set()
+        if called and not named:
+            return kernels
+        raised |= named
+    return raised if raised or not _RAISED.search(blank) else kernels
+
+
+def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 0) -> int | None:
+    """Compute an expression of a text from its constants; None if it depends on anything else."""
+    known: dict[str, str] = {}
+    text = blank[slice(*at)]
+    for name in dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*", re.sub(r"sizeof\s*\([^()]*\)", "", text))):
+        if find_size(name) is not None:
+            continue  # a cast
+        function = find_function_at(functions, at[0])
+        further = find_given_value(blank, functions, name, at) if depth < _DEEP else None
+        if further is None or (function is not None and name in function.parameters):
+            return None
+        value = compute_number(blank, functions, further, depth + 1)
+        if value is None:
+            return None
+        known[name] = str(value)
+    try:
+        return evaluate_constant(re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda name: known.get(name[0], name[0]), text)).word
+    except LayoutError:
+        return None

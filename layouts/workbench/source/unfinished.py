@@ -1,0 +1,55 @@
+"""List code that was not evaluated completely, and the values that would shorten it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lanescope.inputs import join_words
+from lanescope.reader.code.evaluation import Evaluation
+from lanescope.workbench.check_report import OpenPoint
+from lanescope.workbench.repair.blamed_terms import list_source_words
+from lanescope.workbench.source.open_names import can_be_given
+from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions, list_loop_conditions
+
+MOST_NAMED = 4  # values
+_LINE = re.compile(r"Line \d+: ")
+
+
+def find_unfinished(code: Evaluation | None) -> Iterator[OpenPoint]:
+    """Yield the places at which evaluation ran out of steps or could not parse."""
+    spent = dict(code.spent_loops) if code else {}
+    for name, at in code.unfinished if code else ():
+        what = f"{name} is" if name else "The lines outside all functions are"
+        bounds = list_open_bounds(code.text, spent.get(name, ()), code.unbounded_variables) if code else ()
+        rest = f" Give {join_words(list(bounds), 'or')} by -D to end its loops earlier." if bounds else ""
+        yield OpenPoint(f"{what} too long to be evaluated to the end: the rest of it is not checked.{rest}", at, bounds)
+    for part in code.unread if code else ():
+        yield OpenPoint(_drop_line(part.message), part.span)
+
+
+def list_open_bounds(text: str, variables: Iterable[str], endless: Iterable[str]) -> tuple[str, ...]:
+    """List the parameters that the ends of loops depend on, whose bounds are not known. variables: of the loops.
+
+    >>> text = "__global__ void f(int K) { int n = K / 64; for (int k = 0; k < n; ++k) g(k); }"
+    >>> list_open_bounds(text, ("k",), {"k"})
+    ('K',)
+    """
+    blank = blank_text(text)
+    functions = find_functions(blank)
+    names: dict[str, None] = {}
+    for variable in dict.fromkeys(variables):
+        if variable not in endless:
+            continue
+        for condition in list_loop_conditions(blank, variable):
+            function = find_function_at(functions, condition[0])
+            words = list_source_words(blank, functions, condition)
+            parameters = (*function.templates, *function.parameters) if function is not None else ()
+            names.update(dict.fromkeys(name for name in parameters if name in words and can_be_given(name)))
+    return tuple(names)[:MOST_NAMED]
+
+
+def _drop_line(message: str) -> str:
+    """Return a message without the line it begins with: that of the text with its includes, which no file has."""
+    rest = _LINE.sub("", message)
+    return rest[:1].upper() + rest[1:]

@@ -1,0 +1,1 @@
+"""tcgen05: instruction descriptors, accumulators and barriers in tensor memory."""

@@ -1,0 +1,1 @@
+"""What a text contains: maps, layouts, builders, printed words, instructions; names, addresses and sizes in it."""
