@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.linking import Program
+from lanescope.emulate.launching.linking import Program
 from lanescope.emulate.machine import Machine, Schedule
-from lanescope.emulate.memory import Memory
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
+from lanescope.emulate.state.memory import Memory
+from lanescope.emulate.state.tensor_maps import MAP_BYTES, encode_tensor_map, make_tensor_map
+from lanescope.emulate.text.parser import parse_module
 
 Array = NDArray[Any]
 SCHEDULES = (Schedule(), Schedule(late=True), Schedule(by_warp=True, seed=1), Schedule(by_warp=True, late=True, seed=2))

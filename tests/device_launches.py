@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from lanescope.app.hardware.device import copy_to_device, read_device_info, wait_for_device
 from lanescope.app.hardware.tma_boxes import TYPES, TensorMap
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.program import Function
+from lanescope.emulate.text.parser import parse_module
+from lanescope.emulate.text.program import Function
 from lanescope.shared.swizzle import get_mode
 
 Array = NDArray[Any]

@@ -19,12 +19,12 @@ from lanescope import capture
 from lanescope.app.hardware import capture_examples
 from lanescope.capture import file_format, fills
 from lanescope.capture.file_format import Record
-from lanescope.emulate.kernel import Placement, prepare_kernel
-from lanescope.emulate.launch import parse_launch
+from lanescope.emulate.launching.kernel import Placement, prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.mbarrier_state import list_mbarriers
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.program import Module
+from lanescope.emulate.state.mbarrier_state import list_mbarriers
+from lanescope.emulate.text.parser import parse_module
+from lanescope.emulate.text.program import Module
 from tests.h200_captures import FOLDER
 
 Array = NDArray[Any]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lanescope.emulate  # noqa: F401  (the rows)
-from lanescope.emulate.linking import Program
+from lanescope.emulate.launching.linking import Program
 from lanescope.emulate.machine import Machine, Schedule
-from lanescope.emulate.memory import Memory
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.state.memory import Memory
+from lanescope.emulate.text.parser import parse_module
 from lanescope.ptx.instruction import Instruction
 
 Array = NDArray[Any]

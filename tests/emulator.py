@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import parse_launch
+from lanescope.emulate.launching.kernel import prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.program import Module
 from lanescope.emulate.run import run_kernel
+from lanescope.emulate.text.parser import parse_module
+from lanescope.emulate.text.program import Module
 from lanescope.product.move_plan import MovePlan
 from lanescope.product.plan import ProductPlan
 from lanescope.render import kernel, kernel_device, move_program

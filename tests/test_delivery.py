@@ -20,10 +20,10 @@ from lanescope.delivery.named import F16, FP8, LANE_ROW, NAMED
 from lanescope.delivery.places import Fragment, Space, count_inner_bits
 from lanescope.delivery.program import Convert, Load, Permute, Shuffle, simulate
 from lanescope.delivery.solve import Delivery, list_fitting_orders, name_access, solve_delivery
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import parse_launch
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.kernel import prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.run import run_kernel
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from lanescope.shared.banks import get_access, make_address_use
 from lanescope.shared.freeing import find_freeing_swizzle

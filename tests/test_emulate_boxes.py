@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.mbarrier_state import find_wrong_bytes
-from lanescope.emulate.memory import FaultError
-from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
+from lanescope.emulate.state.mbarrier_state import find_wrong_bytes
+from lanescope.emulate.state.memory import FaultError
+from lanescope.emulate.state.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
 from tests.async_kernels import list_codes, run, take, wait
 from tests.cases import for_each

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from lanescope import capture
 from lanescope.app.hardware import capture_examples, captures
-from lanescope.emulate.capture import CaptureRecorder
 from lanescope.emulate.machine import Schedule
+from lanescope.emulate.observing.capture import CaptureRecorder
 from tests import emulated_captures
 from tests.cases import for_each
 from tests.sample import take_sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.waits import find_deadlock
+from lanescope.emulate.observing.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, copy_out, list_codes, run, take, wait
 from tests.cases import for_each
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lanescope.emulate.files import load_buffers
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import parse_launch
+from lanescope.emulate.launching.files import load_buffers
+from lanescope.emulate.launching.kernel import prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.parser import parse_module
 from lanescope.emulate.run import emulate, run_kernel
+from lanescope.emulate.text.parser import parse_module
 from tests.cases import for_each
 from tests.device_runs import FOLDER, KernelRun, list_hanging_runs, list_runs, read_archive
 from tests.sample import FULL, take_sample

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 import lanescope
-from lanescope.emulate.im2col import PixelBox
-from lanescope.emulate.launch import parse_launch
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.machine import Machine, Schedule
-from lanescope.emulate.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
+from lanescope.emulate.state.im2col import PixelBox
+from lanescope.emulate.state.tensor_maps import decode_tensor_map, encode_tensor_map, make_tensor_map
 from lanescope.errors import LayoutError
 from tests.async_kernels import list_codes, run, take, wait
 from tests.cases import for_each

@@ -10,10 +10,10 @@ import pytest
 
 import lanescope
 from lanescope.capture import fill as make_codes
-from lanescope.emulate.elements import TYPES, decode_elements, fill_elements
-from lanescope.emulate.kernel import Placement, prepare_kernel
-from lanescope.emulate.launch import parse_launch, parse_toml
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.elements import TYPES, decode_elements, fill_elements
+from lanescope.emulate.launching.kernel import Placement, prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch, parse_toml
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.waits import find_deadlock
+from lanescope.emulate.observing.waits import find_deadlock
 from tests.async_kernels import SCHEDULES, list_codes, run, take, wait
 from tests.cases import for_each
 

@@ -9,8 +9,8 @@ import struct
 import pytest
 
 from lanescope.app.emulate.examples import build_example
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.program import AddressOperand, Immediate, Register
+from lanescope.emulate.text.parser import parse_module
+from lanescope.emulate.text.program import AddressOperand, Immediate, Register
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 

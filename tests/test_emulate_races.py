@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.emulate.races import ScheduleComparison, compare_schedules
+from lanescope.emulate.observing.races import ScheduleComparison, compare_schedules
 from tests.async_kernels import copy_out, make_factory, wait
 from tests.cases import for_each
 

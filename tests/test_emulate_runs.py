@@ -22,15 +22,15 @@ from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster
 from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
 from lanescope.app.guide.pipeline_figure import render_run
-from lanescope.emulate.elements import TYPES, decode_elements, encode_elements, fill_elements
-from lanescope.emulate.kernel import Kernel, prepare_kernel
-from lanescope.emulate.launch import parse_launch, parse_toml
+from lanescope.emulate.launching.elements import TYPES, decode_elements, encode_elements, fill_elements
+from lanescope.emulate.launching.kernel import Kernel, prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch, parse_toml
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.observing.trace import render_trace
+from lanescope.emulate.observing.waits import strip_scope
 from lanescope.emulate.result import Comparison, EmulationResult, compare_arrays
 from lanescope.emulate.run import run_kernel
-from lanescope.emulate.trace import render_trace
-from lanescope.emulate.waits import strip_scope
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import TestClient

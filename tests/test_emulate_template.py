@@ -7,10 +7,10 @@ from typing import Any
 
 from lanescope.app.emulate.examples import build_example
 from lanescope.app.emulate.verbs import app
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import Launch, parse_launch, parse_toml
-from lanescope.emulate.launch_template import write_launch_template
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.kernel import prepare_kernel
+from lanescope.emulate.launching.launch import Launch, parse_launch, parse_toml
+from lanescope.emulate.launching.launch_template import write_launch_template
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.command import CliRunner

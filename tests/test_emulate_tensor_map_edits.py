@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lanescope.emulate.tensor_maps import MAP_BYTES, decode_tensor_map, make_tensor_map
+from lanescope.emulate.state.tensor_maps import MAP_BYTES, decode_tensor_map, make_tensor_map
 from tests.cases import for_each
 from tests.emulated_kernels import run_text
 

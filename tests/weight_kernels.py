@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
-from lanescope.emulate.kernel import prepare_kernel
-from lanescope.emulate.launch import parse_launch
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.kernel import prepare_kernel
+from lanescope.emulate.launching.launch import parse_launch
 from lanescope.emulate.run import run_kernel
+from lanescope.emulate.text.parser import parse_module
 from tests.ptxas import nvrtc
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC")

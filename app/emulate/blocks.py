@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanescope.emulate.kernel import Place
+from lanescope.emulate.launching.kernel import Place
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_integer, quote_value
 

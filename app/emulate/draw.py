@@ -8,7 +8,7 @@ from html import escape
 from math import cos, pi, sin
 from typing import Any
 
-from lanescope.emulate.timeline import Lane, Link, Span, Timeline
+from lanescope.emulate.observing.timeline import Lane, Link, Span, Timeline
 
 ROW, HEAD, PAD = 30, 26, 8  # height of a row and of the axis; margin
 LEAST_STEP, MOST_STEP, WIDE = 13.0, 26.0, 690  # width of a column; minimum width of a picture

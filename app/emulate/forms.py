@@ -13,14 +13,14 @@ from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json
 from lanescope.app.kit.question import declare_question, options_of, parsed_field, raw_field, word_field
-from lanescope.emulate.files import parse_npy
-from lanescope.emulate.kernel import Kernel, Place, prepare_kernel
-from lanescope.emulate.launch import Launch, parse_launch, parse_toml
+from lanescope.emulate.launching.files import parse_npy
+from lanescope.emulate.launching.kernel import Kernel, Place, prepare_kernel
+from lanescope.emulate.launching.launch import Launch, parse_launch, parse_toml
 from lanescope.emulate.machine import Finding, Schedule
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.program import Module
 from lanescope.emulate.result import EmulationResult
 from lanescope.emulate.run import run_kernel
+from lanescope.emulate.text.parser import parse_module
+from lanescope.emulate.text.program import Module
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, quote_value, require_object, require_text
 

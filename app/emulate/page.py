@@ -19,10 +19,10 @@ from lanescope.app.kit.question import fields_of, options_of, read_question
 from lanescope.app.kit.question_form import add_wrong_fields, form_of
 from lanescope.app.kit.wire import read_upload_form
 from lanescope.app.kit.work import run_off_loop
-from lanescope.emulate.files import parse_npy
-from lanescope.emulate.launch import parse_toml
-from lanescope.emulate.launch_template import write_launch_template
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.files import parse_npy
+from lanescope.emulate.launching.launch import parse_toml
+from lanescope.emulate.launching.launch_template import write_launch_template
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, quote_value
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from lanescope.app.emulate.facts import format_status
 from lanescope.app.kit.terminal import write_output
-from lanescope.emulate.files import read_array
+from lanescope.emulate.launching.files import read_array
 from lanescope.emulate.machine import Finding
+from lanescope.emulate.observing.timeline import Timeline, build_timeline
+from lanescope.emulate.observing.trace import render_trace
 from lanescope.emulate.result import EmulationResult, Output
-from lanescope.emulate.timeline import Timeline, build_timeline
-from lanescope.emulate.trace import render_trace
 from lanescope.errors import LayoutError
 from lanescope.inputs import shorten_value
 

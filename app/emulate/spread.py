@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import Group
-from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement
+from lanescope.emulate.instructions.sums import NOTE
+from lanescope.emulate.launching.kernel import MOST_STEPS, Kernel, Place, Placement
 from lanescope.emulate.machine import Finding, Machine, describe_budget
-from lanescope.emulate.memory import Addresses, Allocation
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
 from lanescope.emulate.run import check_blocks, collect_result, run_kernel
-from lanescope.emulate.sums import NOTE
+from lanescope.emulate.state.block import Group
+from lanescope.emulate.state.memory import Addresses, Allocation
 from lanescope.errors import LayoutError
 
 Array = NDArray[Any]

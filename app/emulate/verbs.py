@@ -49,12 +49,12 @@ def emulate(
     from lanescope.app.emulate import facts, printing
     from lanescope.app.emulate.blocks import parse_blocks
     from lanescope.app.emulate.spread import run_spread
-    from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
-    from lanescope.emulate.kernel import prepare_kernel
-    from lanescope.emulate.launch import parse_launch
-    from lanescope.emulate.launch_template import write_launch_template
-    from lanescope.emulate.parser import parse_module
+    from lanescope.emulate.launching.files import load_buffers, read_launch, read_text, write_outputs
+    from lanescope.emulate.launching.kernel import prepare_kernel
+    from lanescope.emulate.launching.launch import parse_launch
+    from lanescope.emulate.launching.launch_template import write_launch_template
     from lanescope.emulate.run import run_kernel, run_schedules
+    from lanescope.emulate.text.parser import parse_module
 
     if launch_template:
         print(write_launch_template(parse_module(read_text(Path(file), "file")), name), end="")

@@ -7,8 +7,8 @@ from typing import Any
 
 from lanescope.app.emulate import draw, facts, forms
 from lanescope.app.emulate.printing import build_result_timeline
-from lanescope.emulate.elements import decode_elements
-from lanescope.emulate.kernel import Kernel, Place
+from lanescope.emulate.launching.elements import decode_elements
+from lanescope.emulate.launching.kernel import Kernel, Place
 from lanescope.emulate.machine import Schedule
 from lanescope.emulate.result import EmulationResult, Output
 from lanescope.inputs import format_count

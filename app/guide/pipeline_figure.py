@@ -11,8 +11,8 @@ from html import escape
 from lanescope.app.emulate.examples import BY_NAME, RINGS, Example, build_example
 from lanescope.app.emulate.forms import prepare_bounded
 from lanescope.app.emulate.view import build_view
-from lanescope.emulate.launch import parse_toml
-from lanescope.emulate.parser import parse_module
+from lanescope.emulate.launching.launch import parse_toml
+from lanescope.emulate.text.parser import parse_module
 
 SLUG = "barriers-and-pipelines"
 MARK = "<p>@pipeline</p>"

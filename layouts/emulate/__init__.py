@@ -1,13 +1,9 @@
 """PTX executed on the CPU: parser, memory, scheduler, one builder per instruction.
 
-program     contents of a PTX text      parser      text → Module, with tokens, operands, declarations
-types       registers' types            memory      allocations, spaces, checks
-block       a CTA: groups of threads    machine     the scheduler
-code        statements → actions: `instruction` registers the builder of an opcode
-flow, data, arithmetic, …               the builders
-launch      a launch, from TOML         kernel      an entry with its launch, ready to run
-elements    types of buffers            result      status, findings and buffers of a run
-files       reads and writes files      run         `lanescope.emulate(ptx, launch)`
+`run.py` has `lanescope.emulate(ptx, launch)`: `text/` parses the PTX, `launching/` reads the launch and prepares the
+kernel, `machine.py` schedules its threads, whose memory and barriers are in `state/`. `code.py` makes actions of
+statements: its `instruction` registers the builder of an opcode, and `instructions/` has the builders. `observing/`
+records what happens; `result.py` has the status, the findings and the buffers of a run.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lanescope.emulate import (  # noqa: F401
+from lanescope.emulate.instructions import (  # noqa: F401
     arithmetic,
     atomics,
     bits,

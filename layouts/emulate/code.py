@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.block import Group, simplify
-from lanescope.emulate.program import (
+from lanescope.emulate.state.block import Group, simplify
+from lanescope.emulate.text.program import (
     AddressOperand,
     Discarded,
     Function,
@@ -29,14 +29,14 @@ from lanescope.emulate.program import (
     Symbol,
     VectorOperand,
 )
-from lanescope.emulate.types import TYPES, RegisterType
+from lanescope.emulate.text.types import TYPES, RegisterType
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
 from lanescope.ptx.table.opcodes import FIRST_WORDS
 
 if TYPE_CHECKING:
-    from lanescope.emulate.linking import Program
+    from lanescope.emulate.launching.linking import Program
 
 Array = NDArray[Any]
 Action = Callable[[Group], None]
@@ -295,7 +295,10 @@ class Compiler:
         return read
 
     def _read_special(self, name: str, dtype: np.dtype[Any]) -> Reader:
-        from lanescope.emulate.special import compute_special, is_known  # shared by builders and the machine
+        from lanescope.emulate.instructions.special import (  # shared by builders and the machine
+            compute_special,
+            is_known,
+        )
 
         if not is_known(name):
             raise OperandError(f"{name} has no value here")

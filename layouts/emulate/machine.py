@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from lanescope.deadline import check_deadline
-from lanescope.emulate.block import Block, Group, NotConvergedError, Wait, simplify
-from lanescope.emulate.cluster_run import ClusterRun
 from lanescope.emulate.code import UnknownInstructionError
-from lanescope.emulate.convergence import join_groups, list_stops, wait_for_convergence
-from lanescope.emulate.linking import Program
-from lanescope.emulate.memory import Allocation, FaultError, Memory
-from lanescope.emulate.program import Function, SourcePlace, Statement
+from lanescope.emulate.launching.linking import Program
+from lanescope.emulate.state.block import Block, Group, NotConvergedError, Wait, simplify
+from lanescope.emulate.state.cluster_run import ClusterRun
+from lanescope.emulate.state.convergence import join_groups, list_stops, wait_for_convergence
+from lanescope.emulate.state.memory import Allocation, FaultError, Memory
+from lanescope.emulate.text.program import Function, SourcePlace, Statement
 
 _QUANTUM = 4096  # statements of one group before another one runs
 _MOST_POLLS = 4  # polls of an unchanged value before a group counts as waiting for it

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.elements import decode_elements, split_codes, view_codes, view_elements
-from lanescope.emulate.kernel import Kernel, Placement
+from lanescope.emulate.launching.elements import decode_elements, split_codes, view_codes, view_elements
+from lanescope.emulate.launching.kernel import Kernel, Placement
 from lanescope.emulate.machine import Finding
 from lanescope.errors import LayoutError
 

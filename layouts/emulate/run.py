@@ -10,17 +10,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from lanescope.emulate.capture import CaptureRecorder
-from lanescope.emulate.files import load_buffers, read_launch, read_text, write_outputs
-from lanescope.emulate.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
-from lanescope.emulate.launch import Launch, parse_launch
+from lanescope.emulate.launching.files import load_buffers, read_launch, read_text, write_outputs
+from lanescope.emulate.launching.kernel import MOST_STEPS, Kernel, Place, Placement, prepare_kernel
+from lanescope.emulate.launching.launch import Launch, parse_launch
 from lanescope.emulate.machine import Finding, Machine, Schedule
-from lanescope.emulate.mbarrier_state import find_wrong_bytes
-from lanescope.emulate.parser import parse_module
-from lanescope.emulate.races import compare_schedules
+from lanescope.emulate.observing.capture import CaptureRecorder
+from lanescope.emulate.observing.races import compare_schedules
+from lanescope.emulate.observing.waits import describe_barriers, find_deadlock
 from lanescope.emulate.result import EmulationResult, check_expected, collect_outputs, take_arrays
-from lanescope.emulate.tensor_maps import REFUSALS
-from lanescope.emulate.waits import describe_barriers, find_deadlock
+from lanescope.emulate.state.mbarrier_state import find_wrong_bytes
+from lanescope.emulate.state.tensor_maps import REFUSALS
+from lanescope.emulate.text.parser import parse_module
 from lanescope.errors import LayoutError
 from lanescope.inputs import format_count
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lanescope.emulate.im2col import PixelBox
-from lanescope.emulate.tensor_maps import FILLS, make_tensor_map
+from lanescope.emulate.state.im2col import PixelBox
+from lanescope.emulate.state.tensor_maps import FILLS, make_tensor_map
 from lanescope.errors import LayoutError
 from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 

@@ -1,7 +1,7 @@
 """Rules by which cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col return CUDA_ERROR_INVALID_VALUE, one row each.
 
 The driver does not report which rule a call breaks; each wrong call here breaks exactly one. Source: CUDA driver API
-13.0; lanescope.emulate.tensor_maps has the rules as code. The part "maps" of the evidence files has the driver's
+13.0; lanescope.emulate.state.tensor_maps has the rules as code. The part "maps" of the evidence files has the driver's
 results.
 """
 

@@ -1,0 +1,1 @@
+"""A kernel with its launch: arguments, buffers, tensor maps, addresses."""

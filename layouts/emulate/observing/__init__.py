@@ -1,0 +1,1 @@
+"""What a run records: accesses, races, captures, the timeline, waits."""

@@ -1,0 +1,1 @@
+"""The state of a grid: memory, blocks, mbarriers, clusters, tensor maps."""

@@ -1,0 +1,1 @@
+"""PTX text: tokens, the parser, and the module that it makes."""
