@@ -50,20 +50,10 @@ def encode_words(body: Json) -> EncodedWords:
         raise LayoutError("bad_request", f"tile excludes {other}.", "Pass a tile, or amounts.", other)
     spec = require_object(body["tile"], "tile", "Give {'mn': 64, 'k': 64, 'swizzle': '128B'}.")
     answer = memory.tile(read_question(TileQuestion, spec, "tile", blank=False))
-    return EncodedWords(
-        descriptor=answer.descriptor,
-        lbo_bytes=answer.lbo_bytes,
-        sbo_bytes=answer.sbo_bytes,
-        unused=answer.unused,
-        k_steps=[
-            {"k": step.k, "offset_bytes": step.start_offset_bytes, "descriptor": step.descriptor}
-            for step in answer.k_steps
-        ],
-        mn_steps=list(answer.mn_steps),
-        cute=answer.cute,
-        tma_box=answer.tma_box,
-        bytes=answer.bytes,
-    )
+    k_steps = [
+        {"k": step.k, "offset_bytes": step.start_offset_bytes, "descriptor": step.descriptor} for step in answer.k_steps
+    ]
+    return copy_fact(EncodedWords, answer, k_steps=k_steps, mn_steps=list(answer.mn_steps))
 
 
 def _keep_object(value: Any, field: str) -> Json | None:

@@ -178,13 +178,12 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_
     cost = use.compute_use_cost(xor)
     measured = architecture in bank_counters.MEASURED
     counters = bank_counters.predict_counters(cost) if measured else {}
-    return BankCost(
+    return copy_fact(
+        BankCost,
+        cost,
         address=use.address(xor),
         swizzle=str(xor),
         access=cost.access.name,
-        wavefronts=cost.wavefronts,
-        ideal=cost.ideal,
-        ways=cost.ways,
         phases=[copy_fact(Phase, p, lanes=list(p.lanes), words=list(p.words)) for p in cost.phases],
         architecture=architecture,
         counters=[ProfilerCounter(metric=metric, per_execution=count) for metric, count in counters.items()],
@@ -236,24 +235,22 @@ def solve_swizzle(body: Json) -> Solved:
             raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle
-    return Solved(
-        free=found.free,
+    return copy_fact(
+        Solved,
+        found,
         swizzle=copy_fact(SwizzleBits, xor, text=str(xor)),
         mode=next((mode.name for mode in MODES if mode.swizzle() == xor), None),
-        why=found.why,
-        tried=found.tried,
         accesses=[_build_solved(use, xor, cost) for use, cost in zip(uses, found.costs, strict=True)],
     )
 
 
 def _build_solved(use: banks.AccessUse, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
-    return SolvedAccess(
+    return copy_fact(
+        SolvedAccess,
+        cost,
         access=use.access.name,
         pattern=use.reach or None,
         given=list(use.addresses),
         address=use.address(xor),
-        wavefronts=cost.wavefronts,
-        ideal=cost.ideal,
-        ways=cost.ways,
         ways_before=use.compute_use_cost(freeing.PLAIN).ways,
     )

@@ -146,11 +146,9 @@ def build_page_data(
         warp=WARP.threads if instruction.family.scope.several else 0,
         words=headline.build_words(instruction, figure, supplies),
         panels=tuple(
-            PanelData(
-                name=p.name,
-                title=p.title,
-                rows=p.rows,
-                cols=p.cols,
+            copy_fact(
+                PanelData,
+                p,
                 dims=window.get_dimensions(instruction, p),
                 warp_edges=tuple(p.warp_edges),
                 subject=terms.format_subject(p),

@@ -76,12 +76,10 @@ def build_memory(instruction: Instruction) -> WmmaMemory | None:
     (layout,) = instruction.syntax.layouts
     fragment = wmma.WmmaFragment(instruction, op, layout if op.name in "ab" else "")
     combined = wmma.combine_requirements(op)
-    return WmmaMemory(
-        cpp=fragment.cpp,
-        num_elements=fragment.num_elements,
-        num_storage_elements=fragment.num_storage_elements,
+    return copy_fact(
+        WmmaMemory,
+        fragment,
         storage_type=fragment.storage_cpp,
-        since=fragment.since,
         fragment_bytes=wmma.count_fragment_bytes(op),
         default_stride=wmma.get_default_stride(op, layout),
         pointer_bytes=combined.pointer_bytes,

@@ -139,13 +139,12 @@ def build_cute_layout(value: Any) -> CuteLayoutFacts | None:
     """Return a layout's facts; None for any other value."""
     if not isinstance(value, CuteLayout):
         return None
-    return CuteLayoutFacts(
+    return copy_fact(
+        CuteLayoutFacts,
+        value,
         cute=str(value),
         shape=tuples.format_tuple(value.shape),
         stride=tuples.format_tuple(value.stride),
-        size=value.size,
-        cosize=value.cosize,
-        rank=value.rank,
         depth=tuples.depth(value.shape),
         indices=value.list_indices() if value.size <= MOST_INDICES else None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from lanescope.app.kit.fact import Description, fact
+from lanescope.app.kit.fact import Description, copy_fact, fact
 from lanescope.app.kit.question import declare_question, text_field
 from lanescope.messages import MessageReading, MessageRow, recognise_messages
 from lanescope.messages.recognise import LONGEST
@@ -130,26 +130,17 @@ def answer_message(question: MessageQuestion) -> MessageAnswer:
 
 def name_message(row: MessageRow) -> MessageName:
     """Return a message's title and page."""
-    return MessageName(**_name(row))
-
-
-def _name(row: MessageRow) -> dict[str, Any]:
-    return {"slug": row.slug, "title": row.title, "page": link_message(row.slug), "source": row.source}
+    return copy_fact(MessageName, row, page=link_message(row.slug))
 
 
 def build_message(row: MessageRow) -> MessageFact:
     """Return everything about a message."""
-    return MessageFact(
-        **_name(row),
-        texts=row.texts,
+    return copy_fact(
+        MessageFact,
+        row,
+        page=link_message(row.slug),
         codes=tuple(MessageNumber(release=release, code=code) for release, code in row.codes),
-        reason=row.reason,
-        change=row.change,
-        wrong=row.wrong,
-        right=row.right,
-        place=row.place,
         proof=describe_proof(row),
-        rule=row.rule,
         links=tuple(MessageLink(title=title, page=page) for title, page in row.links),
     )
 

@@ -6,11 +6,11 @@ import base64
 import binascii
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import workbench
 from lanescope.app.kit import links
+from lanescope.app.kit.fact import copy_fact
 from lanescope.app.memory.storage import replace_storage
 from lanescope.app.read.facts import (
     BenchAssumed,
@@ -103,30 +103,19 @@ def drop_default_assumptions(text: str, assumptions: Mapping[str, str]) -> dict[
 
 def build_answer(bench: Bench, text: str, assumptions: Mapping[str, str]) -> BenchFacts:
     """Build the answer of POST /read."""
-    verdict: Any = bench.verdict
     refusals = [(refused_line.span, refused_line.message) for refused_line in statements.find_refused_lines(text)]
     pieces = tuple(_build_piece(bench, n, refusals) for n in range(len(bench.pieces)))
     piece_notices = {notice for piece in pieces for notice in piece.notices}
-    return BenchFacts(
-        verdict=verdict,
-        headline=bench.headline,
-        detail=bench.detail,
+    return copy_fact(
+        BenchFacts,
+        bench,
         holds=describe_contents(bench.pieces, bench.operands),
         pieces=pieces,
         operands=tuple(_build_operand(operand, text) for operand in bench.operands),
         assumed=tuple(
-            BenchAssumed(
-                key=assumption.key,
-                label=assumption.label,
-                value=assumption.value or None,
-                why=assumption.why,
-                choices=assumption.choices,
-            )
-            for assumption in bench.assumed
+            copy_fact(BenchAssumed, assumption, value=assumption.value or None) for assumption in bench.assumed
         ),
         missing=(*bench.missing, *dict.fromkeys(notice for _, notice in refusals if notice not in piece_notices)),
-        caution=bench.caution,
-        complete=bench.complete,
         repairs=tuple(_build_repair(repair, bench, text) for repair in bench.repairs),
         link=link_text(text, assumptions),
     )
@@ -156,16 +145,9 @@ def find_line(text: str, at: int) -> int:
 def _build_piece(bench: Bench, n: int, refusals: Sequence[tuple[tuple[int, int], str]]) -> BenchPiece:
     """Build a piece of the text. refusals: the lines that ptxas rejects, by their places."""
     piece = bench.pieces[n]
-    kind: Any = piece.kind
     notices = (notice for span, notice in refusals if piece.kind == "instruction" and span in piece.spans)
-    return BenchPiece(
-        kind=kind,
-        title=piece.title,
-        spans=piece.spans,
-        operands=piece.operands,
-        notices=(*piece.notices, *dict.fromkeys(notices)),
-        doubts=piece.doubts,
-        link=_link_piece(bench, n, piece),
+    return copy_fact(
+        BenchPiece, piece, notices=(*piece.notices, *dict.fromkeys(notices)), link=_link_piece(bench, n, piece)
     )
 
 
@@ -217,40 +199,22 @@ def _select_view(operand: VerifiedOperand) -> dict[str, str]:
 
 
 def _build_operand(operand: VerifiedOperand, text: str) -> BenchOperand:
-    name: Any = operand.name
-    major: Any = operand.major
-    verdict: Any = operand.verdict
-    return BenchOperand(
-        name=name,
-        instruction=operand.instruction,
-        major=major,
-        why=operand.why,
+    return copy_fact(
+        BenchOperand,
+        operand,
         storage=operand.stored,
         storage_why=operand.stored_why,
-        verdict=verdict,
-        k_steps=operand.k_steps,
-        stages=operand.stages,
-        fits=operand.fits,
-        missing=operand.missing,
-        notices=operand.notices,
         steps=tuple(_build_step(operand, step) for step in operand.steps),
-        place=operand.place,
         line=find_line(text, operand.place[0]) if operand.place else None,
     )
 
 
 def _build_step(operand: VerifiedOperand, step: OperandStep) -> BenchStep:
-    verdict: Any = step.verdict
-    return BenchStep(
+    return copy_fact(
+        BenchStep,
+        step,
         loops=dict(step.loops),
-        stage=step.stage,
-        descriptor=step.descriptor,
-        slice=BenchSlice(mn=step.mn, k=step.k, rows=step.rows, depth=step.depth),
-        verdict=verdict,
-        matched=step.matched,
-        total=step.total,
-        expected=step.expected,
-        read=step.read,
+        slice=copy_fact(BenchSlice, step),
         diagnoses=[_build_cause(cause) for cause in step.causes],
         link=_link_step(operand, step),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from lanescope.app.kit.fact import ByThread, Description, fact, make_optional_field
+from lanescope.app.kit.fact import ByThread, Description, copy_fact, fact, make_optional_field
 from lanescope.app.tiles import umma_facts
 from lanescope.app.tiles.questions import TiledChainBody, TiledUmmaBody
 from lanescope.app.tiles.umma_facts import UmmaFacts
@@ -91,8 +91,9 @@ def answer_mma(question: TiledUmmaBody) -> TiledMmaFacts:
 def build_mma(tiled_mma: TiledMMA, target: str = "") -> TiledMmaFacts:
     """Return the facts of a TiledMMA's tile and, for a target, whether its shared memory is large enough."""
     ids = tiled_mma.thread_ids.tolist()
-    return TiledMmaFacts(
-        threads=tiled_mma.threads,
+    return copy_fact(
+        TiledMmaFacts,
+        tiled_mma,
         atom=tiled_mma.atom.instruction.ptx,
         cutlass=umma_code.get_atom_name(tiled_mma.umma)
         if isinstance(tiled_mma, TiledUmma)
@@ -102,8 +103,6 @@ def build_mma(tiled_mma: TiledMMA, target: str = "") -> TiledMmaFacts:
         atom_layout=str(tiled_mma.atom_layout),
         permutation=algebra.format_tiler(tiled_mma.permutation),
         steps=list(tiled_mma.steps),
-        registers=tiled_mma.registers,
-        idle=tiled_mma.idle,
         thread_ids=ids if ids != list(range(len(ids))) else None,
         operands=OperandsOfTile(
             **{name: _build_operand(tiled_mma.operand(name), find_operand_place(tiled_mma, name)) for name in SIDES}
@@ -121,17 +120,16 @@ def find_operand_place(tiled_mma: TiledMMA, name: str) -> Literal["registers", "
 
 
 def _build_operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -> OperandOfTile:
-    return OperandOfTile(
+    return copy_fact(
+        OperandOfTile,
+        op,
         rows=op.row_count,
         cols=op.col_count,
         row=op.rows,
         col=op.cols,
         layout=None if op.layout is None else str(op.layout),
         values=list(op.modes),
-        copies=op.copies,
-        registers=op.registers,
         place=place,
-        element_bits=op.element_bits,
     )
 
 
@@ -228,11 +226,10 @@ def build_chain(question: TiledChainBody) -> ChainedFacts:
     tile is K of the second.
     """
     found = chain_mmas(question.first, question.second)
-    return ChainedFacts(
-        verdict=_find_verdict(found),  # type: ignore[arg-type]  # one of the words
-        elements=found.elements,
-        stay=found.stay,
-        in_warp=found.in_warp,
+    return copy_fact(
+        ChainedFacts,
+        found,
+        verdict=_find_verdict(found),
         order=list(found.order) if found.order is not None else None,
         k_order=list(found.k_order) if found.k_order is not None else None,
         message=_SAID[_find_verdict(found)] + _REORDER * (found.k_order is not None),

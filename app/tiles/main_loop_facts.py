@@ -165,15 +165,14 @@ def _list_accesses(feed: LoopFeed) -> list[LoopAccess]:
     out = []
     if store := feed.store:
         out.append(
-            LoopAccess(
+            copy_fact(
+                LoopAccess,
+                store,
                 operand=feed.operand,
                 stage="store",
-                access=store.access,
                 warp=None,
                 step=None,
                 accesses=sum(store.repeats),
-                wavefronts=store.wavefronts,
-                ideal=store.ideal,
             )
         )
     return out + [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 from lanescope.blackwell import epilogue
 from lanescope.blackwell.tmem import PlacedOperand
 from lanescope.tiles import umma_code
@@ -112,17 +112,7 @@ def build_umma(tiled_umma: TiledUmma) -> UmmaFacts:
 
 def _build_shared(operand: SharedOperand) -> SharedTile:
     tile = operand.tile
-    return SharedTile(
-        swizzle=tile.mode.name,
-        major=tile.major,
-        order=tile.order,
-        element_bits=tile.element_bits,
-        mn=tile.mn,
-        k=tile.k,
-        base=tile.base,
-        bytes=tile.bytes,
-        layout=operand.cute,
-    )
+    return copy_fact(SharedTile, tile, swizzle=tile.mode.name, layout=operand.cute)
 
 
 def _build_tensor(tiled_umma: TiledUmma, name: str) -> TensorTile:
@@ -145,10 +135,9 @@ def format_address(placed: PlacedOperand) -> str:
 
 
 def build_step(step: UmmaTileStep) -> UmmaStep:
-    return UmmaStep(
-        m=step.m,
-        n=step.n,
-        k=step.k,
+    return copy_fact(
+        UmmaStep,
+        step,
         a=str(step.a) if step.a else None,
         b=str(step.b) if step.b else None,
         idesc=str(step.word),

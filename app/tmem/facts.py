@@ -140,18 +140,17 @@ def layout(question: LayoutQuestion) -> TmemLayout:
     mma = parse_mma(question)
     found = tmem.make_tmem_layout(mma, question.operand)
     coords = list(found.coords.values())
-    return TmemLayout(
+    return copy_fact(
+        TmemLayout,
+        found,
         operand=question.operand,
         id=found.letter,
         pattern=str(found.pattern),
-        axes=found.axes,
         row=coords[0],
         col=coords[1],
         half=coords[2] if len(coords) > 2 else None,
         unit_bits=found.bits,
-        columns=found.columns,
         rows_of_cta=mma.place.rows,
-        evidence=found.evidence,
     )
 
 

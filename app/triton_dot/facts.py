@@ -109,20 +109,11 @@ class TritonDotFacts:
 def parse_dot(question: TritonDotQuestion) -> TritonDot:
     """Return the product of a question."""
     default = {"int8": "int32", "fp64": "fp64"}.get(question.a, "fp32")
-    return TritonDot(
-        question.m,
-        question.n,
-        question.k,
-        question.a,
-        question.b,
-        question.target,
+    return copy_fact(
+        TritonDot,
+        question,
         acc=question.acc or default,
-        num_warps=question.num_warps,
-        num_ctas=question.num_ctas,
-        precision=question.precision,
         scales=SCALES[question.scales],
-        factor=question.factor,
-        imprecise=question.imprecise,
         computed=question.computed,
     )
 
