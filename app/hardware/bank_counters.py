@@ -19,6 +19,7 @@ import numpy as np
 
 from lanescope.app.hardware.device import CudaDevice
 from lanescope.app.hardware.kernel_source import REPEAT, count_accesses
+from lanescope.app.hardware.samples import CaseCounts
 from lanescope.shared.bank_counters import name_metrics, predict_counters
 from lanescope.shared.banks import ACCESSES, compute_cost
 
@@ -33,16 +34,12 @@ def explain_no_counters() -> str:
 
 def run_counters(cases: Sequence[Case], number: int = 0) -> dict[str, dict[str, Any]]:
     """Count how many cases have the predicted counts, by access; RuntimeError with ncu's message if it fails."""
-    counts_by_access: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     for (name, address), counted in zip(cases, _run_profiler(cases, number), strict=True):
         predicted = predict_counters(compute_cost(ACCESSES[name], list(address)))
         agrees = all(abs(counted[metric] - count) <= NOISE * max(1, count) for metric, count in predicted.items())
-        row = counts_by_access.setdefault(name, {"ran": 0, "agreed": 0})
-        row["ran"] += 1
-        row["agreed"] += agrees
-        if not agrees:
-            row.setdefault("differs", []).append({"address": list(address), "counted": list(counted.values())})
-    return counts_by_access
+        counts.add(name, agrees, {"address": list(address), "counted": list(counted.values())})
+    return counts
 
 
 def _run_profiler(cases: Sequence[Case], number: int) -> list[dict[str, float]]:

@@ -20,6 +20,7 @@ from lanescope import capture
 from lanescope.app.hardware import capture_examples, captures
 from lanescope.app.hardware.capture_examples import MISTAKES, ExampleProgram
 from lanescope.app.hardware.device import Array, RunDevice
+from lanescope.app.hardware.samples import CaseCounts
 from lanescope.capture.report import Verified
 from lanescope.errors import LayoutError
 
@@ -78,16 +79,12 @@ def run_verdicts(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, An
         runs = captures.record_all(Path(folder), examples, last)
         rows = {(row["example"], row["mistake"]): row for row in runs}
         files = read_archive(Path(folder))
-    counts_by_example: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     for example in examples:
-        counts = counts_by_example.setdefault(example.name, {"ran": 0, "agreed": 0})
         for mistake in range(last + 1):
             complaint = _judge_run(files, example, mistake, rows[example.name, mistake])
-            counts["ran"] += 1
-            counts["agreed"] += not complaint
-            if complaint:
-                counts.setdefault("differs", []).append(f"{mistake}: {complaint}")
-    return counts_by_example
+            counts.add(example.name, not complaint, f"{mistake}: {complaint}")
+    return counts
 
 
 def _judge_run(files: Files, example: ExampleProgram, mistake: int, row: Mapping[str, Any]) -> str:

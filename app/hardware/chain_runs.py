@@ -111,27 +111,18 @@ class ChainCase:
     def run_case(self, device: CudaDevice) -> bool:
         """Return whether every byte arrives where /chain predicts; each run transfers one byte of the addresses."""
         expected = self.compute_addresses()
+        slots = np.arange(expected.size).reshape(expected.shape)
         threads, registers = expected.shape[:2]
-        if self.chain.store:
-            slots = np.arange(expected.size).reshape(expected.shape)
-            registers_in = np.stack(
-                [(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)]
-            )
-            raw = (
-                device.run_chain(
-                    self.render_kernel(), registers_in, threads=threads, registers=registers, words=WORDS, store=True
-                )
-                .view(np.uint8)
-                .astype(np.int64)
-            )
-            return bool((raw[0][expected] | raw[1][expected] << 8 == slots).all())
-        place = np.arange(4 * WORDS)
-        images = np.stack([(place >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
-        raw = device.run_chain(
-            self.render_kernel(), images, threads=threads, registers=registers, words=WORDS, store=False
+        out = np.zeros((2, WORDS) if self.chain.store else (2, threads, registers), np.uint32)
+        whole = slots if self.chain.store else np.arange(4 * WORDS)
+        sent = np.stack([(whole >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
+        words = sent[..., 0] if self.chain.store else sent
+        (raw,) = device.run_kernel(
+            self.render_kernel(), out, words, np.uint32(WORDS), grid=(2,), threads=threads, shared=4 * WORDS
         )
-        got = raw.view(np.uint8).reshape(2, *expected.shape).astype(np.int64)
-        return bool((got[0] | got[1] << 8 == expected).all())
+        got = raw.view(np.uint8).reshape(2, -1).astype(np.int64)
+        both = got[0] | got[1] << 8
+        return bool(((both[expected] == slots) if self.chain.store else (both == expected.ravel())).all())
 
 
 def generate_cases() -> Iterator[ChainCase]:

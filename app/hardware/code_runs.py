@@ -63,6 +63,14 @@ class CodeCase:
         """Return whether the output words are those of the maps."""
         return bool(np.array_equal(words_out, self.expected))
 
+    def run_case(self, device: CudaDevice) -> bool:
+        """Execute the kernel and return whether its words are those of the maps."""
+        out = np.zeros(len(self.expected), np.uint32)
+        (words_out,) = device.run_kernel(
+            self.render_kernel(), out, self.words_in, threads=self.threads, shared=self.shared
+        )
+        return self.is_expected(words_out)
+
 
 def generate_cases() -> Iterator[CodeCase]:
     """Yield every distinct load and store of the catalogue, every kind of tile, descriptors of every field, and every
@@ -265,9 +273,3 @@ def _build_reuse(text: str, conversion: AccumulatorReuse, rng: np.random.Generat
     expected = _pad_to_words(np.ascontiguousarray(a_words).tobytes())
     key = f"reuse {source.element.name} as {target.element.name}"
     return CodeCase(key, text, lines, _pad_to_words(np.ascontiguousarray(words_in).tobytes()), expected, source.threads)
-
-
-def run_case(device: CudaDevice, case: CodeCase) -> bool:
-    """Execute one case and return whether its words are those of the maps."""
-    words_out = device.run_generated(case.render_kernel(), case.words_in, len(case.expected), case.threads, case.shared)
-    return case.is_expected(words_out)

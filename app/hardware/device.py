@@ -140,155 +140,88 @@ class CudaDevice:
         self._kernels.move_to_end(source)
         return self._kernels[source]
 
-    def _allow(self, kernel: Any, shared: int) -> None:
-        """Allow a kernel more than the default 48 KiB of dynamic shared memory."""
-        driver = self.cupy.cuda.driver
-        driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+    def run_kernel(
+        self,
+        source: str,
+        *arguments: Any,
+        grid: tuple[int, ...] = (1,),
+        threads: int = 32,
+        shared: int = 0,
+        returns: Sequence[int] = (0,),
+    ) -> list[Array]:
+        """Run a kernel on NumPy's arrays and scalars; return the arrays of the arguments `returns` as it leaves them.
 
-    def _copy_to_host(self, array: Any) -> Array:
-        copied: Array = self.cupy.asnumpy(array)
-        return copied
+        shared: bytes of dynamic shared memory of a block.
+        """
+        kernel, driver = self._get_kernel(source), self.cupy.cuda.driver
+        if shared > DEFAULT_SHARED:
+            driver.funcSetAttribute(kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        values = [
+            self.cupy.asarray(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
+            for value in arguments
+        ]
+        kernel(grid, (threads,), tuple(values), shared_mem=shared)
+        self.cupy.cuda.runtime.deviceSynchronize()
+        return [self.cupy.asnumpy(values[number]) for number in returns]
 
     def product(self, job: ProductJob) -> tuple[Array, str]:
-        cupy, i = self.cupy, job.instruction
+        i = job.instruction
         source = kernel_source.render_product(i, "k", job.a_from, job.immediates)
-        kernel = self._get_kernel(source)
-        d = i.operands["d"]
         x, y = job.grid
-        out = cupy.zeros((x, y, i.threads, job.kept_registers), np.uint64 if d.register_bits == 64 else np.uint32)
-        arguments: list[Any] = [out, np.int32(job.kept_registers)]
+        word = np.uint64 if i.operands["d"].register_bits == 64 else np.uint32
+        arguments: list[Any] = [np.zeros((x, y, i.threads, job.kept_registers), word), np.int32(job.kept_registers)]
         for name in kernel_source.list_operand_parameters(i, job.a_from):
             if name in job.descriptors:
                 arguments.append(np.uint64(job.descriptors[name]))
             else:
-                registers = np.ascontiguousarray(job.registers[name])
-                runs = x if name in kernel_source.ALONG_X else y
-                arguments.append(
-                    cupy.asarray(
-                        registers
-                        if len(registers) == runs
-                        else np.broadcast_to(registers, (runs, *registers.shape[1:]))
-                    )
-                )
-        shared, base = 0, cupy.zeros(1, np.uint32)
+                arguments.append(_repeat_runs(job.registers[name], x if name in kernel_source.ALONG_X else y))
+        shared, returns = 0, [0]
         if i.family.by_descriptor:
             assert job.image is not None
-            image = job.image if len(job.image) == y else np.broadcast_to(job.image, (y, job.image.shape[1]))
-            overlay = (
-                np.zeros((x, 0), np.uint32)
-                if job.overlay is None
-                else np.broadcast_to(job.overlay, (x, job.overlay.shape[1]))
-            )
-            arguments += [cupy.asarray(np.ascontiguousarray(image)), np.uint32(image.shape[1])]
-            arguments += [
-                cupy.asarray(np.ascontiguousarray(overlay)),
-                np.uint32(overlay.shape[1]),
-                np.uint32(job.overlay_at),
-            ]
-            arguments += [np.int32(not job.absolute), base]
-            shared = image.shape[1] * 4
-            if shared > DEFAULT_SHARED:
-                self._allow(kernel, shared)
-        kernel((x, y), (i.threads,), tuple(arguments), shared_mem=shared)
-        cupy.cuda.runtime.deviceSynchronize()
-        if job.absolute and (begin := int(base[0])) != WINDOW:
+            image = _repeat_runs(job.image, y)
+            overlay = _repeat_runs(np.zeros((1, 0), np.uint32) if job.overlay is None else job.overlay, x)
+            arguments += [image, np.uint32(image.shape[1]), overlay, np.uint32(overlay.shape[1])]
+            arguments += [np.uint32(job.overlay_at), np.int32(not job.absolute), np.zeros(1, np.uint32)]
+            shared, returns = image.shape[1] * 4, [0, len(arguments) - 1]
+        out, *base = self.run_kernel(source, *arguments, grid=(x, y), threads=i.threads, shared=shared, returns=returns)
+        if job.absolute and (begin := int(base[0][0])) != WINDOW:
             raise LayoutError(
                 "unsupported_here", f"A block's shared memory begins at {begin} on this device.", f"Known is {WINDOW}."
             )
-        return self._copy_to_host(out), source
+        return out, source
 
     def program(self, plan: ProductPlan, staged: StagedProduct) -> tuple[Array, str]:
-        cupy = self.cupy
         source = kernel_device.render_device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
-        kernel = self._get_kernel(source)
-        out = cupy.asarray(allocate_d(plan))
-        if plan.shared_bytes > DEFAULT_SHARED:
-            self._allow(kernel, plan.shared_bytes)
-        kernel(
-            (1,),
-            (plan.instruction.threads,),
-            (*map(cupy.asarray, staged.memory.values()), out),
-            shared_mem=plan.shared_bytes,
+        (out,) = self.run_kernel(
+            source,
+            *staged.memory.values(),
+            allocate_d(plan),
+            threads=plan.instruction.threads,
+            shared=plan.shared_bytes,
+            returns=(len(staged.memory),),
         )
-        cupy.cuda.runtime.deviceSynchronize()
-        return self._copy_to_host(out), source
+        return out, source
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
-        cupy, family = self.cupy, instruction.family
+        family, runs = instruction.family, len(words)
         source = kernel_source.render_movement(instruction, "k")
-        kernel = self._get_kernel(source)
-        words_in = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
-        if family.moves:
-            out = cupy.zeros(32, np.uint32)
-            kernel((1,), (32,), (out, words_in))
-        else:
-            runs, count = len(words), instruction.operands["data"].registers
-            out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernel_source.MOVE_WORDS), np.uint32)
-            kernel((runs,), (32,), (out, words_in, cupy.asarray(offsets.astype(np.uint32))))
-        cupy.cuda.runtime.deviceSynchronize()
-        return self._copy_to_host(out), source
+        arguments, grid = [words.astype(np.uint32)], (1,)
+        shape: tuple[int, ...] = (32,)
+        if not family.moves:
+            arguments, grid = [*arguments, offsets.astype(np.uint32)], (runs,)
+            count = instruction.operands["data"].registers
+            shape = (runs, 32, count) if family.loads else (runs, kernel_source.MOVE_WORDS)
+        (out,) = self.run_kernel(source, np.zeros(shape, np.uint32), *arguments, grid=grid)
+        return out, source
 
     def load_store(self, instruction: Instruction, images: Array, size: int, stride: int) -> tuple[Array, str]:
-        cupy = self.cupy
         source = kernel_source.render_matrix_access(instruction, "k")
-        kernel = self._get_kernel(source)
         (op,) = instruction.operands.values()
         runs = len(images)
-        word = np.uint64 if op.register_bits == 64 else np.uint32
-        loads = instruction.family.loads
-        out = cupy.zeros((runs, 32, op.registers), word) if loads else cupy.zeros((runs, size), np.uint8)
-        kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(images)), np.uint64(size), np.uint32(stride)))
-        cupy.cuda.runtime.deviceSynchronize()
-        return self._copy_to_host(out), source
-
-    def run_chain(
-        self, source: str, words_in: Array, *, threads: int, registers: int, words: int, store: bool
-    ) -> Array:
-        """Run a generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
-        cupy = self.cupy
-        kernel = self._get_kernel(source)
-        runs = len(words_in)
-        out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
-        kernel(
-            (runs,),
-            (threads,),
-            (out, cupy.asarray(np.ascontiguousarray(words_in)), np.uint32(words)),
-            shared_mem=4 * words,
-        )
-        cupy.cuda.runtime.deviceSynchronize()
-        return self._copy_to_host(out)
-
-    def run_generated(self, source: str, words_in: Array, words: int, threads: int, shared: int) -> Array:
-        """Run one block of a kernel k(out, in): words in, words out; out begins as zeros."""
-        cupy = self.cupy
-        kernel = self._get_kernel(source)
-        out = cupy.zeros(words, np.uint32)
-        if shared > DEFAULT_SHARED:
-            self._allow(kernel, shared)
-        kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(words_in))), shared_mem=shared)
-        cupy.cuda.runtime.deviceSynchronize()
-        return self._copy_to_host(out)
-
-    def box(
-        self, source: str, words: bytes, *, at: Sequence[int], count: int, offset: int, size: int
-    ) -> tuple[Array, int]:
-        """Run one TMA load of `count` bytes to `offset` in shared memory; return `size` bytes of shared memory after
-        it, and the address at which they begin.
-        """
-        cupy = self.cupy
-        kernel = self._get_kernel(source)
-        if size > DEFAULT_SHARED:
-            self._allow(kernel, size)
-        out, status = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
-        tensor_map = cupy.asarray(np.frombuffer(words, np.uint8))
-        coordinates = cupy.asarray(np.array(at, np.int32))
-        sizes = (np.uint32(count), np.uint32(offset), np.uint32(size))
-        kernel((1,), (128,), (out, tensor_map, coordinates, *sizes, status), shared_mem=size)
-        cupy.cuda.runtime.deviceSynchronize()
-        window, done = self._copy_to_host(status).tolist()
-        if not done:
-            raise RuntimeError("A TMA load did not complete.")
-        return self._copy_to_host(out), window
+        registers = np.zeros((runs, 32, op.registers), np.uint64 if op.register_bits == 64 else np.uint32)
+        out = registers if instruction.family.loads else np.zeros((runs, size), np.uint8)
+        (out,) = self.run_kernel(source, out, images, np.uint64(size), np.uint32(stride), grid=(runs,))
+        return out, source
 
     def cycles(self, access: BankAccess, offsets: Sequence[int | None]) -> tuple[float, str]:
         source = kernel_source.render_timing_loop(access.name, "k")
@@ -303,16 +236,23 @@ class CudaDevice:
 
     def launch_accesses(self, access: BankAccess, offsets: Sequence[int | None], repeat: int) -> Array:
         """Launch the timed loop of an access once: (first clock, last clock) of each warp."""
-        kernel = self._get_kernel(kernel_source.render_timing_loop(access.name, "k"))
         active = [INACTIVE if offset is None else offset for offset in offsets]
         lanes = np.array(active + active[:1] * (LANES - len(active)), np.uint32)
-        size = int(lanes[lanes != INACTIVE].max()) + 16
-        if size > DEFAULT_SHARED:
-            self._allow(kernel, size)
-        out = self.cupy.zeros(2 * kernel_source.WARPS, np.int64)
-        arguments = (out, self.cupy.asarray(lanes), np.int32(repeat), np.uint32(0))
-        kernel((1,), (32 * kernel_source.WARPS,), arguments, shared_mem=size)
-        return self._copy_to_host(out).reshape(-1, 2)
+        (clocks,) = self.run_kernel(
+            kernel_source.render_timing_loop(access.name, "k"),
+            np.zeros(2 * kernel_source.WARPS, np.int64),
+            lanes,
+            np.int32(repeat),
+            np.uint32(0),
+            threads=32 * kernel_source.WARPS,
+            shared=int(lanes[lanes != INACTIVE].max()) + 16,
+        )
+        return clocks.reshape(-1, 2)
+
+
+def _repeat_runs(array: Array, runs: int) -> Array:
+    """Return an array with one row for each run; a single row is that of every run."""
+    return np.broadcast_to(array, (runs, *array.shape[1:]))
 
 
 def compile_text(text: str, target: str) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.hardware.device import CudaDevice
+from lanescope.app.hardware.samples import CaseCounts
 from lanescope.messages.map_calls import MapCall, find_refusal
 from lanescope.messages.map_rules import RULES
 
@@ -117,7 +118,7 @@ def run_maps(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]
         return {}
     memory = device.cupy.zeros(1 << 16, np.uint8)
     address = -(-memory.data.ptr // LARGEST_OFFSET) * LARGEST_OFFSET
-    counts: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     cases = [
         (rule.row.slug, call)
         for rule in RULES
@@ -125,11 +126,6 @@ def run_maps(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]
         for call in (rule.wrong, rule.right)
     ]
     for key, call in [*cases, *(("random", call) for call in generate_random_calls(per_kind or RANDOM))]:
-        row = counts.setdefault(key, {"ran": 0, "agreed": 0, "refused": 0})
         taken = ask_driver(call, address)
-        row["ran"] += 1
-        row["refused"] += not taken
-        row["agreed"] += taken == (find_refusal(call) is None)
-        if taken != (find_refusal(call) is None):
-            row.setdefault("differs", []).append(str(call))
+        counts.add(key, taken == (find_refusal(call) is None), str(call), refused=not taken)
     return counts

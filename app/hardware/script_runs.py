@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lanescope import find
-from lanescope.app.hardware.samples import take_first_of_each
+from lanescope.app.hardware.samples import CaseCounts, take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.product.plan import ProductPlan, RowsSide
 from lanescope.product.planning import make_plan
@@ -118,14 +118,9 @@ def run_scripts(
     device: InstructionSupport, selection: slice = slice(None), per_kind: int = 0
 ) -> dict[str, dict[str, Any]]:
     """Count for each instruction the programs that ran and that agreed, and list the options of those that differ."""
-    counts_by_instruction: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     for plan in take_first_of_each(generate_plans(device), lambda plan: plan.instruction.family.name, per_kind)[
         selection
     ]:
-        row = counts_by_instruction.setdefault(plan.instruction.ptx, {"ran": 0, "agreed": 0})
-        agrees = run_script(plan)
-        row["ran"] += 1
-        row["agreed"] += agrees
-        if not agrees:
-            row.setdefault("differs", []).append(kernel.format_command(plan))
-    return counts_by_instruction
+        counts.add(plan.instruction.ptx, run_script(plan), kernel.format_command(plan))
+    return counts

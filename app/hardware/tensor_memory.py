@@ -19,7 +19,6 @@ from lanescope.blackwell import tmem
 from lanescope.blackwell.product import TensorProduct
 from lanescope.blackwell.tmem import LANES, TensorAccess
 from lanescope.render import idesc as render
-from lanescope.render.kernel_host import DEFAULT_SHARED
 from lanescope.render.template import Templates
 from lanescope.render.tmem import render_statement
 
@@ -169,27 +168,28 @@ class CudaTensorDevice:
     device: CudaDevice
 
     def tensor(self, job: TensorJob) -> tuple[Array, Array]:
-        device, cupy = self.device, self.device.cupy
         source = render_kernel(job.operation)
-        compiled = device._get_kernel(source)
         runs, ctas, _, columns = job.tensor.shape
         words = job.shared.shape[2]
-        shared_bytes = 4 * words + EXTRA
-        if shared_bytes > DEFAULT_SHARED:
-            device._allow(compiled, shared_bytes)
-        out = cupy.zeros(job.tensor.shape, np.uint32)
-        registers = cupy.zeros((runs, ctas, THREADS, max(job.loaded_registers, 1)), np.uint32)
-        stored = job.registers if job.registers is not None else np.zeros(1, np.uint32)
-        status = cupy.zeros(2, np.uint32)
-        arrays = [cupy.asarray(np.ascontiguousarray(array, np.uint32)) for array in (job.tensor, job.shared, stored)]
-        sizes = (np.uint32(words), np.uint32(columns), status)
-        compiled((runs * ctas,), (THREADS,), (out, registers, *arrays, *sizes), shared_mem=shared_bytes)
-        cupy.cuda.runtime.deviceSynchronize()
-        window, hung = device._copy_to_host(status).tolist()
+        stored = job.registers if job.registers is not None else np.zeros(1)
+        out, registers, status = self.device.run_kernel(
+            source,
+            np.zeros(job.tensor.shape, np.uint32),
+            np.zeros((runs, ctas, THREADS, max(job.loaded_registers, 1)), np.uint32),
+            *(array.astype(np.uint32) for array in (job.tensor, job.shared, stored)),
+            np.uint32(words),
+            np.uint32(columns),
+            np.zeros(2, np.uint32),
+            grid=(runs * ctas,),
+            threads=THREADS,
+            shared=4 * words + EXTRA,
+            returns=(0, 1, 7),
+        )
+        window, hung = status.tolist()
         if hung or window % 1024:
             reason = "did not complete" if hung else f"began at byte {window} of shared memory"
             raise RuntimeError(f"An operation on tensor memory {reason}:\n{source}")
-        return device._copy_to_host(out), device._copy_to_host(registers)
+        return out, registers
 
 
 def explain_no_tensor_memory(target: str) -> str:

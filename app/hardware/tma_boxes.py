@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.hardware.device import Array, CudaDevice
-from lanescope.app.hardware.samples import take_first_of_each
+from lanescope.app.hardware.samples import CaseCounts, take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.render.template import Templates
 from lanescope.shared import storage, tma
@@ -234,15 +234,12 @@ def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]
     """
     if float(device.info()["compute_capability"]) < 9.0:
         return {}
-    counts_by_rule: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     rng = np.random.default_rng(5)
     for load in take_first_of_each(generate_loads(), lambda load: load.key, per_kind):
-        row = counts_by_rule.setdefault(f"load: {load.key}", {"ran": 0, "agreed": 0})
-        row["ran"] += 1
-        row["agreed"] += run_load(device, load, rng)
+        counts.add(f"load: {load.key}", run_load(device, load, rng))
     address = device.cupy.zeros(1 << 16, np.uint8).data.ptr
     for rule, tensor_map in take_first_of_each(generate_maps(), lambda case: case[0], per_kind):
-        row = counts_by_rule.setdefault(f"rule: {rule}", {"ran": 0, "agreed": 0, "refused": 0})
         predicted_refusal = bool(
             list(
                 tma.find_refusals(
@@ -256,12 +253,8 @@ def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]
             )
         )
         refused = tensor_map.encode(address) is None
-        row["ran"] += 1
-        row["agreed"] += predicted_refusal == refused
-        row["refused"] += refused
-        if predicted_refusal != refused:
-            row.setdefault("differs", []).append(str(tensor_map))
-    return counts_by_rule
+        counts.add(f"rule: {rule}", predicted_refusal == refused, str(tensor_map), refused=refused)
+    return counts
 
 
 def fill_random_memory(map: TensorMap, rng: np.random.Generator) -> Array:
@@ -282,7 +275,20 @@ def run_load(device: CudaDevice, load: BoxLoad, rng: np.random.Generator) -> boo
     if words is None:
         raise LayoutError("bad_usage", f"The driver refuses {load.map}.", "A case of this part must be legal.", "part")
     size = load.offset + load.room
-    shared_memory, window = device.box(
-        render_kernel(len(load.at)), words, at=load.at, count=load.map.box_bytes, offset=load.offset, size=size
+    shared_memory, status = device.run_kernel(
+        render_kernel(len(load.at)),
+        np.zeros(size, np.uint8),
+        np.frombuffer(words, np.uint8),
+        np.array(load.at, np.int32),
+        np.uint32(load.map.box_bytes),
+        np.uint32(load.offset),
+        np.uint32(size),
+        np.zeros(2, np.uint32),
+        threads=128,
+        shared=size,
+        returns=(0, 6),
     )
+    window, done = status.tolist()
+    if not done:
+        raise RuntimeError("A TMA load did not complete.")
     return bool(np.array_equal(shared_memory, load.compute_expected(memory, window)))

@@ -8,7 +8,7 @@ model.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -36,7 +36,7 @@ from lanescope.app.hardware import (
 from lanescope.app.hardware.device import CudaDevice, RunDevice, compile_text
 from lanescope.app.hardware.device_targets import explain_unsupported
 from lanescope.app.hardware.evidence import PARTS, build_meta, check_part
-from lanescope.app.hardware.samples import take_first_of_each
+from lanescope.app.hardware.samples import CaseCounts, take_first_of_each
 from lanescope.descriptor import matrix as desc
 from lanescope.errors import LayoutError
 from lanescope.product.planning import is_plannable
@@ -201,11 +201,13 @@ def list_skipped_parts(target: str) -> dict[str, str]:
     return {"tcgen05": reason} if reason else {}
 
 
-def _load_kernels(device: CudaDevice, jobs: list[Job], list_kernels: Callable[[Job], Iterable[str]]) -> Iterator[Job]:
+def _load_kernels(
+    device: CudaDevice, jobs: Sequence[Job], list_kernels: Callable[[Job], Iterable[str]]
+) -> Iterator[Job]:
     """Yield jobs whose kernels are on the device; they are compiled in batches, ahead of it."""
     batches = [jobs[n : n + BATCH] for n in range(0, len(jobs), BATCH)]
 
-    def compile_kernels(batch: list[Job]) -> tuple[dict[str, str], bytes]:
+    def compile_kernels(batch: Sequence[Job]) -> tuple[dict[str, str], bytes]:
         texts = list(dict.fromkeys(text for job in batch for text in list_kernels(job)))
         return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
 
@@ -230,7 +232,7 @@ def run_jobs(device: CudaDevice, jobs: list[VariantJob], progress: Progress) -> 
 def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the maps that agree, for random descriptors of every swizzle mode, by instruction, operand and major."""
     runs = per_kind or DESCRIPTOR_RUNS
-    counts_by_case: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     rng = np.random.default_rng(product_inputs.SEED)
     cases = [
         ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")),
@@ -249,8 +251,7 @@ def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[s
             continue
         for major in majors:
             for operand in ("a", "b"):
-                agreed = ran = 0
-                differs = []
+                ran = 0
                 while ran < runs:
                     start, lbo, sbo = (int(rng.integers(0, most)) * 16 for most in (1024, 256, 256))
                     word = desc.encode_wgmma(
@@ -262,12 +263,9 @@ def verify_descriptors(device: RunDevice, per_kind: int = 0) -> dict[str, dict[s
                         if error.code not in ("reads_outside", "no_room"):
                             raise
                         continue
-                    ran, agreed = ran + 1, agreed + answer["agrees"]
-                    differs += [] if answer["agrees"] else [str(word)]
-                counts_by_case[f"{instruction.ptx} {operand} {major}-major"] = {"ran": ran, "agreed": agreed} | (
-                    {"differs": differs} if differs else {}
-                )
-    return counts_by_case
+                    ran += 1
+                    counts.add(f"{instruction.ptx} {operand} {major}-major", answer["agrees"], str(word))
+    return counts
 
 
 def verify_banks(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
@@ -319,14 +317,13 @@ class KernelCase(Protocol):
 
     def render_kernel(self) -> str: ...
 
-
-Judged = TypeVar("Judged", bound=KernelCase)
+    def run_case(self, device: CudaDevice) -> bool: ...
 
 
 def verify_chains(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the generated ldmatrix loads and stmatrix stores that put every byte right, by the operand they serve."""
     cases = take_first_of_each(list_chains(device), lambda case: case.key, per_kind)
-    return _judge_cases(device, cases[selection], lambda case: case.run_case(device))
+    return _judge_cases(device, cases[selection])
 
 
 def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.ChainCase]:
@@ -337,25 +334,21 @@ def list_chains(device: script_runs.InstructionSupport) -> list[chain_runs.Chain
 def verify_code(device: CudaDevice, selection: slice = ALL, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the generated functions of no other part whose words all agree with the maps, by purpose."""
     cases = take_first_of_each(code_runs.generate_cases(), lambda case: case.key, per_kind)
-    return _judge_cases(device, cases[selection], lambda case: code_runs.run_case(device, case))
+    return _judge_cases(device, cases[selection])
 
 
 def verify_delivery(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]]:
     """Count the programs from storage to operand whose words all agree with the maps."""
     cases = take_first_of_each(delivery_runs.generate_cases(device.target), lambda case: case.key, per_kind)
-    return _judge_cases(device, cases, lambda case: code_runs.run_case(device, case))
+    return _judge_cases(device, cases)
 
 
-def _judge_cases(
-    device: CudaDevice, cases: list[Judged], agrees: Callable[[Judged], bool]
-) -> dict[str, dict[str, Any]]:
+def _judge_cases(device: CudaDevice, cases: Sequence[KernelCase]) -> dict[str, dict[str, Any]]:
     """Count how many cases of each key ran and agreed; their kernels are compiled in batches, ahead of the device."""
-    counts_by_key: dict[str, dict[str, Any]] = {}
+    counts = CaseCounts()
     for case in _load_kernels(device, cases, lambda case: [case.render_kernel()]):
-        row = counts_by_key.setdefault(case.key, {"ran": 0, "agreed": 0})
-        row["ran"] += 1
-        row["agreed"] += agrees(case)
-    return counts_by_key
+        counts.add(case.key, case.run_case(device))
+    return counts
 
 
 _VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
