@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,14 +13,24 @@ from lanescope.app.kit.terminal import (
     TargetOption,
     complete_ptx,
     drop_empty,
+    make_flag,
+    make_option,
     parse_picture_form,
+    take_options,
     write_output,
 )
 
 app = typer.Typer(rich_markup_mode=None)
+FLAGS = {
+    "legend": "What the colours mean.",
+    "caption": "Pattern and formulas below.",
+    "embed": "TeX: a tikzpicture to \\input.",
+}
+OPTIONS = {name: make_flag(name, FLAGS[name]) if name in FLAGS else make_option(says) for name, says in DIAGRAM.items()}
 
 
 @app.command()
+@take_options("drawn", OPTIONS)
 def diagram(
     ptx: Annotated[
         str,
@@ -37,21 +47,7 @@ def diagram(
             "--output", "-o", help="FILE.svg, .png, .pdf, .tex, .txt, .md, .csv or .json; - for SVG on standard output."
         ),
     ] = "-",
-    colour: Annotated[str, typer.Option(help=DIAGRAM["colour"])] = "",
-    label: Annotated[str, typer.Option(help=DIAGRAM["label"])] = "",
-    lanes: Annotated[str, typer.Option(help=DIAGRAM["lanes"])] = "",
-    warps: Annotated[str, typer.Option(help=DIAGRAM["warps"])] = "",
-    rows: Annotated[str, typer.Option(help=DIAGRAM["rows"])] = "",
-    cols: Annotated[str, typer.Option(help=DIAGRAM["cols"])] = "",
-    theme: Annotated[str, typer.Option(help=DIAGRAM["theme"])] = "",
-    cell: Annotated[str, typer.Option(help=DIAGRAM["cell"])] = "",
-    title: Annotated[str, typer.Option(help=DIAGRAM["title"])] = "",
-    legend: Annotated[bool, typer.Option("--legend", help="What the colours mean.")] = False,
-    caption: Annotated[bool, typer.Option("--caption", help="Pattern and formulas below.")] = False,
-    lang: Annotated[str, typer.Option(help=DIAGRAM["lang"])] = "",
-    product: Annotated[str, typer.Option(help=DIAGRAM["product"])] = "",
-    scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
-    embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
+    drawn: dict[str, Any],
     idesc: InstructionDescriptor = "",
     target: TargetOption = "",
     kind: Annotated[str, typer.Option(help="f16, tf32, i8 …: read the word as an instruction descriptor.")] = "",
@@ -64,32 +60,15 @@ def diagram(
     from lanescope.app.instruction.state import bind_descriptor
     from lanescope.errors import LayoutError
 
-    options = {
-        "colour": colour,
-        "label": label,
-        "lanes": lanes,
-        "warps": warps,
-        "rows": rows,
-        "cols": cols,
-        "theme": theme,
-        "cell": cell,
-        "title": title,
-        "lang": lang,
-        "product": product,
-        "scale": scale,
-        "idesc": idesc,
-        "legend": "1" * legend,
-        "caption": "1" * caption,
-        "embed": "1" * embed,
-    }
+    options = drop_empty({"idesc": idesc} | {name: "1" if value is True else value for name, value in drawn.items()})
     form = "json" if as_json else parse_picture_form(output)
     if kind or is_word(ptx):
         if operand:
             raise LayoutError("bad_usage", "An instruction descriptor has no operand.", "Leave it out.", "operand")
-        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind, target), drop_empty(options))
+        picture, _ = render_idesc(form, parse_kind_of_word(ptx, kind, target), options)
         return write_output(picture, output)
     instruction = bind_descriptor(find(ptx), {"idesc": idesc, "target": target})
     picture, _ = pictures.render_instruction(
-        form, instruction, instruction.operand(operand) if operand else None, drop_empty(options)
+        form, instruction, instruction.operand(operand) if operand else None, options
     )
     write_output(picture, output)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
-from typing import Annotated, Any
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+Verb = TypeVar("Verb", bound=Callable[..., None])
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
 TargetOption = Annotated[str, typer.Option(help="What ptxas compiles for; any when left out.")]
 
@@ -22,6 +25,44 @@ def make_verb_group(name: str, help_text: str) -> tuple[typer.Typer, typer.Typer
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=help_text)
     app.add_typer(group, name=name)
     return app, group
+
+
+def make_option(help: str, **settings: Any) -> Any:
+    """Return the annotation of an option with a text."""
+    return Annotated[str, typer.Option(help=help, **settings)]
+
+
+def make_flag(name: str, help: str) -> Any:
+    """Return the annotation of a switch."""
+    return Annotated[bool, typer.Option(f"--{name}", help=help)]
+
+
+def take_options(
+    parameter: str, options: Mapping[str, Any], make: Callable[[dict[str, Any]], Any] = dict
+) -> Callable[[Verb], Verb]:
+    """Replace a parameter of a command by options: {name: annotation}. The command gets what `make` returns for their
+    values.
+    """
+
+    def replace(verb: Verb) -> Verb:
+        @wraps(verb)
+        def run_verb(*arguments: Any, **values: Any) -> None:
+            taken = {name: values.pop(name) for name in options}
+            verb(*arguments, **values, **{parameter: make(taken)})
+
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=kind.__origin__(), annotation=kind)
+            for name, kind in options.items()
+        ]
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(verb, eval_str=True).parameters.values():
+            is_option = hasattr(own.annotation, "__metadata__")  # Typer passes it by its name
+            parameters += added if own.name == parameter else [own.replace(kind=own.KEYWORD_ONLY) if is_option else own]
+        run_verb.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run_verb.__annotations__ = {}
+        return run_verb  # type: ignore[return-value]
+
+    return replace
 
 
 def print_warnings(warnings: Iterable[Any]) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lanescope.app.kit.feature import Entry, Feature, Tool
-from lanescope.app.kit.terminal import drop_empty, parse_picture_form, print_json, write_output
+from lanescope.app.kit.terminal import (
+    drop_empty,
+    make_flag,
+    make_option,
+    parse_picture_form,
+    print_json,
+    take_options,
+    write_output,
+)
 from lanescope.app.memory import descriptors, facts
 from lanescope.app.memory.facts import TileQuestion
 from lanescope.app.memory.options import LOOK
@@ -15,7 +23,10 @@ from lanescope.app.memory.questions import DecodeQuestion, EncodeBody, ReadsBody
 from lanescope.app.memory.verdicts import build_reads, build_verified
 from lanescope.ptx.table.descriptors import FORMATS
 
+DRAWN = {name: make_option(f"Drawn: {LOOK[name][1]}.") for name in LOOK if name != "plain"}
 
+
+@take_options("look", DRAWN | {"plain": make_flag("plain", "Drawn: memory before the swizzle.")})
 def run_smem(
     words: dict[str, str],
     *,
@@ -23,18 +34,14 @@ def run_smem(
         str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
-    down: Annotated[str, typer.Option(help="Drawn: " + LOOK["down"][1] + ".")] = "",
-    unit: Annotated[str, typer.Option(help="Drawn: " + LOOK["unit"][1] + ".")] = "",
-    number: Annotated[str, typer.Option(help="Drawn: " + LOOK["number"][1] + ".")] = "",
-    show: Annotated[str, typer.Option(help="Drawn: " + LOOK["show"][1] + ".")] = "",
-    plain: Annotated[bool, typer.Option("--plain", help="Drawn: memory before the swizzle.")] = False,
+    look: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Print or draw a tile: its atom, strides, CuTe layouts, and the descriptor of every K step."""
     if output:
         from lanescope.app.diagram import forms as pictures  # imports this feature
 
-        looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
+        looks = look | {"plain": "1" * look["plain"], "theme": theme}
         return write_output(pictures.render_tile(parse_picture_form(output), drop_empty(words | looks))[0], output)
     answer = TILE.ask(words)[1]
     if as_json:
