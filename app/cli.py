@@ -152,11 +152,7 @@ def main() -> None:
 
 def _print_refusal(error: Any) -> NoReturn:
     if "--json" in sys.argv:
-        print(
-            json.dumps(
-                {"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}
-            )
-        )
+        print(json.dumps({"error": error.to_json()}))
     else:
         print(f"lanescope: {error.message}\n  {error.hint}", file=sys.stderr)
     raise SystemExit(2)

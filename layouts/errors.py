@@ -40,6 +40,10 @@ class LayoutError(ValueError):
         alone = LayoutError(self.code, self.message, self.hint, self.field, self.nearest) if self.others else self
         return (alone, *self.others)
 
+    def to_json(self) -> dict[str, str]:
+        """Return what an answer in JSON has of it."""
+        return {"code": self.code, "message": self.message, "hint": self.hint, "field": self.field}
+
     def move_to_field(self, field: str, code: str = "") -> LayoutError:
         """Return the same error for another field, or with another code."""
         moved = LayoutError(code or self.code, self.message, self.hint, field, self.nearest)

@@ -7,12 +7,13 @@ rejected first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.app.hardware import kernel_source
 from lanescope.app.hardware.device import WINDOW, ProductJob, RunDevice
 from lanescope.app.hardware.product_inputs import build_shared_image
 from lanescope.descriptor import matrix as desc
@@ -110,44 +111,29 @@ def measure_addresses(
     image = np.ascontiguousarray(image).view(np.uint32)
     registers: dict[str, Array] = {"c": np.zeros((1, i.threads, d.registers), np.uint32)}
     immediates = {f"imm_trans_{operand}": "1"} if major == "MN" else {}
+    make_job = partial(ProductJob, i, image=image, absolute=True, immediates=immediates)
     if a.sparsity:
         registers["e"] = np.full((1, i.threads), FIRST, np.uint32)
     if operand == "a":
         eyes = [_build_shifted_identity(i, shift, view.k) for shift in shifts]
         moved_descriptor, moved, other_start = place_descriptor(descriptor, view, eyes[0].size * max(view.bits, 8) // 8)
         tile, overlay = _place_operand(i, eyes, other_start)
-        job = ProductJob(
-            i,
+        job = make_job(
             "shared",
             registers,
             descriptors={"a_desc": moved_descriptor.word, "b_desc": tile.descriptor().word},
-            image=image,
             overlay=overlay,
             overlay_at=(other_start - WINDOW) // 4,
-            absolute=True,
-            immediates=immediates,
         )
     else:
         moved_descriptor, moved, other_start = place_descriptor(descriptor, view, 0)
+        make_job = partial(make_job, "registers", descriptors={"b_desc": moved_descriptor.word})
         if a.sparsity:
-            return (
-                _measure_sparse_b(device, i, moved_descriptor, image, view, immediates) - moved,
-                moved,
-                kernel_source.render_product(i, "k", "registers", immediates),
-            )
+            addresses, source = _measure_sparse_b(device, i, view, make_job)
+            return addresses - moved, moved, source
         stored = [np.eye(m, a.col_count, shift, dtype=np.int64) for shift in shifts]
         registers["a"] = fragment_words.pack(a, fragment_words.encode_values(np.stack(stored), a.element.name))
-        job = ProductJob(
-            i,
-            "registers",
-            registers,
-            descriptors={"b_desc": moved_descriptor.word},
-            image=image,
-            overlay=None,
-            overlay_at=0,
-            absolute=True,
-            immediates=immediates,
-        )
+        job = make_job(registers)
     raw, source = device.product(job)
     address = _join_bits(i, raw)  # [shift, m, n]
     axis = 1 if operand == "a" else 0
@@ -164,10 +150,10 @@ def _join_bits(i: Instruction, raw: Array) -> Array:
 
 
 def _measure_sparse_b(
-    device: RunDevice, i: Instruction, word: Descriptor, image: Array, view: View, immediates: dict[str, str]
-) -> Array:
-    """Measure B of wgmma.sp, [n, k]: a stored identity shows every row of K under metadata that keeps the first, then
-    the last positions.
+    device: RunDevice, i: Instruction, view: View, make_job: Callable[[Mapping[str, Array]], ProductJob]
+) -> tuple[Array, str]:
+    """Measure (B of wgmma.sp [n, k], source): a stored identity shows every row of K under metadata that keeps the
+    first, then the last positions.
     """
     a, d = i.operands["a"], i.operands["d"]
     assert a.sparsity
@@ -181,25 +167,13 @@ def _measure_sparse_b(
             "c": np.zeros((1, i.threads, d.registers), np.uint32),
             "e": np.full((1, i.threads), e, np.uint32),
         }
-        raw, _ = device.product(
-            ProductJob(
-                i,
-                "registers",
-                registers,
-                descriptors={"b_desc": word.word},
-                image=image,
-                overlay=None,
-                overlay_at=0,
-                absolute=True,
-                immediates=immediates,
-            )
-        )
+        raw, source = device.product(make_job(registers))
         bytes_read = _join_bits(i, raw)[0]
         dense = a.sparsity.list_dense_columns(a.coords["col"], [e] * i.threads)
         for column in range(a.col_count):
             thread, value = a.owner(column, column)[0]
             addresses[:, dense[thread, value]] = bytes_read[column]
-    return addresses
+    return addresses, source
 
 
 def _build_shifted_identity(i: Instruction, shift: int, stored: int) -> Array:

@@ -110,10 +110,10 @@ class Station:
             result = self.lane.submit(params, seconds).result(seconds + MARGIN_SECONDS)
             return json.dumps({"result": result})
         except LayoutError as error:
-            refusal = {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
+            refusal = error
         except TimeoutError:
-            refusal = {"code": "timed_out", "message": "The device's queue did not move.", "hint": "", "field": ""}
-        return json.dumps({"error": refusal})
+            refusal = LayoutError("timed_out", "The device's queue did not move.")
+        return json.dumps({"error": refusal.to_json()})
 
 
 _stations: list[Station] = []

@@ -44,28 +44,14 @@ def serve_requests(device_name: str) -> int:
             run = pieces.run_piece if request["kind"] == pieces.KIND else runs.execute_run
             say({"id": message["id"], "result": run(device, request)})
         except LayoutError as error:
-            say({"id": message["id"], "error": _build_error(error), "fatal": False})
+            say({"id": message["id"], "error": error.to_json(), "fatal": False})
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
-            say(
-                {
-                    "id": message["id"],
-                    "error": {
-                        "code": "run_failed",
-                        "message": text,
-                        "hint": "The worker is started anew.",
-                        "field": "",
-                    },
-                    "fatal": True,
-                }
-            )
+            failure = LayoutError("run_failed", text, "The worker is started anew.")
+            say({"id": message["id"], "error": failure.to_json(), "fatal": True})
             answers.close()
             os._exit(1)  # the context may be poisoned, and CuPy's clean-up would fail on it
     return 0
-
-
-def _build_error(error: LayoutError) -> dict[str, str]:
-    return {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
 
 
 def _encode_value(value: Any) -> Any:

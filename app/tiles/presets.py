@@ -27,175 +27,167 @@ class MmaPreset:
     kernel: str
     about: str
     atom: str
-    atom_layout: str
-    permutation: str
     tile: str
+    atom_layout: str = ""
+    permutation: str = ""
 
     @property
     def fields(self) -> dict[str, str]:
         return {"atom": self.atom, "atom_layout": self.atom_layout, "permutation": self.permutation, "tile": self.tile}
 
 
-def _make_preset(
-    name: str, kernel: str, about: str, *, atom: str, tile: str, atoms: str = "", permutation: str = ""
-) -> MmaPreset:
-    return MmaPreset(
-        name=name, kernel=kernel, about=about, atom=atom, atom_layout=atoms, permutation=permutation, tile=tile
-    )
-
-
 PRESETS = (
-    _make_preset(
-        "sgemm_sm80",
-        "CuTe tutorial sgemm_sm80",
-        "4 warps, two adjacent atoms in N for ldmatrix.x4",
+    MmaPreset(
+        name="sgemm_sm80",
+        kernel="CuTe tutorial sgemm_sm80",
+        about="4 warps, two adjacent atoms in N for ldmatrix.x4",
         atom="SM80_16x8x16_F16F16F16F16_TN",
-        atoms="(2,2,1)",
+        atom_layout="(2,2,1)",
         permutation="(32,32,16)",
         tile="128x128x64",
     ),
-    _make_preset(
-        "sm80_default",
-        "CUTLASS default, sm_80 f16",
-        "4 warps, f32 accumulators",
+    MmaPreset(
+        name="sm80_default",
+        kernel="CUTLASS default, sm_80 f16",
+        about="4 warps, f32 accumulators",
         atom="SM80_16x8x16_F32F16F16F32_TN",
-        atoms="(2,2,1)",
+        atom_layout="(2,2,1)",
         permutation="(32,32,16)",
         tile="128x128x32",
     ),
-    _make_preset(
-        "sm80_tf32",
-        "CUTLASS default, sm_80 tf32",
-        "warps numbered along N first",
+    MmaPreset(
+        name="sm80_tf32",
+        kernel="CUTLASS default, sm_80 tf32",
+        about="warps numbered along N first",
         atom="SM80_16x8x8_F32TF32TF32F32_TN",
-        atoms="(2,2,1):(2,1,1)",
+        atom_layout="(2,2,1):(2,1,1)",
         permutation="(32,32,8)",
         tile="128x128x32",
     ),
-    _make_preset(
-        "sm80_int8",
-        "CUTLASS default, sm_80 s8",
-        "4 warps, s32 accumulators",
+    MmaPreset(
+        name="sm80_int8",
+        kernel="CUTLASS default, sm_80 s8",
+        about="4 warps, s32 accumulators",
         atom="SM80_16x8x32_S32S8S8S32_TN",
-        atoms="(2,2,1)",
+        atom_layout="(2,2,1)",
         permutation="(32,32,32)",
         tile="128x128x64",
     ),
-    _make_preset(
-        "fa2_qk",
-        "FlashAttention-2, S = QKᵀ",
-        "each warp has whole rows of S, so softmax needs no other warp",
+    MmaPreset(
+        name="fa2_qk",
+        kernel="FlashAttention-2, S = QKᵀ",
+        about="each warp has whole rows of S, so softmax needs no other warp",
         atom="SM80_16x8x16_F32F16F16F32_TN",
-        atoms="(4,1,1)",
+        atom_layout="(4,1,1)",
         permutation="(64,16,16)",
         tile="128x128x64",
     ),
-    _make_preset(
-        "fa2_pv",
-        "FlashAttention-2, O = PV",
-        "the same TiledMMA over head dimension 64",
+    MmaPreset(
+        name="fa2_pv",
+        kernel="FlashAttention-2, O = PV",
+        about="the same TiledMMA over head dimension 64",
         atom="SM80_16x8x16_F32F16F16F32_TN",
-        atoms="(4,1,1)",
+        atom_layout="(4,1,1)",
         permutation="(64,16,16)",
         tile="128x64x128",
     ),
-    _make_preset(
-        "fa3_qk",
-        "FlashAttention-3, S = QKᵀ",
-        "2 warpgroups, Q and K in shared memory",
+    MmaPreset(
+        name="fa3_qk",
+        kernel="FlashAttention-3, S = QKᵀ",
+        about="2 warpgroups, Q and K in shared memory",
         atom="SM90_64x128x16_F32BF16BF16_SS",
-        atoms="(2,1,1)",
+        atom_layout="(2,1,1)",
         tile="128x128x128",
     ),
-    _make_preset(
-        "fa3_pv",
-        "FlashAttention-3, O = PV",
-        "P comes from registers",
+    MmaPreset(
+        name="fa3_pv",
+        kernel="FlashAttention-3, O = PV",
+        about="P comes from registers",
         atom="SM90_64x128x16_F32BF16BF16_RS",
-        atoms="(2,1,1)",
+        atom_layout="(2,1,1)",
         tile="128x128x128",
     ),
-    _make_preset(
-        "sm90_cooperative",
-        "CUTLASS default, sm_90 cooperative",
-        "2 warpgroups split M",
+    MmaPreset(
+        name="sm90_cooperative",
+        kernel="CUTLASS default, sm_90 cooperative",
+        about="2 warpgroups split M",
         atom="SM90_64x128x16_F32F16F16_SS",
-        atoms="(2,1,1)",
+        atom_layout="(2,1,1)",
         tile="128x128x64",
     ),
-    _make_preset(
-        "sm90_pingpong",
-        "CUTLASS default, sm_90 pingpong",
-        "1 warpgroup has a whole tile",
+    MmaPreset(
+        name="sm90_pingpong",
+        kernel="CUTLASS default, sm_90 pingpong",
+        about="1 warpgroup has a whole tile",
         atom="SM90_64x128x16_F32F16F16_SS",
-        atoms="(1,1,1)",
+        atom_layout="(1,1,1)",
         tile="64x128x64",
     ),
-    _make_preset(
-        "deepgemm",
-        "DeepGEMM, fp8",
-        "2 warpgroups, K steps of 32 bytes",
+    MmaPreset(
+        name="deepgemm",
+        kernel="DeepGEMM, fp8",
+        about="2 warpgroups, K steps of 32 bytes",
         atom="SM90_64x128x32_F32E4M3E4M3_SS_TN",
-        atoms="(2,1,1)",
+        atom_layout="(2,1,1)",
         tile="128x128x128",
     ),
-    _make_preset(
-        "marlin",
-        "Marlin, 4-bit weights",
-        "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
+    MmaPreset(
+        name="marlin",
+        kernel="Marlin, 4-bit weights",
+        about="8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
         atom="SM80_16x8x16_F32F16F16F32_TN",
-        atoms="(1,4,2)",
+        atom_layout="(1,4,2)",
         permutation=MARLIN,
         tile="64x256x64",
     ),
-    _make_preset(
-        "umma_ss",
-        "CuTe tutorial, sm_100",
-        "one CTA, A and B in shared memory, D in tensor memory",
+    MmaPreset(
+        name="umma_ss",
+        kernel="CuTe tutorial, sm_100",
+        about="one CTA, A and B in shared memory, D in tensor memory",
         atom=f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K_K}>",
         tile="128x256x64",
     ),
-    _make_preset(
-        "umma_2sm",
-        "CuTe tutorial, sm_100, a pair of CTAs",
-        "each CTA has half of the rows of A, of the columns of B",
+    MmaPreset(
+        name="umma_2sm",
+        kernel="CuTe tutorial, sm_100, a pair of CTAs",
+        about="each CTA has half of the rows of A, of the columns of B",
         atom=f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K_K}>",
         tile="256x256x64",
     ),
-    _make_preset(
-        "umma_ts",
-        "CUTLASS FMHA, sm_100, O = PV",
-        "P comes from tensor memory",
+    MmaPreset(
+        name="umma_ts",
+        kernel="CUTLASS FMHA, sm_100, O = PV",
+        about="P comes from tensor memory",
         atom="SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::MN>",
         tile="128x128x128",
     ),
-    _make_preset(
-        "umma_nvfp4",
-        "CUTLASS narrow precision, sm_100 nvfp4",
-        "block-scaled, a pair of CTAs",
+    MmaPreset(
+        name="umma_nvfp4",
+        kernel="CUTLASS narrow precision, sm_100 nvfp4",
+        about="block-scaled, a pair of CTAs",
         atom=f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K_K}>",
         tile="256x256x256",
     ),
-    _make_preset(
-        "umma_mxf8",
-        "CUTLASS narrow precision, sm_100 mxfp8",
-        "block-scaled, one CTA",
+    MmaPreset(
+        name="umma_mxf8",
+        kernel="CUTLASS narrow precision, sm_100 mxfp8",
+        about="block-scaled, one CTA",
         atom=f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K_K}>",
         tile="128x128x128",
     ),
-    _make_preset(
-        "umma_sparse",
-        "CUTLASS sparse GEMM, sm_100",
-        "A stored without its zeros, metadata in tensor memory",
+    MmaPreset(
+        name="umma_sparse",
+        kernel="CUTLASS sparse GEMM, sm_100",
+        about="A stored without its zeros, metadata in tensor memory",
         atom=f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 128, {K_K}>",
         tile="128x128x128",
     ),
-    _make_preset(
-        "volta",
-        "CuTe's documentation, sm_70",
-        "an atom of 8 threads: four of them are a warp",
+    MmaPreset(
+        name="volta",
+        kernel="CuTe's documentation, sm_70",
+        about="an atom of 8 threads: four of them are a warp",
         atom="SM70_8x8x4_F32F16F16F32_NT",
-        atoms="(2,2,1):(2,1,1)",
+        atom_layout="(2,2,1):(2,1,1)",
         permutation="(32,32,4)",
         tile="32x32x8",
     ),
