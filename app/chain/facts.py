@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from lanescope.app.kit.enumerations import PTX, PtxText, Verdict
@@ -27,10 +28,6 @@ def _check_load(text: str) -> None:
     lookup.parse_instruction(text, "load", _list_loads())
 
 
-def _check_mma(text: str) -> None:
-    lookup.parse_instruction(text, "mma")
-
-
 @declare_question
 class LoadChainBody:
     """A load or store, the MMA whose operand it moves, and where the operand is stored."""
@@ -45,7 +42,16 @@ class LoadChainBody:
         examples=("ldmatrix.m8n8.x4.shared.b16",),
         check=_check_load,
     )
-    mma: str = text_field(PTX, "Instruction", "", type=PtxText, required=True, size=60, wide=True, check=_check_mma)
+    mma: str = text_field(
+        PTX,
+        "Instruction",
+        "",
+        type=PtxText,
+        required=True,
+        size=60,
+        wide=True,
+        check=partial(lookup.parse_instruction, field="mma"),
+    )
     operand: str = word_field(
         ("a", "b", "c", "d"),
         "Operand",

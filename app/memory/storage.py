@@ -43,10 +43,6 @@ Unit: Any = make_word_enum("Unit", UNITS, "What a CuTe layout counts in.")
 EXAMPLE = "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))"
 
 
-def _check_layout(text: str) -> None:
-    parse_layout(text)
-
-
 def _declare_kind(kind: str) -> Any:
     return kind_field(kind, KEYS, "Stored as", called=KINDS)
 
@@ -124,7 +120,7 @@ class CuteStorage:
         examples=("Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))",),
         size=30,
         wide=True,
-        check=_check_layout,
+        check=parse_layout,
     )
     unit: str = word_field(UNITS, "Unit", "What the layout counts.", type=Unit)
     base: int = number_field(0, "First byte", "The byte address of the layout's first element.", size=8)

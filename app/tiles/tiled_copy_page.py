@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -68,28 +69,11 @@ def _check_atom(text: str) -> None:
             raise
 
 
-def _check_tile(text: str) -> None:
+def _parse_tile(text: str) -> None:
     parse_tile_sizes(questions.parse_sizes(text), ("rows", "columns"))
 
 
-def _check_atom_layout(text: str) -> None:
-    parse_atom_layout(text)
-
-
-def _check_permutation(text: str) -> None:
-    parse_permutation(text, questions.ANY_ATOM)
-
-
-def _check_tiled_mma(text: str) -> None:
-    tiled_mma(text)
-
-
-def _check_layout(text: str) -> None:
-    parse_cute_layout(text)
-
-
-def _check_tiler(text: str) -> None:
-    parse_tiler(text)
+_parse_permutation = partial(parse_permutation, atom_sizes=questions.ANY_ATOM)
 
 
 @declare_question
@@ -99,20 +83,20 @@ class CopyForm:
     atom: str = _declare_text("cp.async", "Copy atom", 18, check=_check_atom)
     bits: str = _declare_number("128", "Bits per access", 4, allowed=PLAIN["universal"])
     element_bits: str = _declare_number("16", "Bits per element", 4, "16", allowed=ELEMENTS)
-    tile: str = _declare_text("64x64", "Tile, rows x columns", 8, covers=("storage.mn", "storage.k"), check=_check_tile)
-    layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34, check=_check_layout)
-    tiler_mn: str = _declare_text("", "Tiler (M, N)", 12, check=_check_tiler)
-    thr_layout: str = _declare_text("(16,8):(8,1)", "Thread layout", 15, check=_check_layout)
-    val_layout: str = _declare_text("(1,8)", "Value layout", 8, check=_check_layout)
+    tile: str = _declare_text("64x64", "Tile, rows x columns", 8, covers=("storage.mn", "storage.k"), check=_parse_tile)
+    layout_tv: str = _declare_text("", "Layout (thread, value) to element", 34, check=parse_cute_layout)
+    tiler_mn: str = _declare_text("", "Tiler (M, N)", 12, check=parse_tiler)
+    thr_layout: str = _declare_text("(16,8):(8,1)", "Thread layout", 15, check=parse_cute_layout)
+    val_layout: str = _declare_text("(1,8)", "Value layout", 8, check=parse_cute_layout)
     mma: str = _declare_text(
-        "", "Operand of the TiledMMA", 29, "instead of the two layouts", covers=("tiled_mma",), check=_check_tiled_mma
+        "", "Operand of the TiledMMA", 29, "instead of the two layouts", covers=("tiled_mma",), check=tiled_mma
     )
     operand: str = word_field(OPERANDS, "Operand", "", called=OPERANDS)
     atom_layout: str = _declare_text(
-        "", "Atom layout", 8, "(1,1,1)", covers=("tiled_mma.atom_layout",), check=_check_atom_layout
+        "", "Atom layout", 8, "(1,1,1)", covers=("tiled_mma.atom_layout",), check=parse_atom_layout
     )
     permutation: str = _declare_text(
-        "", "Permutation", 11, "none", covers=("tiled_mma.permutation",), check=_check_permutation
+        "", "Permutation", 11, "none", covers=("tiled_mma.permutation",), check=_parse_permutation
     )
     stored: str = word_field(STORED, "In shared memory", "", "rows", called=STORED, covers=("storage",))
     pitch_bytes: str = _declare_number("128", "Bytes per row", 6, covers=("storage.pitch_bytes",))
@@ -124,14 +108,14 @@ class CopyForm:
         34,
         "Sw<3,3,3> o (64,64):(64,1)",
         covers=("storage.layout",),
-        check=_check_layout,
+        check=parse_cute_layout,
     )
     global_: str = _declare_text(
         "(1024,1024):(1024,1)",
         "Global memory, (row, column) to element",
         22,
         "(1024,1024):(1024,1)",
-        check=_check_layout,
+        check=parse_cute_layout,
     )
     multicast: str = _declare_number("", "CTAs that share it", 4, "1")
 
