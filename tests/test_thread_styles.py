@@ -112,6 +112,28 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
                 "namespace own {\n__device__ void load(uint32_t (&r)[4], uint32_t p) { ldm_x4(r, p); }\n" + KERNEL,
             ),
         ),
+        # the most specialized of the specializations that fit
+        (
+            (
+                LOAD_A,
+                LOAD_A.replace("(warp * 16 + lane % 16) * PITCH", "Rows<1, short, BK>::find(warp * 16 + lane % 16)"),
+            ),
+            (
+                KERNEL,
+                "template <int Order, class Element, int Width, int Pad = 8> struct Rows;\n"
+                + "".join(
+                    f"template <{own}> struct Rows<{patterns}> {{\n"
+                    f"  __device__ static int find(int row) {{ return row * ({width}); }} }};\n"
+                    for own, patterns, width in (
+                        ("class T, int W, int P", "1, T, W, P", "W"),
+                        ("int P, int W", "1, short, P, W", "P + W"),
+                        ("int P, int W", "1, float, P, W", "P"),
+                        ("int P, int W", "2, short, P, W", "W"),
+                    )
+                )
+                + KERNEL,
+            ),
+        ),
         # a static function of a class that is a template argument
         (
             (LOAD_A, LOAD_A.replace("(warp * 16 + lane % 16) * PITCH", "place<Rows<PITCH>>(warp * 16 + lane % 16)")),
@@ -129,6 +151,21 @@ def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> N
     assert not (made := check_thread_tiles(text, {})).findings and made.verified == 2
     wrong = check_thread_tiles(plant(("As[r * PITCH", "As[r * BK"), text=text), {})
     assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}
+
+
+def test_a_specialization_that_is_not_certain_is_not_followed() -> None:
+    """Both fit 32 and half, and neither is more specialized; a pointer's pattern is not compared with an alias."""
+    for patterns in (("int W", "half, W"), ("class T", "T, 32")), (("class T", "T*, 32"), ("class T", "T, 32")):
+        rows = "".join(
+            f"template <{own}> struct Rows<{of}> {{ __device__ static int find(int row) {{ return row; }} }};\n"
+            for own, of in patterns
+        )
+        edits = (
+            ("lane % 16) * PITCH + kk", "lane % 16) * Rows<half, 32>::find(1) + kk"),
+            (KERNEL, f"template <class T, int W> struct Rows;\n{rows}{KERNEL}"),
+        )
+        report = check_thread_tiles(plant(*edits, text=PADDED), {})
+        assert (report.findings, report.verified) == ([], 1)
 
 
 def test_a_member_of_an_unknown_class_is_no_constant_of_the_text() -> None:

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from lanescope.cxx.integers import INT, find_integer_type
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.naming.header_names import LIMITS
+from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types.specializations import choose_special
+from lanescope.reader.code.values import OpaqueValue, ResolvedType
 from lanescope.reader.threads.bit_fields import lay_out_bit_fields
 from lanescope.reader.threads.cute import cute_types
 from lanescope.reader.threads.fragment_types import list_arguments, make_fragment_type
@@ -227,15 +231,47 @@ def _enter_member(member: Any, inner: Scope) -> None:
 
 def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
     """Return a struct as a type: its members and static names under its template arguments."""
-    definition = next((d for d in found.definitions if d.specialized is None), None)
-    if definition is None or (len(found.definitions) > 1 and arguments):
-        return None
     if found in run.structs and not arguments:
         return run.structs[found]
-    result = _lay_out_struct(run, found, definition, arguments, scope)
+    chosen = _choose_definition(run, found, arguments, scope)
+    if chosen is None:
+        return None
+    result = _lay_out_struct(run, found, *chosen, scope)
     if not arguments:
         run.structs[found] = result
     return result
+
+
+def _choose_definition(
+    run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope
+) -> tuple[tree.StructDefinition, Sequence[tree.Expression]] | None:
+    """Return the definition that some arguments choose, and the arguments of its parameters; None if not certain."""
+    primaries = [d for d in found.definitions if d.specialized is None]
+    specials = [d for d in found.definitions if d.specialized is not None]
+    primary = next((d for d in primaries if d.complete), None)
+    for declared in primaries if specials else ():
+        defaults = (p.default for p in declared.templates[len(arguments) :])
+        arguments = (*arguments, *(default for default in defaults if isinstance(default, tree.NumberLiteral)))
+    given = [_find_argument(run, argument, scope) for argument in arguments] if specials else []
+    home = found.home or run.globals.find_home(found.definitions[0].span[0])
+    if any(len(special.specialized or ()) != len(given) for special in specials):
+        return None  # a default that is not known, or a pack
+    chosen = choose_special(specials, given, lambda pattern, _: _find_argument(run, pattern, home))
+    if chosen is None or chosen[0] is None:
+        return (primary, arguments) if chosen is not None and primary is not None else None
+    special, bound = chosen
+    own = [n for p in special.templates for n, value in enumerate(given) if bound.get(p.name) is value]
+    return (special, [arguments[n] for n in own]) if len(own) == len(special.templates) else None
+
+
+def _find_argument(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
+    """Return a template argument as templates compare it, an opaque value if it is not known."""
+    value = evaluate_template(run, argument, scope)
+    if isinstance(value, ThreadNumber) and value.known is not None:
+        return SymbolicInt(value.known, INT)
+    qualified = isinstance(argument, tree.Type) and (argument.const or argument.reference)  # which types here drop
+    plain = isinstance(value, SizedType) and value.scope is None and not (value.pointer or value.dims or qualified)
+    return ResolvedType(value.name, find_integer_type(value.name)) if plain else OpaqueValue("")
 
 
 def _lay_out_struct(

@@ -89,7 +89,10 @@ class FunctionSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructSet:
-    """A struct, with its specializations. home: the scope of the class or the function around it."""
+    """A struct, with its specializations and the declarations of its template.
+
+    home: the scope of the class or the function around it.
+    """
 
     name: str
     definitions: tuple[tree.StructDefinition, ...]
@@ -134,7 +137,7 @@ def enter_definitions(scope: Scope, body: Sequence[tree.Statement]) -> None:
         match statement:
             case tree.Function(body=inner) if inner is not None:
                 scope.add_function(statement, home)
-            case tree.StructDefinition(name=name) if statement.complete:
+            case tree.StructDefinition(name=name) if statement.complete or statement.templates:
                 known = homes.setdefault(name, {}).get(home)
                 earlier = known.definitions if isinstance(known, StructSet) else ()
                 homes[name][home] = StructSet(name, (*earlier, statement))
