@@ -154,6 +154,9 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     )
     notes = "\n".join(list_notes(report))
     assert "a.cu: note:" in notes and "Give its include gone.cuh (-I)." in notes
+    atoms = "cute/arch/mma_sm100_umma.hpp"
+    write_files(tmp_path, a_cu=f"#include <cute/tensor.hpp>\n#include <{atoms}>\n" + MAPS + KERNEL)
+    assert f"Give its include {atoms} (-I)." in "\n".join(list_notes(check("a.cu")))
 
 
 ROOT = Path(__file__).parents[1]

@@ -80,7 +80,7 @@ class CheckedSource:
     file: str
     lines: int
     included: Annotated[list[str], Description("Files that were read with it.")]
-    unfound: Annotated[list[str], Description("Its quoted includes that were not found.")]
+    unfound: Annotated[list[str], Description("Its includes that would be read and were not found.")]
     descriptors: int
     tensor_maps: int
     verified: Annotated[int, Description("Reads that take every element from where the text stores it.")]
@@ -179,8 +179,8 @@ class SourcePiece:
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """A source file's text with LF line ends; unread: why it is not checked, "" if it is; pieces: the files that a
-    joined text is made of; unfound: its quoted includes without a file; too_long: whether its includes were omitted
-    because the text would be too long.
+    joined text is made of; unfound: its includes without a file that are quoted or read of CUTLASS;
+    too_long: whether its includes were omitted because the text would be too long.
     """
 
     name: str

@@ -38,7 +38,8 @@ def join_includes(
     """Return a source in which files replace the lines that include them, every file once.
 
     Replaced are `#include "…"` of a file in `sources`, and the includes that find_header finds. A line remains if no
-    file, or more than one of `sources`, matches; a quoted one is listed in `unfound`. Places are those of the files.
+    file, or more than one of `sources`, matches; `unfound` lists those that are quoted or are read of CUTLASS. Places
+    are those of the files.
     """
     join = _Join(sources, find_header)
     join.append_source(source, 0)
@@ -93,8 +94,8 @@ class _Join:
         for line in list_include_lines(source.text):
             included = self._find(line, source)
             if included is None:
-                if line.quoted and not is_known_header(line.name) and not _TOOLKIT.fullmatch(line.name):
-                    self.unfound.append(line.name)
+                if not is_known_header(line.name) and (line.quoted or line.name.startswith(_KNOWN_BUT)):
+                    self.unfound += [] if _TOOLKIT.fullmatch(line.name) else [line.name]
                 continue
             if depth == _MOST_DEEP or (self.pieces and self.pieces[-1].end > engine.LONGEST):
                 continue

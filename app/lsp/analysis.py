@@ -27,7 +27,7 @@ class Analysis:
     """The result of checking a document.
 
     versions: of the open documents that were read, by name; texts: of all files that were read, as they were then;
-    unfound: quoted includes without a file; open: what is reported even without notes (that it was not read); notes:
+    unfound: includes without a file; open: what is reported even without notes (that it was not read); notes:
     its open questions; builders, maps: where its own text constructs them.
     """
 
