@@ -103,6 +103,28 @@ KERNEL = "__global__ void __launch_bounds__(128) gemm"
             ("&A[(blockIdx.y * BM + r)", "&A[max(min((int)blockIdx.y * BM + r, M - 1), 0)"),
             ("&B[(blockIdx.x * BN + r)", "&B[((int)blockIdx.x * BN + r < N ? (int)blockIdx.x * BN + r : 0)"),
         ),
+        # an address that is A's first one outside A, and an object that is converted to an address or an index
+        (
+            (
+                "      *reinterpret_cast<uint4*>(&As",
+                "      const bool inside = (int)blockIdx.y * BM + r < M && c < K;\n"
+                "      Cursor<const half*> from(B + (blockIdx.x * BN + r) * K);\n      from.move(k0);\n"
+                "      *reinterpret_cast<uint4*>(&As",
+            ),
+            ("&A[(blockIdx.y * BM + r) * K + k0 + c]", "inside ? A + (blockIdx.y * BM + r) * K + k0 + c : A"),
+            ("&B[(blockIdx.x * BN + r) * K + k0 + c]", "from + c"),
+            (
+                LOAD_A,
+                "Cursor<int> at((warp * 16 + lane % 16) * PITCH + kk);\n      at.move(lane / 16 * 8);\n"
+                "      ldm_x4(a, smem_addr(&As[at]));",
+            ),
+            (
+                KERNEL,
+                "template <class T> struct Cursor {\n  T at;\n  __device__ Cursor(T at_) : at(at_) {}\n"
+                "  __device__ void move(int n) { at += n; }\n  __device__ operator T() const { return at; } };\n"
+                + KERNEL,
+            ),
+        ),
         # a function of the kernel's namespace, not that of another
         (
             (LOAD_A, LOAD_A.replace("ldm_x4", "load")),
@@ -236,6 +258,10 @@ def test_a_number_that_bounds_no_row_is_not_dropped() -> None:
     """A minimum with a known number may be a table's end, and another test may choose between two matrices."""
     for other in ("min((int)blockIdx.y * BM + r, 63)", "(flags[r] < M ? (int)blockIdx.y * BM + r : 0)"):
         made = check_thread_tiles(PADDED.replace("&A[(blockIdx.y * BM + r)", f"&A[{other}"), {})
+        assert made.verified == 1 and made.kernels[0].gap
+    row = "A + (blockIdx.y * BM + r) * K + k0 + c"
+    for choice in (f"flags[r] < M ? {row} : A", f"N < M ? {row} : A", f"r < M ? {row} : A + K"):
+        made = check_thread_tiles(PADDED.replace("&A[(blockIdx.y * BM + r) * K + k0 + c]", choice), {})
         assert made.verified == 1 and made.kernels[0].gap
 
 

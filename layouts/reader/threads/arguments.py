@@ -11,10 +11,10 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
 from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
-from lanescope.reader.threads.places import find_place
+from lanescope.reader.threads.places import evaluate_operand, find_place
 from lanescope.reader.threads.program import Scope
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Mask, Pointer
-from lanescope.reader.threads.types import SizedType, make_pointer_type
+from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value, store_place
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ def is_object(value: Any) -> TypeGuard[Pointer]:
     return isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local"
 
 
+def is_plain(type_: tree.Type) -> bool:
+    """Return whether a type is a pointer or built in, to which an object is converted."""
+    return bool(type_.pointers) or find_builtin(type_.name) is not None
+
+
 def _copy_object(run: KernelRunner, place: Pointer) -> Pointer:
     """Return a copy of an object."""
     copy = Pointer("local", LocalMemory(), make_uniform(0, LONG), place.type)
@@ -69,7 +74,8 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
             _deduce_template_arguments(inner, parameter.type, SizedType("", 0) if place.dims else place.type)
             inner.names[parameter.name] = place
         else:
-            value = run.evaluate(expression, enclosing)
+            plain = parameter.type is not None and expression is not None and is_plain(parameter.type)
+            value = evaluate_operand(run, expression, enclosing) if plain else run.evaluate(expression, enclosing)
             converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
             if is_object(converted) and parameter.type is not None and not parameter.type.reference:
                 converted = _copy_object(run, converted)

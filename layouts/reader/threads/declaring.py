@@ -12,12 +12,12 @@ from lanescope.cxx.source_text import read_statement_head, strip_comments
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import objects
-from lanescope.reader.threads.arguments import bind_parameters, hold_value, is_object
+from lanescope.reader.threads.arguments import bind_parameters, hold_value, is_object, is_plain
 from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, make_uniform
 from lanescope.reader.threads.overload_choice import choose_overload
-from lanescope.reader.threads.places import find_place
+from lanescope.reader.threads.places import evaluate_operand, find_place
 from lanescope.reader.threads.program import DEFAULTS, FunctionSet, Scope, StructSet
 from lanescope.reader.threads.storage import LocalMemory, Pointer
 from lanescope.reader.threads.types import VOID, SizedType, make_pointer_type
@@ -88,6 +88,8 @@ def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: 
 
 def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
     """Return the initial value of a declaration, given by = or by one argument."""
+    if declaration.value is not None and declaration.type is not None and is_plain(declaration.type):
+        return evaluate_operand(run, declaration.value, scope)
     value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
     if declaration.arguments is None:
         return value

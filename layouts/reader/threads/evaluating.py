@@ -32,7 +32,7 @@ from lanescope.reader.threads.numbers import (
 )
 from lanescope.reader.threads.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.packing import pack_bytes
-from lanescope.reader.threads.places import DIMS, find_place, get_item_size, widen_number
+from lanescope.reader.threads.places import DIMS, evaluate_operand, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
 from lanescope.reader.threads.results import keep_result
 from lanescope.reader.threads.special_registers import read_variable
@@ -68,10 +68,10 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     called = call_operator(run, node.op, (node.left, node.right), node, scope)
     if called is not NOT_HERE:
         return called
-    left = run.evaluate(node.left, scope)
+    left = evaluate_operand(run, node.left, scope)
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
-    right = run.evaluate(node.right, scope)
+    right = evaluate_operand(run, node.right, scope)
     result = _combine_values(run, node.op, left, right)
     if result is None and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber) and node.op in COMPARED:
         run.limits[node.span] = left, right
@@ -140,7 +140,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     if node.op == "*":
         place = find_place(run, node, scope)
         return load_place(run, place, node.span) if isinstance(place, Pointer) else None
-    given = run.evaluate(node.value, scope)
+    given = evaluate_operand(run, node.value, scope)
     value = get_number(given)
     if value is None:
         return keep_result(run, given) if node.op == "-" else None
@@ -164,7 +164,40 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
         return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
+    kept, spare = (yes, other) if _is_inside(run, node.condition, scope) else (other, yes)
+    if isinstance(kept, Pointer) and _is_spare(spare, kept) and _is_inside(run, node.condition, scope) is not None:
+        return kept
     return yes if yes is other else None
+
+
+def _is_spare(value: Any, kept: Pointer) -> bool:
+    """Return whether a pointer is the beginning of the matrix that another one, of each thread, points into."""
+    inside = kept.space == "global" and kept.offset is not None and not kept.offset.uniform
+    same = isinstance(value, Pointer) and value.space == "global" and value.array == kept.array
+    return inside and same and value.offset is not None and value.offset.known == 0
+
+
+def _is_inside(run: KernelRunner, test: tree.Expression, scope: Scope, depth: int = 0) -> bool | None:
+    """Return whether a test, or a variable with its result, is true for rows inside a matrix, row < M, or false for
+    them, row >= M; None if it is another test.
+    """
+    if isinstance(test, tree.Name):
+        place = find_place(run, test, scope)
+        held = place.array.initializer if isinstance(place, Pointer) and isinstance(place.array, LocalMemory) else None
+        return _is_inside(run, *held, depth + 1) if held and held[0] is not None and depth < 4 else None
+    if isinstance(test, tree.Unary) and test.op == "!":
+        inside = _is_inside(run, test.value, scope, depth)
+        return None if inside is None else not inside
+    if not isinstance(test, tree.Binary) or _CHANGES.search(run.text[slice(*test.span)]):
+        return None
+    if test.op in ("&&", "||"):
+        both = {_is_inside(run, part, scope, depth) for part in (test.left, test.right)}
+        return both.pop() if both == {test.op == "&&"} else None
+    left, right = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
+    if test.op not in ("<", "<=", ">", ">=") or left is None or right is None or left.uniform == right.uniform:
+        return None
+    size = right if right.uniform else left
+    return (test.op[0] == "<") == right.uniform if size.const is None else None
 
 
 def _is_bound(run: KernelRunner, node: tree.ConditionalExpression, yes: ThreadNumber, scope: Scope) -> bool:
@@ -208,8 +241,7 @@ def _are_equal(left: ThreadNumber, right: ThreadNumber) -> bool:
 
 def _evaluate_cast(run: KernelRunner, node: tree.Cast, scope: Scope) -> Any:
     kind = find_type(run, node.type, scope)
-    value = run.evaluate(node.value, scope)
-    return cast_value(run, value, kind)
+    return cast_value(run, evaluate_operand(run, node.value, scope), kind)
 
 
 def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope) -> Any:
@@ -218,7 +250,8 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     if called is not NOT_HERE:
         return called
     place = find_place(run, node.target, scope)
-    value = run.evaluate(node.value, scope)
+    plain = isinstance(place, Pointer) and (place.type.scope is None or place.type.pointer)
+    value = evaluate_operand(run, node.value, scope) if plain else run.evaluate(node.value, scope)
     if is_cute_value(value) and isinstance(node.target, tree.Name) and not node.op:
         scope.rebind(node.target.last, value)
         return value
