@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lanescope.app.kit.feature import Feature
 
+TILES = "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts."
 FEATURES: dict[str, dict[str, str]] = {
     "catalogue": {"list": ""},
     "targets": {"targets": "What a GPU has: families, types, shapes, and the limits of a block."},
@@ -50,9 +51,9 @@ FEATURES: dict[str, dict[str, str]] = {
         "banks": "Wavefronts of a shared-memory access, and the smallest swizzle without conflicts. Exit status 1 if"
         " there are conflicts."
     },
-    "tiles": {"tiles": ""},
+    "tiles": {"tiles": TILES},
     "layouts": {
-        "tiles": "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
+        "tiles": TILES,
         "cute": "CuTe's layout algebra, step by step: composition, complement, divides, products, inverses, coalesce,"
         " slices.",
         "convert": "What a conversion between two of Triton's layouts moves. Exit status 1 if elements change threads.",

@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+import typer
+
 from lanescope.app.kit.feature import Entry, Feature, Tool
+from lanescope.app.kit.terminal import drop_empty
 from lanescope.app.tiles import facts, main_loop_facts, tiled_copy_facts
 from lanescope.app.tiles.questions import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody
+
+
+def run_mma(
+    words: dict[str, Any],
+    *,
+    operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
+    thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
+    colour: Annotated[str, typer.Option(help="With -o: warp, group, lane, value, register, k, m or n.")] = "",
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
+    ] = "",
+    as_json: bool,
+) -> None:
+    """Print a TiledMMA, or draw it."""
+    from lanescope.app.tiles import mma_command
+
+    if output:
+        mma_command.draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
+    else:
+        mma_command.print_mma(words, operand, at, thread, as_json)
+
 
 MMA = Tool(
     question=TiledUmmaBody,
     answer=facts.answer_mma,
     api="tiles/mma",
     body="TiledUmmaBody",
+    command="tiles mma",
+    help=(
+        "A, B and C of a whole tile: threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit"
+        " status 1 if the tile does not fit tensor memory."
+    ),
+    run=run_mma,
     name="tiled_mma_api",
 )
 CHAIN = Tool(
@@ -38,7 +71,7 @@ LOOP = Tool(
 )
 FEATURE = Feature(
     tools=(MMA, CHAIN, COPY, LOOP),
-    written=("api", "page"),
+    written=("api", "page", "verbs"),
     menu=(
         Entry("Tiles", 1, "TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
         Entry(

@@ -1,4 +1,4 @@
-"""The commands tiles mma, tiles chain, tiles copy and tiles loop."""
+"""The commands tiles chain, tiles copy and tiles loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import typer
 
 from lanescope.app.kit.terminal import (
     AsJson,
-    TargetOption,
     drop_empty,
     make_verb_group,
     parse_sizes,
@@ -27,45 +26,6 @@ Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when
 def _build_mma_body(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
     body = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": parse_sizes(tile)}
     return drop_empty(body)
-
-
-@tiles_app.command("mma")
-def mma(
-    atom: Annotated[str, typer.Argument(help="PTX text or CUTLASS name.")],
-    *,
-    atom_layout: AtomLayout = "",
-    permutation: Permutation = "",
-    tile: Tile = "",
-    operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
-    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
-    thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
-    colour: Annotated[str, typer.Option(help="With -o: warp, group, lane, value, register, k, m or n.")] = "",
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
-    ] = "",
-    idesc: Annotated[
-        str, typer.Option(help="Of a tcgen05.mma in PTX: its instruction descriptor, or m=128,n=256.")
-    ] = "",
-    a_from: Annotated[str, typer.Option(help="Of a tcgen05.mma in PTX: shared or tensor.")] = "",
-    swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
-    swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
-    order: Annotated[
-        str, typer.Option(help="Of an UMMA atom: mn or k, along which swizzle atoms are laid first.")
-    ] = "",
-    target: TargetOption = "",
-    as_json: AsJson = False,
-) -> None:
-    """A, B and C of a whole tile: threads, values, registers; for an UMMA atom descriptors and tensor memory. Exit
-    status 1 if the tile does not fit tensor memory.
-    """
-    from lanescope.app.tiles import mma_command
-
-    more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
-    words = _build_mma_body(atom, atom_layout, permutation, tile) | drop_empty(more | {"target": target})
-    if output:
-        return mma_command.draw_mma(words | drop_empty({"operand": operand, "colour": colour}), output)
-    mma_command.print_mma(words, operand, at, thread, as_json)
-    return None
 
 
 @tiles_app.command("chain")
