@@ -37,7 +37,12 @@ class RunForm:
     address: str = raw_field("One byte address per lane", "32 byte addresses, with commas.", wide=True, rows=2, size=90)
     instruction: str = raw_field("Instruction", "PTX text, with or without .sync.aligned.", DEFAULT, wide=True, size=70)
     descriptor: str = parsed_field(
-        lambda value, field: parse_word(value), "Descriptor", "The 64-bit word.", derived=True, size=20
+        lambda value, field: parse_word(value),
+        "Descriptor",
+        "The 64-bit word.",
+        derived=True,
+        size=20,
+        placeholder="for kind descriptor",
     )
     major: str = word_field(DEFAULT_ORDER, "Major", "The contiguous dimension of the operand in shared memory.", "K")
     operand: str = raw_field("Operand", "The operand whose map is measured.")
