@@ -62,6 +62,8 @@ def test_the_page_says_how_often_each_side_holds_an_element() -> None:
     assert "On the left each element is held once, on the right twice." in page
     same = client.get("/compare", params={"left": f"{WMMA}/a", "right": f"{WMMA}/a"}).text
     assert "The same layout" in same and "is held" not in same
+    halo = 'stroke="var(--paper)" stroke-width="3"'  # a label on a hatch stands on the colour of the page
+    assert page.count(halo) == 2 and halo not in same
     told = client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).json()
     assert told["copies"] == {"left": 1, "right": 2}
 

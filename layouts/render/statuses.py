@@ -32,6 +32,11 @@ def _get_status_fill(status: CellStatus, palette: Palette | None, key: str) -> s
     return get_paint(palette, "wrong") if status.filled else ""
 
 
+def has_hatches(panel: FigurePanel) -> bool:
+    """Return whether some cell of a panel has a hatch, on which a label needs a halo."""
+    return panel.status is not None and any(n >= 0 and STATUSES[int(n)].strokes for n in np.unique(panel.status))
+
+
 def render_status_hatches(figure: PanelFigure, palette: Palette | None, key: str) -> list[str]:
     """Return the patterns that the figure's statuses need."""
     used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status) if n >= 0}

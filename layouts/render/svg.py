@@ -15,12 +15,12 @@ from lanescope.render.figure import FigurePanel, PanelFigure
 from lanescope.render.labels import FONT, fit_labels
 from lanescope.render.palette import BW, HATCHES, LIGHT, Palette, list_fill_variables
 from lanescope.render.pointing import describe_cells
-from lanescope.render.statuses import Mask, find_runs, render_status_hatches, render_statuses
+from lanescope.render.statuses import Mask, find_runs, has_hatches, render_status_hatches, render_statuses
 from lanescope.render.view import OperandGrid
 from lanescope.render.window import format_number
 
 MOST_LABELS = 900
-_HALO = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+_HALO = ' stroke="{}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
 def render_svg(
@@ -41,10 +41,10 @@ def render_svg(
     palette: None writes CSS variables (--fill-0 …). threads: fades the cells of all other owners. extra: elements drawn
     on top. pointed: whether panels carry tooltip data for static/kit/point.js.
     """
-    ink, line, muted, shared = (
-        ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
+    ink, line, muted, shared, paper = (
+        ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)", "var(--paper)")
         if palette is None
-        else (palette.ink, palette.line, palette.muted, palette.paper)
+        else (palette.ink, palette.line, palette.muted, palette.paper, palette.paper)
     )
     out = [
         (
@@ -87,7 +87,8 @@ def render_svg(
                 out += _render_cells(panel, panel.grid, colour, threads, palette)
             out.append(_render_lines(panel, line))
             if labelled:
-                out += _render_labels(panel, panel.grid, label, threads, ink, palette is BW)
+                halo = paper if palette is BW or has_hatches(panel) else ""
+                out += _render_labels(panel, panel.grid, label, threads, ink, halo)
         out.append("</g>")
     if extra:
         out.append(extra)
@@ -211,7 +212,7 @@ def _render_ticks(panel: FigurePanel, muted: str) -> list[str]:
 
 
 def _render_labels(
-    panel: FigurePanel, grid: OperandGrid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool
+    panel: FigurePanel, grid: OperandGrid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: str
 ) -> list[str]:
     texts = panel.texts or (grid.format_labels(kind) if grid else [])
     if not any(map(any, texts)):
@@ -219,7 +220,7 @@ def _render_labels(
     down, across = panel.window
     texts = [row[across] for row in texts[down]]
     visible = mask_shown(panel, threads)
-    paint = f'fill="{ink}"' + (_HALO if halo else "")
+    paint = f'fill="{ink}"' + (_HALO.format(halo) if halo else "")
     return _draw_labels(panel, texts, visible, paint)
 
 
