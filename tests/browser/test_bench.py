@@ -11,10 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope import find
-from lanescope.render.view import LABEL_TEMPLATES, OperandGrid
+from lanescope.render.view import OperandGrid
 from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_thread_cells, read_lit_thread
-from tests.browser.waiting import PATIENCE, wait_for_rest, wait_until
-from tests.sample import take_sample
+from tests.browser.waiting import PATIENCE, go_to_query, wait_for_rest, wait_until
 from tests.spoken import speak_cell
 
 pytestmark = pytest.mark.browser
@@ -22,6 +21,16 @@ pytestmark = pytest.mark.browser
 
 def read_windows(page: Page) -> dict[str, dict[str, float]]:
     return page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
+
+
+def check_that_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(page: Page) -> None:
+    page.set_viewport_size({"width": 1440, "height": 600})
+    hover_cell(page, "a", 1, 1)
+    wait_for_rest(page)
+    before = page.evaluate("scrollY")
+    page.mouse.wheel(0, 200)
+    wait_until(page, f"scrollY > {before}")
+    page.evaluate("scrollTo(0, 0)")
 
 
 def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: Any) -> None:
@@ -47,15 +56,7 @@ def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: A
     assert again["d"] == pytest.approx(d, abs=0.01)
     page.mouse.wheel(0, 3000)
     expect(page).not_to_have_url(re.compile("view"))
-
-
-def test_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}", height=600)
-    hover_cell(page, "a", 1, 1)
-    wait_for_rest(page)
-    before = page.evaluate("scrollY")
-    page.mouse.wheel(0, 200)
-    wait_until(page, f"scrollY > {before}")
+    check_that_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(page)
 
 
 def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
@@ -190,24 +191,6 @@ def check_that_the_buttons_and_the_minimap_move_what_is_shown(page: Page) -> Non
         wait_until(page, lambda: (read_windows(page)["d"]["x1"], read_windows(page)["d"]["y1"]), pytest.approx(edges))
 
 
-LABELLED = (
-    (f"/i/{WIDE}", 1440),
-    (f"/i/{M16}", 768),
-    (f"/i/{M16}", 390),
-    ("/i/mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 1440),
-    ("/i/mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 768),
-)
-
-
-@pytest.mark.parametrize(("path", "width"), take_sample(LABELLED, 2))
-def test_a_cell_of_22_pixels_has_its_label(open_page: Any, path: str, width: int) -> None:
-    page = open_page(path, width=width)
-    shown = page.evaluate("lanescope.stage.panels.map((p) => [p.name, p.cellWidth, p.cellHeight, p.labelled])")
-    held = [row for row in shown if row[3] is not None]
-    assert held and all(size for _, wide, high, size in held if wide >= 22 and high >= 9), shown
-    assert set(LABEL_TEMPLATES) >= {"lane:value"}
-
-
 def test_plotly_comes_where_a_chart_is_in_sight_and_the_policy_refuses_none_of_it(open_page: Any) -> None:
     """The page fails on any complaint of its console: none of plotly.js's styles is refused, pointed at or saved."""
     page = open_page(f"/i/{M16}?colour=g")
@@ -251,6 +234,9 @@ def test_a_warpgroup_s_cell_is_spoken_of_as_warp_and_lane(open_page: Any) -> Non
     assert (24, 9) in list_thread_cells(found, "d", thread)
     page.keyboard.press("d")
     expect(page.locator("#spoken")).to_contain_text("warp 0, lane 0, value d0, register 0")
+    go_to_query(page, "view=all&pin=d:20,0")
+    names = "lanescope.stage.drawn.find((one) => one.name === 'lanes').row_names"
+    wait_until(page, f"{names}[0] + {names}.at(-1)", "T32T63")  # the lanes of the pinned warp
 
 
 def test_keys_work_from_the_load_on_and_a_grid_has_one_tab_stop(open_page: Any) -> None:

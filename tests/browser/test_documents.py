@@ -12,7 +12,7 @@ from tests.browser.conftest import Open
 pytestmark = pytest.mark.browser
 
 
-def test_the_builder_follows_every_choice(open_page: Open) -> None:
+def test_the_builder_follows_every_choice_and_keeps_a_wrong_one(open_page: Open) -> None:
     page = open_page("/diagram")
     page.locator("select[name=operand]").select_option("a")
     expect(page).to_have_url(re.compile("operand=a"))
@@ -25,10 +25,6 @@ def test_the_builder_follows_every_choice(open_page: Open) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="download").click()
     assert "| **0** |" in download.value.path().read_text()
-
-
-def test_the_builder_keeps_a_wrong_choice(open_page: Open) -> None:
-    page = open_page("/diagram?operand=a")
     page.locator("input[name=rows]").fill("9-99")
     page.locator("input[name=rows]").press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Rows is 9-99, not inside A")

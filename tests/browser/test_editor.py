@@ -70,6 +70,7 @@ def test_every_view_follows_a_bit(open_page: Any) -> None:
     assert read_word(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
     page.click("#redo")
     wait_for_analysis(page, expected)
+    check_that_a_field_has_one_colour_in_its_bits_and_its_label(page)
 
 
 def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
@@ -96,17 +97,16 @@ def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
         before = after
 
 
-def test_a_field_has_one_colour_in_its_bits_and_its_label(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}")
+def check_that_a_field_has_one_colour_in_its_bits_and_its_label(page: Page) -> None:
     seen = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        seen.append(check_that_a_field_has_one_colour(page))
+        seen.append(read_colours_of_fields(page))
     assert seen[0] != seen[1]
 
 
-def check_that_a_field_has_one_colour(page: Page) -> set[str]:
-    """Return the colours of the fields."""
+def read_colours_of_fields(page: Page) -> set[str]:
+    """Return the colours of the fields; each has one."""
     painted = "(all, side) => all.map((one) => [one.dataset.bit ?? one.id, getComputedStyle(one)[side]])"
     bits = {int(bit): colour for bit, colour in page.eval_on_selector_all("#bits .bit", painted, "backgroundColor")}
     labels = dict(page.eval_on_selector_all("#fields > div", painted, "borderLeftColor"))
@@ -119,8 +119,7 @@ def check_that_a_field_has_one_colour(page: Page) -> set[str]:
     return set(labels.values())
 
 
-def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x0000000000000000")
+def check_that_dragging_paints_the_first_bits_new_value(page: Page) -> None:
     first, last = (page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (13, 10))
     page.mouse.move(first["x"] + 5, first["y"] + 5)
     page.mouse.down()
@@ -128,10 +127,10 @@ def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
     page.mouse.up()
     wait_for_analysis(page, "0x0000000000003c00")
     assert read_bits(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
+    page.click("#undo")
 
 
-def test_bits_by_keyboard(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x0000000000000000")
+def check_that_keys_walk_the_bits_and_turn_them(page: Page) -> None:
     page.focus("#bits [data-bit='63']")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
@@ -150,8 +149,17 @@ def test_bits_by_keyboard(open_page: Any) -> None:
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
 
 
-def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
+def test_bits_are_painted_by_a_drag_and_turned_by_keys(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
+    check_that_dragging_paints_the_first_bits_new_value(page)
+    check_that_keys_walk_the_bits_and_turn_them(page)
+
+
+def test_the_field_being_typed_in_is_never_rewritten_and_reads_the_numbers_the_server_reads(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
+    check_that_a_field_reads_the_numbers_the_server_reads(page)
+    page.fill("[name=lbo_bytes]", "16")
+    wait_for_analysis(page, START)
     box, asked = page.locator("[name=sbo_bytes]"), list[str]()
     page.on("request", lambda request: asked.append(request.url) if "part=analysis" in request.url else None)
     box.evaluate(TYPE, ["0", "0x80", "0x800"])
@@ -211,8 +219,7 @@ def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
     assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
 
 
-def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}")
+def check_that_a_field_reads_the_numbers_the_server_reads(page: Page) -> None:
     for text, amount in (("0x40", 64), ("0080", 80), ("1_6u", 16), ("0b100000", 32), ("4'8ULL", 48)):
         page.fill("[name=lbo_bytes]", text)
         wait_until(page, lambda: Descriptor(read_bits(page)).lbo_bytes, amount)
@@ -222,8 +229,7 @@ def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
         assert Descriptor(read_bits(page)).lbo_bytes == 48
 
 
-def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
-    page = open_page(f"/descriptor/wgmma/{START}")
+def check_that_an_expression_is_read_and_a_wrong_one_changes_nothing(page: Page) -> None:
     page.fill("#word", "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (0x1000 >> 4)")
     page.press("#word", "Enter")
     wait_for_analysis(page, "0x4000004000000100")
@@ -236,7 +242,7 @@ def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
     wait_until(page, "navigator.clipboard.readText()", "0x4000004000000100")
 
 
-def test_an_edit_is_kept_when_the_server_reads_an_earlier_text(open_page: Any) -> None:
+def test_an_answer_that_comes_late_changes_nothing(open_page: Any) -> None:
     """The answer to the box comes too late to take the place of what was edited, or typed, meanwhile."""
     page, held = open_page(f"/descriptor/wgmma/{START}"), list[Any]()
     page.route("**/descriptor/read.json", lambda route: held.append(route))
@@ -255,11 +261,15 @@ def test_an_edit_is_kept_when_the_server_reads_an_earlier_text(open_page: Any) -
     wait_for_rest(page)
     assert int(expected, 16) == read_bits(page) and page.locator("#word-error").is_hidden()
     assert page.input_value("#word") == "(1ull << 62"
+    page.unroute_all()
+    page.click("#undo")
+    wait_for_analysis(page, START)
+    check_that_only_the_word_that_was_analysed_counts_as_analysed(page)
 
 
-def test_only_the_word_that_was_analysed_counts_as_analysed(open_page: Any) -> None:
+def check_that_only_the_word_that_was_analysed_counts_as_analysed(page: Page) -> None:
     """While a drag paints, the answer to the word before it comes."""
-    page, held = open_page(f"/descriptor/wgmma/{START}"), list[Any]()
+    held = list[Any]()
     page.route("**/*part=analysis*", lambda route: held.append(route))
     page.click("#bits [data-bit='38']")
     wait_until(page, lambda: len(held), 1)
@@ -270,7 +280,7 @@ def test_only_the_word_that_was_analysed_counts_as_analysed(open_page: Any) -> N
     page.mouse.up()
 
 
-def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
+def test_the_editor_reads_back_what_it_prints_and_other_expressions(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x4000004000010100", wait=False)
     page.click("#analysis details:last-of-type summary")
     expect(page.locator("#analysis details:last-of-type pre")).to_have_count(3)
@@ -282,6 +292,7 @@ def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
         expect(page.locator("#word")).to_have_value("0x4000004000010100")
         assert read_bits(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
         assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
+    check_that_an_expression_is_read_and_a_wrong_one_changes_nothing(page)
 
 
 # Mark the first box of each look.

@@ -62,10 +62,12 @@ def test_the_pointer_shows_what_ends_a_wait_and_what_an_arrival_ends(open_page: 
     page.locator(f"[data-timeline] .mark[data-lane='{place[0]}'][data-step='{place[1]}']").last.hover()
     expect(empty).to_have_class(re.compile(r"\bon\b"))
     expect(link).to_have_class("link on")
+    page.locator("h1").hover()
+    expect(links).to_have_count(0)
+    check_that_the_arrow_keys_go_from_wait_to_wait(page)
 
 
-def test_the_arrow_keys_go_from_wait_to_wait(open_page: Open) -> None:
-    page = open_page("/emulate?example=ring")
+def check_that_the_arrow_keys_go_from_wait_to_wait(page: Page) -> None:
     said = page.locator(".said")
     page.keyboard.press("ArrowRight")
     expect(said).to_have_text("")

@@ -209,12 +209,6 @@ def test_the_grid_of_lanes_points_at_the_matrices(open_page: Any) -> None:
     assert counts == {"a": 8, "b": 4, "d": 4}
 
 
-def test_the_grid_of_a_warpgroup_shows_the_pinned_warp(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}?pin=d:20,0")
-    names = page.evaluate("lanescope.stage.drawn.find((one) => one.name === 'lanes').row_names")
-    assert (names[0], names[-1]) == ("T32", "T63")
-
-
 def check_that_hidden_lanes_are_not_pointed_at(page: Page) -> None:
     page.mouse.move(*find_centre(page, "d", 1, 0))  # lane 4
     wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 4)

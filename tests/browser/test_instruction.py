@@ -13,12 +13,8 @@ from lanescope import find
 from lanescope.app.instruction import wording
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.render.figure import make_figure
 from lanescope.render.view import OperandGrid
-from lanescope.shared.swizzle import get_mode
-from lanescope.shared.tiling import Tile
 from tests.browser.waiting import wait_for_rest, wait_until
-from tests.sample import take_sample
 from tests.spoken import speak_cell
 
 pytestmark = pytest.mark.browser
@@ -230,10 +226,10 @@ def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> N
     expect(page.locator("#lanes-error, [aria-invalid]")).to_have_count(0)
 
 
-def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?colour=t")
+def test_pickers_lead_to_legal_instructions_keep_the_looks_and_drop_what_was_of_the_other(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=1&pin=d:1,1")
     page.select_option("select[data-picker=shape]", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    page.wait_for_url("**/i/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32?colour=t")
+    page.wait_for_url("**/i/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32?colour=t&label=row,col")
     values = page.eval_on_selector_all("select[data-picker] option", "all => all.map((o) => o.value)")
     assert len(values) > 20 and all(catalog.find(v).ptx == v for v in values)
 
@@ -304,59 +300,13 @@ def check_that_theme_button_flips_cells_and_page(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-SAME_PANEL = (
-    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
-    "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
-    "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8",
-    "movmatrix.sync.aligned.m8n8.trans.b16",
-    "wmma.load.a.sync.aligned.row.m16n16k16.f16",
-    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32?product=2",
-    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
-)
-
-
-@pytest.mark.parametrize("path", take_sample(SAME_PANEL, 2))
-def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page: Any, path: str) -> None:
-    ptx, _, query = path.partition("?")
-    page = open_page(f"/i/{path}")
-
-    def tables() -> list[str]:
-        return [" ".join(text.split()) for text in page.locator("#panel table.registers").all_inner_texts()]
-
-    served, lane = tables(), page.inner_text("#panel h2").strip()
-    figure = make_figure(find(ptx), int(query.removeprefix("product=") or 0))
-    panel = next(p for p in figure.panels if p.grid and (p.grid.thread == int(lane.split()[1])).any())
-    row, col, _ = (int(n[0]) for n in (panel.grid.thread == int(lane.split()[1])).nonzero())
-    hover_cell(page, panel.name, row, col)
-    expect(page.locator("#panel .told pre").first).to_contain_text(f"{row}")
-    assert page.inner_text("#panel h2").strip() == lane and tables() == served and served
-
-
-FOLD = (
-    (M16, 1440, 900, True),
-    (M16, 1366, 768, True),
-    (f"{M16}?pin=d:3,2", 1366, 768, True),
-    (WIDE, 1440, 900, True),
-    (M16, 390, 844, False),
-    (WIDE, 390, 844, False),
-)
-
-
-@pytest.mark.parametrize(("path", "width", "height", "whole"), take_sample(FOLD, 3))
-def test_what_counts_stands_above_the_fold(open_page: Any, path: str, width: int, height: int, whole: bool) -> None:
-    page = open_page(f"/i/{path}", width=width, height=height)
+def test_what_counts_stands_above_the_fold_and_the_matrices_fill_the_width(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}", width=1440, height=900)
     bottom = "(css) => document.querySelector(css).getBoundingClientRect().bottom"
-    if whole:
-        assert page.evaluate(bottom, ".mat[data-panel=d] .slot") <= height
-        assert page.evaluate(bottom, "#panel") <= height
-    else:
-        top = page.evaluate("document.querySelector('.mat[data-panel=d] .slot').getBoundingClientRect().top")
-        assert top < height - 4 * 21, "four rows of cells"
-
-
-def test_the_matrices_fill_the_width(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}", width=2560)
+    for width, height in ((1440, 900), (1366, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        for part in (".mat[data-panel=d] .slot", "#panel"):
+            wait_until(page, lambda part=part, height=height: page.evaluate(bottom, part) <= height)
     for width in (2560, 1920):
         page.set_viewport_size({"width": width, "height": 1000})
         wait_until(page, lambda width=width: page.locator("#stage").bounding_box()["width"] >= min(width - 60, 2190))
@@ -378,18 +328,6 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
     served = """async () => new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html")
       .querySelectorAll(".tab:not([hidden])").length"""
     assert page.evaluate(served) == 6, "without scripts all are shown"
-
-
-def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}")
-    texts = page.locator(".mat[data-panel=b] svg .labels text")
-    expect(texts).to_have_count(2)  # one for each 16 bytes of a row
-    tile = Tile(16, "K", get_mode("128B"), 256, 64)
-    offsets = texts.nth(1).locator("tspan").all_text_contents()
-    assert [int(at) for at in offsets] == [int(tile.address(n, 8)) for n in range(32)]
-    page.click(".mat[data-panel=b] figcaption > a")
-    expect(page).to_have_url(re.compile(f"/descriptor/wgmma/{tile.descriptor()}.*operand=b"))
-    expect(page.locator("main")).to_contain_text("256")
 
 
 def test_copying_a_link_says_what_happened_over_plain_http_too(open_page: Any) -> None:

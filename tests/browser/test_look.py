@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope.render.labels import SMALLEST
-from tests.browser.test_instruction import M16, WIDE
+from tests.browser.test_instruction import M16
 from tests.browser.waiting import wait_until
 from tests.sample import take_sample
 
@@ -56,18 +56,15 @@ def test_a_pinned_link_still_shows_the_whole_tile(open_page: Any) -> None:
     assert read_window(open_page("/tiles/mma?pin=c:60,60"), "c") == {"x0": 0, "x1": 64, "y0": 0, "y1": 64}
 
 
-def test_b_of_a_wgmma_has_a_number_for_16_bytes(open_page: Any) -> None:
-    """16 rows of 32 bf16: each column is two chunks of 16 bytes."""
-    page = open_page(f"/i/{WIDE}")
-    texts = page.locator(".mat[data-panel=b] .labels tspan").all_text_contents()
-    assert len(texts) == 64 and all(int(text) % 16 == 0 for text in texts)
-    size = page.locator(".mat[data-panel=b] .labels").evaluate("(g) => parseFloat(getComputedStyle(g).fontSize)")
-    assert size >= 8
+CUTS = "(box) => ['left', 'right'].map((edge) => parseFloat(getComputedStyle(box).getPropertyValue(`--cut-${edge}`)))"
 
 
-def test_a_picture_larger_than_its_box_can_be_fitted_and_enlarged(open_page: Any) -> None:
+def test_a_picture_larger_than_its_box_fades_at_its_edge_and_can_be_fitted_and_enlarged(open_page: Any) -> None:
     page = open_page(REUSE, width=390)
     picture, box = page.locator(".figure > svg").first, page.locator(".figure").first
+    assert box.evaluate(CUTS) == [0, 24]
+    box.evaluate("(box) => box.scrollTo(box.scrollWidth, 0)")
+    wait_until(page, lambda: box.evaluate(CUTS), [24, 0])
 
     def read_width() -> float:
         width: float = picture.evaluate("(svg) => svg.getBoundingClientRect().width")
@@ -84,8 +81,10 @@ def test_a_picture_larger_than_its_box_can_be_fitted_and_enlarged(open_page: Any
     wait_until(page, read_width, pytest.approx(natural, rel=0.01))
 
 
-def test_a_picture_that_fits_has_no_zoom(open_page: Any) -> None:
-    assert open_page(REUSE, width=1440).locator(".picture-tools").count() == 0
+def test_a_picture_that_fits_has_no_zoom_and_no_edge_that_fades(open_page: Any) -> None:
+    page = open_page(REUSE, width=1440)
+    assert page.locator(".picture-tools").count() == 0
+    assert page.locator(".figure").first.evaluate(CUTS)[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -103,14 +102,3 @@ def test_the_zoom_covers_nothing_of_its_picture(open_page: Any, path: str, width
         .filter((covered) => covered > 0)""")
         == []
     )
-
-
-def test_a_cut_picture_fades_at_its_edge(open_page: Any) -> None:
-    read = "(box, edge) => parseFloat(getComputedStyle(box).getPropertyValue(`--cut-${edge}`))"
-    page = open_page(REUSE, width=390)
-    box = page.locator(".figure").first
-    assert (box.evaluate(read, "left"), box.evaluate(read, "right")) == (0, 24)
-    box.evaluate("(box) => box.scrollTo(box.scrollWidth, 0)")
-    wait_until(page, lambda: (box.evaluate(read, "left"), box.evaluate(read, "right")), (24, 0))
-    whole = open_page(REUSE, width=1440).locator(".figure").first
-    assert whole.evaluate(read, "right") == 0

@@ -31,16 +31,28 @@ def test_keys_step_and_a_pin_keeps_its_history(open_page: Open) -> None:
     page.get_by_role("button", name="arrives in lane 20").click()
     expect(page.locator("#step-caption")).to_contain_text("Lane 21 gives 0x2C0")
     expect(page).to_have_url(re.compile(r"step=25&pin=s:5,9|pin=s:5,9&step=25"))
+    check_that_a_click_in_memory_pins_the_element_under_the_pointer(page)
+    check_that_a_phone_shows_the_areas_of_every_phase(page)
 
 
-def test_a_click_in_memory_pins_the_element_under_the_pointer(open_page: Open) -> None:
-    page = opened(open_page, LOAD, "step=39")
+def check_that_a_click_in_memory_pins_the_element_under_the_pointer(page: Page) -> None:
+    page.keyboard.press("End")
+    expect(page.locator("#step-count")).to_have_text("39 / 39")
     canvas = page.locator("#scene canvas[role=img]").bounding_box()
     assert canvas
     page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
     expect(page.locator("#step-out")).to_contain_text("S[15][15] = 975")
     page.mouse.click(canvas["x"] + 50, canvas["y"] + 44)  # the first byte of the first line
     expect(page).to_have_url(re.compile(r"pin=s:0,0"))
+
+
+def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for key, step in (("ArrowLeft", 38), ("Home", 1), ("Shift+ArrowRight", 2)):
+        page.keyboard.press(key)
+        expect(page.locator("#step-count")).to_have_text(re.compile(r" / 39$") if step == 2 else f"{step} / 39")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
 def test_a_store_says_where_each_number_goes(open_page: Open) -> None:
@@ -70,13 +82,3 @@ def test_values_and_addresses_are_the_users_and_stay_in_the_address(open_page: O
     expect(page.locator("#life")).to_contain_text("S[1][0] = 100")
     expect(page.locator("#life")).to_contain_text("✗ S[0][32] arrives instead in lane 4")
     expect(page.locator("[name=values]")).to_have_value("row * 100 + col")
-
-
-def test_a_phone_shows_the_areas_of_every_phase(open_page: Open) -> None:
-    page = opened(open_page, LOAD, "step=1", width=390, height=844)
-    for step in (1, 25, 38):
-        for _ in range({25: 24, 38: 13}.get(step, 0)):
-            page.keyboard.press("ArrowRight")
-        expect(page.locator("#step-count")).to_have_text(f"{step} / 39")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
-    expect(page.get_by_role("button", name="Play")).to_be_visible()

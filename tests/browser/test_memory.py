@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from lanescope.app.memory import facts as memory
 from lanescope.shared.tile_map import TileMap
+from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
@@ -58,15 +59,15 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     expect(page.locator("html")).to_have_attribute("data-chunk", str(chunk))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "unit=element&mn=16&k=64",
-        "major=MN&swizzle=64B&mn=64&k=16&down=mn",
-        "show=memory&mn=16&k=64",
-        "base=0x1010&mn=16&k=64",
-    ],
+LINKED = (
+    "show=memory&mn=16&k=64",
+    "unit=element&mn=16&k=64",
+    "base=0x1010&mn=16&k=64",
+    "major=MN&swizzle=64B&mn=64&k=16&down=mn",
 )
+
+
+@pytest.mark.parametrize("query", take_sample(LINKED, 2))
 def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) -> None:
     """A cell under the pointer names its element and address, as the engine has it; the same element is marked in
     memory.
@@ -94,9 +95,10 @@ def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) ->
     )
 
 
-@pytest.mark.parametrize(
-    "query", ["", "swizzle=64B&major=MN&mn=128&k=32&base=2048", "swizzle=none&unit=element&mn=16&k=32&element_bits=8"]
-)
+SPOKEN = ("swizzle=64B&major=MN&mn=128&k=32&base=2048", "", "swizzle=none&unit=element&mn=16&k=32&element_bits=8")
+
+
+@pytest.mark.parametrize("query", take_sample(SPOKEN, 2))
 def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str) -> None:
     """By pointer in silence, by keyboard aloud; the address bits are those of the engine, changed as its swizzle
     changes them.

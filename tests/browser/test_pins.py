@@ -46,7 +46,7 @@ SERVED_RINGS = f"""async () => ({RINGS})(
   new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html"))"""
 
 
-@pytest.mark.parametrize("path", take_sample(PINNED, 3))
+@pytest.mark.parametrize("path", take_sample(PINNED, 2))
 def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str) -> None:
     def read_answer() -> tuple[list[list[str]], list[float]]:
         return read_texts(page, "#answer .says"), sorted(page.evaluate(f"({RINGS})(document)"))

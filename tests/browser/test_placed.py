@@ -44,7 +44,7 @@ def click_cell(page: Page, row: int, col: int, modifiers: list[Any] | None = Non
 
 
 @pytest.mark.parametrize(("product", "row", "lane"), [(FULL, 5, 5), (HALF, 21, 37)], ids=["M 128", "M 64"])
-def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column(
+def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column_until_it_is_freed(
     open_page: Any, product: str, row: int, lane: int
 ) -> None:
     """PTX: of M = 128 row r of D is lane r; of M = 64 each warp has 16 rows, so that row 16 begins lane 32."""
@@ -56,13 +56,8 @@ def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column(
     assert list_ringed(page, served=True) == [(lane, 9)]
     click_cell(page, row, 10, ["Shift"])
     wait_until(page, lambda: list_ringed(page), [(lane, 9), (lane, 10)])
-
-
-def test_a_freed_element_loses_its_ring(open_page: Any) -> None:
-    page = open_page(f"{MMA}{FULL}&pin=d:70,3")
-    wait_until(page, lambda: list_ringed(page), [(70, 3)])
     page.keyboard.press("Escape")
     wait_until(page, lambda: list_ringed(page), [])
     assert not re.search("pin=", page.url)
     page.go_back()
-    expect(page.locator("#placed svg .ringed:not(.halo)")).to_have_count(1)
+    wait_until(page, lambda: list_ringed(page), [(lane, 9), (lane, 10)])

@@ -40,6 +40,30 @@ def test_a_pin_of_d_keeps_its_history_into_a_and_the_second_d(open_page: Open) -
     page.get_by_role("button", name="k = 3: times").click()
     expect(page.locator("#step-phase")).to_contain_text("7 · Second product")
     expect(page.locator("#step-count")).to_have_text("80 / 95")
+    check_that_a_click_pins_an_element_of_the_second_d(page)
+    check_that_a_phone_shows_the_areas_of_every_phase(page)
+
+
+def check_that_a_click_pins_an_element_of_the_second_d(page: Page) -> None:
+    page.keyboard.press("End")
+    expect(page.locator("#step-count")).to_have_text("95 / 95")
+    canvas = page.locator("#scene canvas[role=img]").bounding_box()
+    assert canvas
+    page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
+    expect(page.locator("#step-out")).to_contain_text("D₂[15][7] =")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"[?&]pin=o:15,7(&|$)"))
+
+
+def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for step in (94, 84, 74):
+        for _ in range(1 if step == 94 else 10):
+            page.keyboard.press("ArrowLeft")
+        expect(page.locator("#step-count")).to_have_text(f"{step} / 95")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
 def test_an_element_of_the_second_d_adds_up_step_by_step(open_page: Open) -> None:
@@ -56,30 +80,9 @@ def test_an_element_of_the_second_d_adds_up_step_by_step(open_page: Open) -> Non
     assert len(sums) > 1
 
 
-def test_a_click_pins_an_element_of_the_second_d(open_page: Open) -> None:
-    page = opened(open_page, "step=95")
-    canvas = page.locator("#scene canvas[role=img]").bounding_box()
-    assert canvas
-    page.mouse.move(canvas["x"] + canvas["width"] - 10, canvas["y"] + canvas["height"] - 14)
-    expect(page.locator("#step-out")).to_contain_text("D₂[15][7] =")
-    page.mouse.down()
-    page.mouse.up()
-    expect(page).to_have_url(re.compile(r"[?&]pin=o:15,7(&|$)"))
-
-
 def test_values_that_would_change_lanes_end_the_picture(open_page: Open) -> None:
     page = open_page(f"/steps/{INT8}?then={INT8}&step=88")
     wait_until(page, READY)
     expect(page.locator("#step-caption")).to_contain_text("read B₂’s rows in the same order")
     page.get_by_role("link", name="Which lanes hold the elements of this A").click()
     expect(page.locator("h1")).to_have_text("D as the next A")
-
-
-def test_a_phone_shows_the_areas_of_every_phase(open_page: Open) -> None:
-    page = opened(open_page, "step=74", width=390, height=844)
-    for step in (74, 84, 94):
-        expect(page.locator("#step-count")).to_have_text(f"{step} / 95")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
-        for _ in range(10 if step < 94 else 0):
-            page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
-from tests.sample import take_sample
+from tests.sample import FULL
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 TEXTS = ("link", "markdown", "latex", "embed")
@@ -33,7 +33,7 @@ def choose_form(page: Page, form: str) -> None:
     expect(page.locator("[data-share-form]:visible")).to_have_count(1)
 
 
-@pytest.mark.parametrize("path", take_sample(PAGES, 2))
+@pytest.mark.parametrize("path", PAGES if FULL else PAGES[:1])
 def test_every_text_is_copied_as_the_menu_shows_it(open_page: Open, path: str) -> None:
     page = open_page(path)
     open_menu(page)

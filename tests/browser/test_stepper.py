@@ -199,7 +199,6 @@ def check_that_the_terms_of_a_sum_are_those_that_were_added(page: Page) -> None:
     ("name", "words"),
     [
         ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", r"0 \+ [01]⊕[01] \+ "),
-        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc", r"0 \+ [01]·[01] \+ "),
         (
             "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
             r"0 \+ the products, each times its scales",

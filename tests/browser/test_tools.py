@@ -8,7 +8,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.waiting import PATIENCE
@@ -37,12 +37,9 @@ def test_a_chart_of_banks(open_page: Open) -> None:
     plot.focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("[data-spoken]")).to_have_text(re.compile(r"^wavefront 1, phase 0, bank 0: word at 0x"))
-    page.goto(page.url.replace("/banks", "/reuse"))
-    assert page.evaluate(FETCHED) == 0
 
 
-def test_copy_buttons_leave_their_text_free(open_page: Open) -> None:
-    page = open_page("/diagram")
+def check_that_copy_buttons_leave_their_text_free(page: Page) -> None:
     for holder in page.locator(".copyable:not(.share *)").all():
         text, button = holder.locator("pre").bounding_box(), holder.locator("button").bounding_box()
         assert text and button and text["x"] + text["width"] <= button["x"]
@@ -52,9 +49,31 @@ def test_copy_buttons_leave_their_text_free(open_page: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == first.locator("pre").text_content()
 
 
-@pytest.mark.parametrize("path", ["/banks", "/diagram"])
-def test_paper_has_no_forms(open_page: Open, path: str) -> None:
-    page = open_page(path)
+def check_that_text_is_sent_when_the_focus_leaves_the_form(page: Page) -> None:
+    """Nothing that is typed into the next field is lost; with the keyboard, the field keeps the focus."""
+    typed = {"lanes": "0-3", "rows": "8-11"}
+    for name, text in typed.items():
+        page.locator(f"form[data-auto] [name={name}]").focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.type(text)
+    page.keyboard.press("Tab")
+    for name, text in typed.items():
+        expect(page.locator(f"form[data-auto] [name={name}]")).to_have_value(text)
+    with page.expect_navigation():
+        page.locator("#theme").focus()
+    query = parse_qs(urlsplit(page.url).query)
+    assert {name: query[name] for name in typed} == {name: [text] for name, text in typed.items()}
+    expect(page.locator("[name=rows]")).to_be_focused()
+
+
+def check_that_a_choice_is_sent_at_once_and_keeps_the_focus(page: Page) -> None:
+    page.locator("[name=label]").focus()
+    with page.expect_navigation(url=re.compile("label=register&.*lanes=0-3")):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("[name=label]")).to_be_focused()
+
+
+def check_that_paper_has_no_forms(page: Page) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     for kind in ("form", "header", ".next", ".btn"):
         for element in page.locator(kind).all():
@@ -63,37 +82,9 @@ def test_paper_has_no_forms(open_page: Open, path: str) -> None:
     assert page.evaluate(black) == "rgb(0, 0, 0)rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize(
-    "path, first, second",
-    [
-        ("/diagram", ("lanes", "0-3"), ("rows", "8-11")),
-        ("/smem", ("mn", "64"), ("k", "128")),
-        ("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))", ("slice", "(5,_)"), ("stored", "row-major")),
-    ],
-)
-def test_text_is_sent_when_the_focus_leaves_the_form(
-    open_page: Open, path: str, first: tuple[str, str], second: tuple[str, str]
-) -> None:
-    """Nothing that is typed into the next field is lost; with the keyboard, the field keeps the focus."""
-    page = open_page(path, wait=False)
-    for name, text in (first, second):
-        page.locator(f"form[data-auto] [name={name}]").focus()
-        page.keyboard.press("Control+A")
-        page.keyboard.type(text)
-    page.keyboard.press("Tab")
-    for name, text in (first, second):
-        expect(page.locator(f"form[data-auto] [name={name}]")).to_have_value(text)
-    with page.expect_navigation():
-        page.locator("#theme").focus()
-    query = parse_qs(urlsplit(page.url).query)
-    assert [query[name] for name, _ in (first, second)] == [[first[1]], [second[1]]]
-    expect(page.locator(f"[name={second[0]}]")).to_be_focused()
-
-
-def test_a_choice_is_sent_at_once_and_keeps_the_focus(open_page: Open) -> None:
-    page = open_page("/diagram")
-    page.locator("[name=lanes]").fill("0-3")
-    page.locator("[name=label]").focus()
-    with page.expect_navigation(url=re.compile("label=register&lanes=0-3")):
-        page.keyboard.press("ArrowDown")
-    expect(page.locator("[name=label]")).to_be_focused()
+def test_a_tool_copies_its_text_sends_its_form_and_is_printed_without_it(open_page: Open) -> None:
+    page = open_page("/diagram", wait=False)
+    check_that_copy_buttons_leave_their_text_free(page)
+    check_that_text_is_sent_when_the_focus_leaves_the_form(page)
+    check_that_a_choice_is_sent_at_once_and_keeps_the_focus(page)
+    check_that_paper_has_no_forms(page)
