@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from operator import mul
 from typing import Any
 
 import pytest
@@ -24,8 +25,9 @@ from tests.client import Client
 from tests.sample import take_sample
 
 HEAD = {"version": "1.2.3", "input_hash": "sha256:0123456789abcdef"}
+LONG = st.builds(mul, st.sampled_from(("a", '"', "é", "\n", "\\")), st.integers(0, 300))
 VALUES = st.recursive(
-    st.integers() | st.text(max_size=300) | st.booleans(),
+    st.integers() | LONG | st.booleans(),
     lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text("abc", max_size=8), inner, max_size=8),
     max_leaves=25,
 )

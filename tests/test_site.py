@@ -18,6 +18,7 @@ from lanescope.errors import LayoutError
 from tests.client import Client
 from tests.command import run_lanescope
 from tests.exported import list_chosen
+from tests.sample import is_chosen
 
 
 def test_every_link_leads_to_a_file(exported_site: Path) -> None:
@@ -91,7 +92,9 @@ def test_the_export_is_in_step_with_the_server(exported_site: Path) -> None:
                     assert of_others or first in COMPUTED or path[1:] in COMPUTED, (address, link)
                     continue
                 assert (exported_site / file).is_file(), (address, link, file)
+                leaf = path.startswith(("/guide/", "/messages/"))  # of many that are alike, some
                 page = file.endswith(".html") and not path.endswith(".cu") and path != "/read"  # these lead on
+                page = page and (not leaf or is_chosen(path, 3))
                 if page and path not in seen and (not path.startswith("/i/") or len(seen) < 40):
                     seen.add(path)
                     waiting.append(path)
@@ -106,7 +109,7 @@ def test_the_export_is_in_step_with_the_server(exported_site: Path) -> None:
         for path in sorted((exported_site / "i").glob("*.json"))[:12]:
             ptx = json.loads(path.read_bytes())["ptx"]
             assert client.get(f"/api/v1/instructions/{ptx}").content == path.read_bytes()
-    assert compared > 40 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
+    assert compared > 20 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
 
 
 def test_the_paste_box_searches_and_what_it_offers_leads_on(exported_site: Path) -> None:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import product
 
 from pydantic import TypeAdapter
 
 from lanescope.app.memory.facts import Tile
+from lanescope.shared import tiling
+from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import ELEMENT_BITS
 from tests.cases import for_each
 from tests.client import Client
+from tests.sample import take_sample
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
 
 
-@for_each("bits", ELEMENT_BITS)
-def test_the_descriptor_of_every_k_step_verifies(client: Client, bits: int) -> None:
-    for rows, swizzle in (("", "none"), ("", "32B"), ("16", "128B"), ("40", "64B")):
-        page = client.get(
-            f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows or 64}&base=2048"
-        )
-        assert page.status_code == 200
-        links = [unescape(link) for link in re.findall(r'href="(/descriptor/wgmma/[^"]*slice_k[^"]*)"', page.text)]
-        assert len(links) == 10 and links[0] == links[1] == links[2]  # the page leads to the first step's, too
-        for link in links[:1] + links[-1:]:
-            assert "data-verdict=match" in client.get(link).text, link
+STORED = (("64", "none"), ("64", "32B"), ("16", "128B"), ("40", "64B"))
+
+
+@for_each(("bits", "stored"), take_sample([*product(ELEMENT_BITS, STORED)], 9))
+def test_the_descriptor_of_every_k_step_verifies(client: Client, bits: int, stored: tuple[str, str]) -> None:
+    rows, swizzle = stored
+    page = client.get(f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows}&base=2048")
+    assert page.status_code == 200
+    links = [unescape(link) for link in re.findall(r'href="(/descriptor/wgmma/[^"]*slice_k[^"]*)"', page.text)]
+    assert len(links) == 10 and links[0] == links[1] == links[2]  # the page leads to the first step's, too
+    for link in links[:1] + links[-1:]:
+        assert "data-verdict=match" in client.get(link).text, link
 
 
 def test_wgmma_reads_b1(client: Client) -> None:
@@ -84,3 +89,22 @@ def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: 
     )
     assert beside is not None
     assert "'zz'. Give an integer from 0" in unescape(beside[1])
+
+
+def test_a_wgmma_leads_to_a_figure_of_its_tile_in_three_links(client: Client) -> None:
+    """The descriptor of B, its tile, the figure: with the tile's fields all the way."""
+
+    def follow(page: str, text: str) -> str:
+        (nav,) = re.findall(r'<nav class="next".*?</nav>', page, re.S)
+        found = re.search(rf'href="([^"]*)"[^>]*>[^<]*{text}', unescape(nav))
+        assert found, nav
+        return found[1]
+
+    word = tiling.Tile(16, "K", get_mode("128B"), 128, 64).descriptor()
+    descriptor = follow(client.get("/i/wgmma.mma_async.m64n128k16.f32.bf16.bf16").text, "B's descriptor")
+    assert descriptor.startswith(f"/descriptor/wgmma/{word}?") and "operand=b" in descriptor
+    tile = follow(client.get(descriptor).text, "tile")
+    asked = set(tile.removeprefix("/smem?").split("&"))
+    assert {"major=K", "swizzle=128B", "mn=128", "k=64"} <= asked
+    figure = follow(client.get(tile).text, "Figure")
+    assert asked <= set(figure.removeprefix("/smem.svg?").split("&")) and client.get(figure).status_code == 200

@@ -207,6 +207,8 @@ def test_plotly_comes_where_a_chart_is_in_sight_and_the_policy_refuses_none_of_i
         "[data-spread] .modebar", state="attached", timeout=2000 * PATIENCE
     )  # four megabytes of script
     assert page.evaluate(loaded) == 1
+    bar, figure = (page.locator(f"figure.chart[data-spread]{part}").bounding_box() for part in (" .modebar", ""))
+    assert bar and figure and figure["x"] <= bar["x"] and bar["x"] + bar["width"] <= figure["x"] + figure["width"]
     page.locator("[data-spread] .plot").hover()
     page.locator("[name=spread-over][value=registers]").check()
     page.locator("[data-spread] .plot").press("ArrowRight")

@@ -95,20 +95,6 @@ def test_from_home_to_a_lanes_registers_is_a_paste_and_a_hover(open_page: Any) -
     expect(page.locator("#panel table.registers").first).to_contain_text("A[11][2]")
 
 
-def test_from_a_wgmma_to_a_figure_of_its_tile_in_three_clicks(open_page: Any) -> None:
-    page = open_page("/i/wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16")
-    tile = Tile(16, "K", get_mode("128B"), 128, 64)
-    page.locator(".next a", has_text="B's descriptor").click()
-    page.wait_for_url(f"**/descriptor/wgmma/{tile.descriptor()}?**operand=b**")
-    page.click(".next a:has-text('tile')")
-    page.wait_for_url("**/smem?**")
-    assert {"major=K", "swizzle=128B", "mn=128", "k=64"} <= set(page.url.partition("?")[2].split("&"))
-    query = page.url.partition("?")[2]
-    page.click(".next a:has-text('Figure')")
-    page.wait_for_url("**/smem.svg?**")
-    assert set(query.split("&")) <= set(page.url.partition("?")[2].split("&"))
-
-
 def test_the_figure_page_gets_the_pin(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
     page.fill("[name=lanes]", "0-3")

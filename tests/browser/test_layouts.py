@@ -87,9 +87,9 @@ def test_bits_of_a_lane_are_those_within_its_warp(open_page: Any) -> None:
 
 
 def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
-    page = open_page("/layouts/tv?cute=(32,8):(0,1)&tile=8x1&pin=tile:2,0")
+    page = open_page("/layouts/tv?cute=(32,8):(0,1)&tile=9x1&pin=tile:2,0")
     expect(page.locator("#panel")).to_contain_text(re.compile(r"Also in (thread \d+ .*){4} and 27 more\."))
-    page = open_page("/layouts/tv?cute=((4,8),2):((32,1),16)&tile=16x8")
+    page.keyboard.press("Escape")
     page.locator("#stage").focus()
     for _ in range(9):
         page.keyboard.press("ArrowDown")

@@ -101,7 +101,6 @@ def test_a_click_pins_shift_compares_and_back_undoes(open_page: Any) -> None:
     ("path", "text", "said", "pin"),
     [
         ("/smem", "byte 0x2c2", "[5][9] (mn, k) is at byte 0x2c2", "tile:5,9"),
-        ("/tiles/loop", "A[5][9]", "A[5][9] (m, k) reaches thread 20", "a:5,9"),
         (UMMA, "D[70][3]", "D[70][3] is in tensor memory: lane 70, column 3", "d:70,3"),
     ],
 )

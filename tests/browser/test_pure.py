@@ -18,6 +18,7 @@ from lanescope.render import window as view_of
 from lanescope.render.labels import fit_labels
 from tests.browser.test_instruction import M16, WIDE, find_centre
 from tests.browser.waiting import wait_for_rest, wait_until
+from tests.sample import choose_count
 
 pytestmark = pytest.mark.browser
 LEAST = 4  # cells of a dimension that zooming in leaves
@@ -110,7 +111,7 @@ def test_a_walk_through_the_view(open_page: Any, ptx: str) -> None:
             ]
         )
 
-    steps = [step() for _ in range(120)]
+    steps = [step() for _ in range(choose_count(120, 60))]
     for given, told in zip(steps, open_page(f"/i/{ptx}", stay=True).evaluate(WALK, steps), strict=True):
         now = view.after(*given)
         moved = any(abs(a - b) >= 0.005 for dim in now for a, b in zip(now[dim], view.now[dim], strict=True))
@@ -180,7 +181,9 @@ def test_a_word_its_fields_and_its_history(open_page: Any) -> None:
     steps = [*(step() for _ in range(160)), ["field", "lbo", "x"], ["field", "lbo", ""]]
     start = "0x4000004004000101"
     word, past, future = int(start, 16), [], []  # type: ignore[var-annotated]
-    for given, told in zip(steps, open_page(f"/descriptor/wgmma/{start}").evaluate(HISTORY, steps), strict=True):
+    page = open_page(f"/descriptor/wgmma/{start}")
+    check_that_a_field_reads_the_numbers_the_server_reads(page)
+    for given, told in zip(steps, page.evaluate(HISTORY, steps), strict=True):
         what, before, drawn = given[0], word, 0
         if what == "set":
             word = int(given[1], 16)
@@ -216,6 +219,22 @@ def test_a_word_its_fields_and_its_history(open_page: Any) -> None:
         for name, field in fields.items():
             code = word >> field.low & ((2 << (field.high - field.low)) - 1)
             assert told["amounts"][name] == str(code * field.unit), (given, name)
+
+
+READ = """async (texts) => {
+  const { fields, read } = await import("/static/memory/format.js");
+  return texts.map((text) => { const { code, problem } = read(fields.lbo, text); return problem || String(code); });
+}"""
+
+
+def check_that_a_field_reads_the_numbers_the_server_reads(page: Page) -> None:
+    """As often 16 bytes as a text says."""
+    numbers = {"0x40": 4, "0080": 5, "1_6u": 1, "0b100000": 2, "4'8ULL": 3}
+    wrong = ("", "0o20", "1e2", "-16", "0x", "1__6", "１６", "sixteen")
+    told = page.evaluate(READ, [*numbers, *wrong])
+    assert told[: len(numbers)] == [str(code) for code in numbers.values()]
+    for text, problem in zip(wrong, told[len(numbers) :], strict=True):
+        assert problem.startswith(f"LBO, bytes [29:16] is '{text}': a whole number"), problem
 
 
 # keys and clicks ------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ SAID = """async () => {
 }"""
 
 
-SHOWN = (f"{QUAD}?product=2", WMMA, LDMATRIX, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", SPARSE)
+SHOWN = (f"{QUAD}?product=2", WMMA, LDMATRIX, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", SPARSE)
 
 
 @pytest.mark.parametrize("path", take_sample(SHOWN, 3))

@@ -1,6 +1,4 @@
-"""Tool pages in a browser: a chart with its toolbar on screen, fetched only where one is; a copy button beside its
-text; paper without forms.
-"""
+"""A tool's page in a browser: a copy button beside its text, a form that is sent at once, paper without forms."""
 
 from __future__ import annotations
 
@@ -11,32 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.browser.waiting import PATIENCE
 
 pytestmark = pytest.mark.browser
-FETCHED = "() => performance.getEntriesByType('resource').filter((r) => r.name.includes('/vendor/plotly')).length"
-
-
-def test_a_chart_of_banks(open_page: Open) -> None:
-    page = open_page("/banks")
-    form = page.locator("form[data-auto]").first
-    assert form.evaluate("""(form) => {
-      const blank = form.appendChild(Object.assign(document.createElement("input"), { name: "blank" }));
-      form.addEventListener("submit", (event) => event.preventDefault(), { once: true });
-      form.requestSubmit();
-      return blank.disabled && [...form.elements].some((one) => one.name && !one.disabled);
-    }"""), "what is blank is left out of the address"
-    page.reload()
-    page.locator(".chart").scroll_into_view_if_needed()
-    bar = page.locator(".chart .modebar")
-    expect(bar).to_be_visible(timeout=2000 * PATIENCE)  # four megabytes of script
-    box, figure = bar.bounding_box(), page.locator(".chart").bounding_box()
-    assert box and figure and figure["x"] <= box["x"] and box["x"] + box["width"] <= figure["x"] + figure["width"]
-    assert page.evaluate(FETCHED) == 1
-    plot = page.locator(".chart .plot")
-    plot.focus()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator("[data-spoken]")).to_have_text(re.compile(r"^wavefront 1, phase 0, bank 0: word at 0x"))
 
 
 def check_that_copy_buttons_leave_their_text_free(page: Page) -> None:
@@ -47,6 +21,17 @@ def check_that_copy_buttons_leave_their_text_free(page: Page) -> None:
     first.locator("button").click()
     expect(first.locator("button")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == first.locator("pre").text_content()
+
+
+def check_that_what_is_blank_is_left_out_of_the_address(page: Page) -> None:
+    form = page.locator("form[data-auto]").first
+    assert form.evaluate("""(form) => {
+      const blank = form.appendChild(Object.assign(document.createElement("input"), { name: "blank" }));
+      form.addEventListener("submit", (event) => event.preventDefault(), { once: true });
+      form.requestSubmit();
+      return blank.disabled && [...form.elements].some((one) => one.name && !one.disabled);
+    }""")
+    page.reload()
 
 
 def check_that_text_is_sent_when_the_focus_leaves_the_form(page: Page) -> None:
@@ -85,6 +70,7 @@ def check_that_paper_has_no_forms(page: Page) -> None:
 def test_a_tool_copies_its_text_sends_its_form_and_is_printed_without_it(open_page: Open) -> None:
     page = open_page("/diagram", wait=False)
     check_that_copy_buttons_leave_their_text_free(page)
+    check_that_what_is_blank_is_left_out_of_the_address(page)
     check_that_text_is_sent_when_the_focus_leaves_the_form(page)
     check_that_a_choice_is_sent_at_once_and_keeps_the_focus(page)
     check_that_paper_has_no_forms(page)

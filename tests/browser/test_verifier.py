@@ -49,15 +49,6 @@ def check_that_storage_kinds_show_their_own_fields(page: Page) -> None:
     assert page.input_value("[name=s_pitch_bytes]") == "x"
 
 
-def test_editor_without_scripts(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004004000101", scripts=False)
-    page.click("[data-preset=box]")
-    expect(page.locator("#analysis")).to_contain_text("All 1,024 elements are read from the wrong place")
-    page.fill("[name=start_address]", "4096")
-    page.click("#fields button")
-    expect(page).to_have_url(re.compile("/descriptor/wgmma/0x4000004004000100"))
-
-
 def expect_verdict(page: Page, said: str) -> None:
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", said)
 
