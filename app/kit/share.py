@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
-from lanescope.app.kit.fact import Description, fact, make_optional_field
+from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_field
 
 SITE = " · Lanescope"
 EMBED, PICTURE, CARD = "/embed", "/picture", "/card"  # prefixes of a page's address: its frame, its picture, its card
@@ -172,10 +172,9 @@ def build_share(card: PageCard, address: str, base: str) -> Share:
             title=card.title, verdict=card.verdict, look=card.look, link=link, markdown=format_markdown(card, link)
         )
     svg, png, pdf = (base + quote_address(make_picture_address(card, address, form)) for form in ("svg", "png", "pdf"))
-    return Share(
-        title=card.title,
-        verdict=card.verdict,
-        look=card.look,
+    return copy_fact(
+        Share,
+        card,
         link=link,
         svg=svg,
         png=png,

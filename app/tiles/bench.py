@@ -12,7 +12,7 @@ import numpy as np
 from lanescope.app.kit import links
 from lanescope.app.kit.answer import get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
-from lanescope.app.kit.fact import fact
+from lanescope.app.kit.fact import copy_fact, fact
 from lanescope.app.kit.look import build_look
 from lanescope.app.kit.maps import drawing, script_data, stage
 from lanescope.app.kit.maps.script_data import ShadeData, TileData
@@ -276,19 +276,18 @@ def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
     bits = [atom_operand.register_of(value)[1] for value in each]
     size = atom_operand.element.bits
     names = shades.list_operand_shades(tiled_mma, op)
-    return TileData(
-        name=op.name,
+    return copy_fact(
+        TileData,
+        op,
         title=op.name.upper(),
         element_type=atom_operand.element.name,
         rows=op.row_count,
         cols=op.col_count,
-        copies=op.copies,
         held_by=op.thread_ids.tolist(),
         team=WARPGROUP if op.shared else 1,
         first=cells[:, 0].tolist(),
         steps=(cells[0] - cells[0, 0]).tolist(),
         period=op.modes[0],
-        shared=op.shared,
         registers=0 if op.shared else atom_operand.registers,
         register=tuple(atom_operand.register_of(value)[0] for value in each),
         bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
@@ -305,10 +304,9 @@ def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
 
 
 def _build_shade(shade: TileShade) -> ShadeData:
-    return ShadeData(
-        of=shade.of,
-        step=shade.step,
-        count=shade.count,
+    return copy_fact(
+        ShadeData,
+        shade,
         numbers=None if shade.numbers is None else (),
         wheel=palette.list_fill_variables(shade.count),
     )

@@ -118,13 +118,7 @@ def build_tile_data(holder_map: HolderMap, element: str = "", answer: str = "") 
     steps = holder_map.cell[0] - holder_map.cell[0, 0]
     adds_up = bool((holder_map.cell >= 0).all()) and bool((holder_map.cell == holder_map.cell[:, :1] + steps).all())
     colours = {
-        name: ShadeData(
-            of=shade.of,
-            step=shade.step,
-            count=shade.count,
-            numbers=None,
-            wheel=palette.list_fill_variables(shade.count),
-        )
+        name: copy_fact(ShadeData, shade, numbers=None, wheel=palette.list_fill_variables(shade.count))
         for name, shade in holder_map.shades.items()
     }
     for name, colouring in holder_map.of_cells.items():
