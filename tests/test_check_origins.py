@@ -136,3 +136,22 @@ def test_arrays_of_a_fixed_size_are_no_dynamic_shared_memory() -> None:
     assert list_codes(text) == []
     wrong = plant((LOAD_B, "t * BK, m * BN);"), text=text)
     assert list_codes(wrong)[:1] == ["row_coordinate_wrong"]
+
+
+OPEN = {
+    "a pitch that is a number": ((PLACE, "C[(r + 8 * h) * 4096 + c + e]"), "rows and columns of one matrix"),
+    "tiles along N counted along M": (("tiles = N / BN", "tiles = M / BN"), "outside the matrices"),
+    "a column that is not stored": (("for (int e = 0; e < 2; ++e)", "for (int e = 0; e < 1; ++e)"), "stored nowhere"),
+    "other K of A and of B": ((LOAD_B, "t * BK % 128, col);"), "same slices of K"),
+}
+
+
+@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN))
+def test_what_is_not_shown_to_be_the_product_is_open(change: tuple[str, str], why: str) -> None:
+    report = check_text(plant(change, text=KERNEL))
+    assert report.findings or any(why in point.message for point in report.open)
+
+
+def test_a_product_that_is_right_is_not_open() -> None:
+    for text in (KERNEL, THROUGH_SHARED, plant((PLACE, "C[(c + e) * M + r + 8 * h]"), text=KERNEL)):
+        assert not check_text(text).open

@@ -91,13 +91,14 @@ def run_kernels(
     *,
     element: int = 2,
     tiles: TileSetup | None = None,
+    only: str = "",
 ) -> Iterator[list[KernelRun]]:
     """Run the kernels of a text for all threads of a block; yield a list for each choice of open #if conditions.
 
     macros: values, also of blockDim.x, .y and .z for kernels that the text does not launch; recorded: launches that the
     evaluation of the text has reached; follow: ORDER of accesses to shared memory, to the first mistake, or BARRIERS,
-    for known sizes; element: the bytes of elements whose type is not known; tiles: of a run that follows BARRIERS and
-    tiles.
+    for known sizes; element: the bytes of elements whose type is not known; tiles: of a run of one block with known
+    sizes; only: the name of the kernels that are run, "" for all.
     """
     values = {name: value for name, value in macros.items() if name.isidentifier()}
     block = ",".join(macros.get(name, "1") for name in _BLOCK) if _BLOCK[0] in macros else ""
@@ -119,6 +120,7 @@ def run_kernels(
             size,
             SizedType("auto", element),
             tiles,
+            only,
         )
         yield list(program.run_all(recorded))
 
@@ -128,7 +130,7 @@ class _Program:
     """A text whose kernels are run.
 
     length: of the text without library functions; block: of kernels that it does not launch; follow, size, element,
-    tiles: see run_kernels.
+    tiles, only: see run_kernels.
     """
 
     text: str
@@ -140,6 +142,7 @@ class _Program:
     size: KnownSize
     element: SizedType
     tiles: TileSetup | None = None
+    only: str = ""
 
     def run_all(self, recorded: Sequence[KernelLaunchRecord]) -> Iterator[KernelRun]:
         """Run each kernel for each of its launches that differs from the earlier ones."""
@@ -158,7 +161,7 @@ class _Program:
     def _list_kernels(self) -> Iterator[tree.Function]:
         for found in list(self.scope.names.values()):
             for function in found.functions if isinstance(found, FunctionSet) else ():
-                if is_kernel(self.text, function):
+                if is_kernel(self.text, function) and self.only in ("", function.name):
                     yield function
 
     def _list_launches(self, function: tree.Function, recorded: Sequence[KernelLaunchRecord]) -> list[KernelLaunch]:
@@ -288,8 +291,10 @@ class _Program:
             runner.shared.next += cluster.base
             runner.shared.dynamic += cluster.base
         if self.tiles is not None:
-            runner.barriers, runner.block_index = TileTrace(setup=self.tiles), self.tiles.block
-            runner.shared.dynamic, runner.open_member = DYNAMIC, None
+            runner.block_index, runner.most_steps = self.tiles.block, MOST_BARRIER_STEPS
+            if self.follow == BARRIERS:
+                runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
+            runner.open_member = None
             runner.sizes, runner.grid = self.tiles.sizes.get(kernel), self.tiles.grids.get(kernel, runner.grid)
         return runner
 

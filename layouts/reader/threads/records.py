@@ -99,6 +99,15 @@ class ResultStore:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FactorUse:
+    """Elements of D that are combined with elements of global memory, such as scales or a bias, and the threads."""
+
+    result: DataBytes
+    factor: DataBytes
+    active: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredFragment:
     """A store of a wmma accumulator to global memory: its lines are a pitch apart; memory: of the accumulator."""
 
@@ -132,6 +141,18 @@ class DescriptorUse:
     @property
     def element_bytes(self) -> int:
         return self.seen.bits // 8
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class CombinedBytes(DataBytes):
+    """An element that is computed from several of global memory: bytes of unknown origin, and these elements."""
+
+    parts: tuple[DataBytes, ...] = ()
+
+    def resize_element(self, size: int) -> CombinedBytes:
+        resized = DataBytes.resize_element(self, size)
+        parts = tuple(part.resize_element(size) for part in self.parts)
+        return CombinedBytes(resized.record, resized.thread, resized.byte, parts)
 
 
 @value_class(frozen=True, slots=True, eq=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanescope.reader.threads.numbers import ThreadNumber
-from lanescope.reader.threads.records import MmaUse, ProductResult, ResultStore, Span
+from lanescope.reader.threads.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
 from lanescope.reader.threads.storage import DataBytes, Ints, Pointer, make_open_data
 
 if TYPE_CHECKING:
@@ -51,17 +52,35 @@ def is_result(value: Any) -> bool:
 
 def keep_result(run: KernelRunner, *operands: Any) -> DataBytes | None:
     """Return the operand of an arithmetic operation that is of elements of D: alpha * d + beta * c, or the first of two
-    that are the same elements of two products.
+    that are the same elements of two products. Where sizes are known, also what is computed of other elements.
     """
     found = [value for value in operands if is_result(value)]
     if len(found) < 2:
-        return found[0] if found else None
+        others = [one for value in operands if value not in found for one in _list_parts(value)]
+        if found and len(run.factors) < MOST_STORES:
+            run.factors += (FactorUse(found[0], other, run.mask.copy()) for other in others)
+        return found[0] if found else _combine_elements(run, others)
     first, second = found
     if not ((first.thread == second.thread) & (first.byte == second.byte)).all():
         return None
     records = np.unique(np.stack([one.record[:, 0] for one in found], axis=1)[run.mask], axis=0)
     run.joined.update((int(one), int(other)) for one, other in records if one != other)
     return first if (records < 0).all() else None
+
+
+def _list_parts(value: Any) -> tuple[DataBytes, ...]:
+    """Return the elements of global memory that a value is computed from."""
+    if isinstance(value, CombinedBytes):
+        return value.parts
+    return (value,) if isinstance(value, DataBytes) and value.size else ()
+
+
+def _combine_elements(run: KernelRunner, parts: Sequence[DataBytes]) -> DataBytes | None:
+    """Return what is computed from several elements of global memory in a run that knows all sizes."""
+    if run.sizes is None or len(parts) < 2:
+        return None
+    unknown = make_open_data(run.threads, parts[0].size)
+    return CombinedBytes(unknown.record, unknown.thread, unknown.byte, tuple(parts))
 
 
 def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:

@@ -17,7 +17,14 @@ from lanescope.reader.threads.clusters import ClusterPlace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
 from lanescope.reader.threads.numbers import ThreadNumber, list_size_names, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
-from lanescope.reader.threads.records import DescriptorUse, MmaUse, ProductResult, ResultStore, StoredFragment
+from lanescope.reader.threads.records import (
+    DescriptorUse,
+    FactorUse,
+    MmaUse,
+    ProductResult,
+    ResultStore,
+    StoredFragment,
+)
 from lanescope.reader.threads.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.storage import (
     OPEN,
@@ -82,6 +89,7 @@ class KernelRunner:
         self.outputs: list[ResultStore] = []
         self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
+        self.factors: list[FactorUse] = []
         self.open_outputs: set[Span] = set()  # stores of elements of D whose addresses are not known
         self.descriptors: list[DescriptorUse] = []
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address

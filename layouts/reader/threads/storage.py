@@ -63,6 +63,10 @@ class DataBytes:
         part = slice(first, first + size)
         return DataBytes(self.record[:, part], self.thread[:, part], self.byte[:, part])
 
+    def select_threads(self, lanes: Ints) -> DataBytes:
+        """Return the bytes of some threads."""
+        return DataBytes(self.record[lanes], self.thread[lanes], self.byte[lanes])
+
     def resize_element(self, size: int) -> DataBytes:
         """Return one element converted to another size, its bytes counted from the same first byte."""
         first = self.byte[:, :1] + np.arange(size)

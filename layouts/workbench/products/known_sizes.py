@@ -14,12 +14,14 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.text.function_texts import FunctionText
 
 DEPTH = 768  # of K
 WIDTHS = 1536, 2304  # of M and N, in the order of the text; tiles of 64 to 256 divide all
 OUTER = 4  # of dimensions that no matrix of the product has, such as a batch
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_WORD_OF_SIZE = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _DIMENSION = re.compile(r"dims\[(\d)\]")
 
 
@@ -64,6 +66,27 @@ class KnownSizes:
         grid = next(iter(grids)) if len(grids) == 1 else (None, None, None)
         x, y, z = grid
         return (x, y, z) if x and y and z else None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSizes:
+    """Different sizes of M, N and K, and what kernels are launched with then."""
+
+    sizes: KnownSizes
+    arguments: Mapping[str, Mapping[str, int]]
+    grids: Mapping[str, tuple[int, int, int]]
+
+
+def give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> GivenSizes | None:
+    """Return different sizes for the kernels of a text; None if the launches do not make known which is which."""
+    sizes = choose_sizes(source.maps)
+    if sizes is None or _WORD_OF_SIZE.search(source.blank):  # a number of the text may be one of them
+        return None
+    kernels = [function for function in source.functions if function.kernel]
+    arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
+    known = {name: of for name, of in arguments.items() if of is not None}
+    grids = {one.name: grid for one in kernels if (grid := sizes.find_grid(one.name, recorded)) is not None}
+    return GivenSizes(sizes, known, grids) if known else None
 
 
 def choose_sizes(maps: Iterable[TensorMap]) -> KnownSizes | None:

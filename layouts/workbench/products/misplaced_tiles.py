@@ -114,6 +114,12 @@ def judge_array(array: str, tiles: Sequence[StoredTile], text: str, depth: int) 
     return _describe(array, shifted, turned, text)
 
 
+def are_placed(tiles: Sequence[StoredTile]) -> bool:
+    """Return whether the tiles of one array are stored at their rows and columns."""
+    orders = ([tile.order(turned) for tile in tiles] for turned in (False, True))
+    return any(all(not tile.find_shifts().any() for tile in ordered) for ordered in orders)
+
+
 def _find_shift(tile: StoredTile) -> ShiftedTile | None:
     """Return how far away a whole tile is stored; None if its elements are not stored as a whole."""
     shifts = np.unique(tile.find_shifts(), axis=0) if tile.is_whole() else np.empty((0, 2), np.int64)

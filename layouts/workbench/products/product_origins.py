@@ -310,8 +310,11 @@ def _split_dimensions(
     if len(rows) != 1 or (moving & along_k).any():
         return None
     number = int(rows[0])
-    if any((origin.rows[:, number] != first.rows[:, number]).any() for origin in origins):
-        return None
+    others = np.flatnonzero(~moving)
+    for origin in origins:
+        rest = origin.rows[:, others]
+        if (origin.rows[:, number] != first.rows[:, number]).any() or (rest != rest[0]).any():
+            return None
     along = tuple(map(int, np.flatnonzero(along_k)))
     return first.rows[:, number], [tuple(map(int, start[along_k])) for start in starts], number, along
 

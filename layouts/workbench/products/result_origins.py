@@ -8,8 +8,8 @@ or column of a copy or of the store is wrong. Tiles that are not stored as rows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -33,7 +33,7 @@ from lanescope.reader.threads.turn_counts import CountFoundError
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
-from lanescope.workbench.products.known_sizes import DEPTH, WIDTHS, KnownSizes, choose_sizes
+from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
 from lanescope.workbench.products.misplaced_tiles import (
     Block,
     StoredTile,
@@ -47,6 +47,7 @@ from lanescope.workbench.products.product_slices import find_slice_mistake, find
 from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
+from lanescope.workbench.unproved_results import find_last_block, find_open_result
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
@@ -54,13 +55,10 @@ TITLES = {
 }
 SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
-_SIZES = re.compile(rf"\b(?:{DEPTH}|{WIDTHS[0]}|{WIDTHS[1]})\b")
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
-_LOST = (
-    "D of {} was not compared with A·B, since its code cannot be followed to the end: whole tiles may have a wrong row,"
-    " column or position along K."
-)
+_OPEN = "D of {} is not known to be A·B: {}."
+_LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
 WARPGROUP = 128
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
 _Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
@@ -81,65 +79,97 @@ def check_origins(
     text = source.code.text
     if not source.maps or not _FORM.search(text) or not _COPY.search(text) or not is_kernel_head(text):
         return OriginReport()
+    report = None
     try:
         with end_when(is_late):
-            given = _give_sizes(source, recorded)
+            given = give_sizes(source, recorded)
             report = _run_and_judge(source, macros, recorded, given) if given is not None else None
-            return report or _run_and_judge(source, macros, recorded, None) or OriginReport()
+            report = report or _run_and_judge(source, macros, recorded, None)
     except (LayoutError, OverdueError):
-        return OriginReport()
+        pass
+    return report or OriginReport(open=_open_kernels(source, {one.name: _LOST for one in source.functions}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """Different sizes of M, N and K, and what kernels are launched with then."""
-
-    sizes: KnownSizes
-    arguments: Mapping[str, Mapping[str, int]]
-    grids: Mapping[str, Block]
-
-
-def _give_sizes(source: KernelText, recorded: Sequence[KernelLaunchRecord]) -> _Given | None:
-    """Return different sizes for the kernels of a text; None if the launches do not make known which is which."""
-    sizes = choose_sizes(source.maps)
-    if sizes is None or _SIZES.search(source.blank):  # a number of the text may be one of them
-        return None
-    kernels = [function for function in source.functions if function.kernel]
-    arguments = {one.name: sizes.find_arguments(one, recorded) for one in kernels}
-    known = {name: of for name, of in arguments.items() if of is not None}
-    grids = {one.name: grid for one in kernels if (grid := sizes.find_grid(one.name, recorded)) is not None}
-    return _Given(sizes, known, grids) if known else None
+def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[tuple[str, Span], ...]:
+    """Return a sentence about each kernel with tensor maps whose D may be wrong, and its place. reasons: by name."""
+    found = []
+    for one in source.functions:
+        at = source.blank.rfind(one.name, 0, one.body[0])
+        if one.kernel and reasons.get(one.name) and "CUtensorMap" in source.blank[at : one.body[0]]:
+            found.append((_OPEN.format(one.name, reasons[one.name]), (at, at + len(one.name))))
+    return tuple(found)
 
 
 def _run_and_judge(
-    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: _Given | None
+    source: KernelText, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord], given: GivenSizes | None
 ) -> OriginReport | None:
     """Judge the kernels of a text in runs with given sizes; None if one could not be run with them."""
     maps = MapFinder(source, given.sizes if given is not None else None)
-    runs: dict[tuple[str, int], list[tuple[Block, KernelRunner]]] = {}
-    lost: dict[str, tuple[str, Span]] = {}
-    for block in _list_blocks(source.code.text, given):
-        setup, size = _choose_setup(block, maps, given)
-        branches = list(run_kernels(source.code.text, macros, recorded, BARRIERS, size, tiles=setup))
-        if len(branches) != 1:
-            return OriginReport()
-        if any(run.runner.unsized for run in branches[0]):
-            return None
-        for n, run in enumerate(branches[0]):
-            if _is_known(run):
-                runs.setdefault((run.function.name, n), []).append((block, run.runner))
-            elif not run.why and _takes_maps(source, run.function.name):
-                lost[run.function.name] = _LOST.format(run.function.name), run.function.span
-    finders = {key: _replay_runs(of_kernel, maps) for key, of_kernel in runs.items()}
+    runner = _BlockRunner(source, macros, recorded, given, maps)
+    if not runner.run_blocks(_list_blocks(source.code.text, given)):
+        return None
+    finders = runner.replay_runs()
+    further = {block for key, of in finders.items() for block in find_last_block(of, runner.find_grid(key[0]))}
+    if further and runner.run_blocks(sorted(further)):
+        finders = runner.replay_runs()
     evaluate = partial(_evaluate_host, finders)
     found = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
+    reasons = dict(runner.lost)
     if not found:
-        judged = (_judge_kernel(of_kernel, given, key[0]) for key, of_kernel in finders.items())
-        found = list({(one.code, one.span): one for one in filter(None, judged)}.values())
-    return OriginReport(tuple(found), () if found else tuple(lost.values()))
+        for key, of_kernel in finders.items():
+            mistake, reason = _judge_kernel(of_kernel, given, key[0], runner.find_grid(key[0]))
+            found += [mistake] if mistake is not None else []
+            reasons[key[0]] = reasons.get(key[0]) or reason
+        found = list({(one.code, one.span): one for one in found}.values())
+    return OriginReport(tuple(found), () if found else _open_kernels(source, reasons))
 
 
-def _choose_setup(block: Block, maps: MapFinder, given: _Given | None) -> tuple[TileSetup, tuple[int, int]]:
+@dataclass(slots=True, eq=False)
+class _BlockRunner:
+    """Runs blocks of the kernels of a text. lost: why the D of a kernel is open, by name."""
+
+    source: KernelText
+    macros: Mapping[str, str]
+    recorded: Sequence[KernelLaunchRecord]
+    given: GivenSizes | None
+    maps: MapFinder
+    runs: dict[tuple[str, int], list[tuple[Block, OriginFinder]]] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def run_blocks(self, blocks: Iterable[Block]) -> bool:
+        """Run blocks of all kernels; return whether all integers that they are given are known."""
+        text = self.source.code.text
+        for block in blocks:
+            setup, size = _choose_setup(block, self.maps, self.given)
+            branches = list(run_kernels(text, self.macros, self.recorded, BARRIERS, size, tiles=setup))
+            if len(branches) != 1:
+                self.lost |= {one.name: "its text has several choices of #if" for one in self.source.functions}
+                return not self.runs
+            if any(run.runner.unsized for run in branches[0]):
+                return False
+            for n, run in enumerate(branches[0]):
+                if _is_known(run):
+                    finder = OriginFinder(run.runner, self.maps)
+                    self.runs.setdefault((run.function.name, n), []).append((block, finder))
+                elif not run.why:
+                    self.lost[run.function.name] = _LOST
+        return True
+
+    def replay_runs(self) -> dict[tuple[str, int], list[tuple[Block, OriginFinder]]]:
+        """Return the blocks of each kernel with what they multiply; none if that of one is not known."""
+        return {key: of if all(map(self._replay, of)) else [] for key, of in self.runs.items()}
+
+    def _replay(self, of_block: tuple[Block, OriginFinder]) -> bool:
+        finder = of_block[1]
+        return not finder.run.open_outputs and (bool(finder.boxes) or finder.replay())
+
+    def find_grid(self, name: str) -> Block | None:
+        """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
+        known = self.given.grids.get(name) if self.given is not None else None
+        return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
+
+
+def _choose_setup(block: Block, maps: MapFinder, given: GivenSizes | None) -> tuple[TileSetup, tuple[int, int]]:
     """Return what a run is given: the block, the sizes of its matrices, and the blocks of the grid along x."""
     if given is None:
         return TileSetup(block, BoxLister(maps)), (SIZE, BLOCKS)
@@ -150,35 +180,23 @@ def _is_known(run: KernelRun) -> bool:
     return run.complete and run.runner.turn_counts.are_alike and not _overlaps_dynamic(run.runner)
 
 
-def _takes_maps(source: KernelText, name: str) -> bool:
-    """Return whether a kernel has parameters that are tensor maps."""
-    function = next((one for one in source.functions if one.name == name and one.kernel), None)
-    return function is not None and "CUtensorMap" in source.blank[: function.body[0]].rpartition(name)[2]
-
-
 def _overlaps_dynamic(run: KernelRunner) -> bool:
     """Return whether a run put arrays of a fixed size where dynamic shared memory is."""
     return "" in run.dynamic and run.shared.next > run.shared.dynamic
 
 
-def _list_blocks(text: str, given: _Given | None) -> list[Block]:
+def _list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
     """Return the blocks that are run: in all directions of the grid, and in another row of one that is numbered."""
     last = min((grid[0] - 1 for grid in given.grids.values()), default=43) if given is not None else 0
     far = max(last, 1) if given is not None else 7
     plane = re.search(r"blockIdx\s*\.\s*y|%ctaid\.y", text)
     if plane:
-        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, 2, 0)]
+        row = min((grid[1] - 1 for grid in given.grids.values()), default=2) if given is not None else 2
+        blocks = [(0, 0, 0), (1, 0, 0), (far if last else 1, row, 0)]
     else:
         blocks = [(0, 0, 0), (far, 0, 0)] if "gridDim" in text else [(0, 0, 0), (1, 0, 0), (far, 0, 0)]
     deep = given is not None and any(grid[2] > 1 for grid in given.grids.values())
     return [*blocks, (0, 0, 1)] if deep else blocks
-
-
-def _replay_runs(runs: Sequence[tuple[Block, KernelRunner]], maps: MapFinder) -> list[tuple[Block, OriginFinder]]:
-    """Return the blocks of a kernel with what each multiplies; nothing if that of one is not known."""
-    finders = [(block, OriginFinder(run, maps)) for block, run in runs]
-    known = all(not finder.run.open_outputs and finder.replay() for _, finder in finders)
-    return finders if known else []
 
 
 def _list_needed(
@@ -208,8 +226,12 @@ def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[tuple[Block, Origi
     return value.known if isinstance(value, ThreadNumber) else None
 
 
-def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], given: _Given | None, name: str) -> Pitfall | None:
-    """Return the first mistake of a kernel, in runs with given sizes."""
+def _judge_kernel(
+    finders: Sequence[tuple[Block, OriginFinder]], given: GivenSizes | None, name: str, grid: Block | None
+) -> tuple[Pitfall | None, str]:
+    """Return (the first mistake of a kernel in runs with given sizes, why its D is open if it has none)."""
+    if not finders:
+        return None, "the order of its copies and products, or where it is stored, is not known"
     tiles: dict[str, list[StoredTile]] = {}
     sums: dict[int, tuple[Block, OriginFinder, SumOrigin]] = {}
     for block, finder in finders:
@@ -218,14 +240,16 @@ def _judge_kernel(finders: Sequence[tuple[Block, OriginFinder]], given: _Given |
             for total in (tile.sum, *finder.list_joined(tile.sum, 4 * tile.group)):
                 sums.setdefault(id(total), (block, finder, total))
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
-    return next(filter(None, found), None)
+    mistake = next(filter(None, found), None)
+    reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
+    return mistake, reason
 
 
 def _list_mistakes(
     finders: Sequence[tuple[Block, OriginFinder]],
     tiles: Mapping[str, Sequence[StoredTile]],
     sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
-    given: _Given | None,
+    given: GivenSizes | None,
     name: str,
 ) -> Iterator[Pitfall | None]:
     """Yield what each check of a kernel finds, those first from which others may follow."""

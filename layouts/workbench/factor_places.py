@@ -1,0 +1,58 @@
+"""Check which element of an array each element of D is combined with, such as the scale of its row or a bias."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.reader.threads.storage import OPEN, Ints, list_offsets
+from lanescope.workbench.products.result_stores import TilePlaces
+
+Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes
+SIZES = 1, 2, 4, 8  # bytes of an element
+GROUPS = 1, 32, 64, 128, 256  # rows or columns that share a scale
+
+
+def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
+    """Yield (record, warp, points) of what elements of D are combined with: rows and columns within the instruction."""
+    places = TilePlaces(run)
+    for use in run.factors:
+        known = use.active & (use.result.record[:, 0] < 0)
+        for record in np.unique(use.result.record[known, 0]).tolist():
+            lanes = np.flatnonzero(known & (use.result.record[:, 0] == record))
+            found = places.find_coordinates(record, use.result.thread[lanes, 0], use.result.byte[lanes, 0])
+            factor = use.factor.cut_bytes(0, 1).select_threads(lanes)
+            is_loaded = bool((factor.record > OPEN).all())
+            offsets = dict(list_offsets(run.records, factor, run.threads)) if is_loaded else {}
+            if found is None or set(offsets) != {""}:
+                yield record, 0, ("", lanes, lanes, lanes)
+                continue
+            warps = use.result.thread[lanes, 0] // 32
+            for warp in np.unique(warps).tolist():
+                mine = warps == warp
+                array = run.records[int(factor.record[mine][0, 0])].array
+                yield record, warp, (array, found[0][mine], found[1][mine], offsets[""][mine, 0])
+
+
+def find_other_factor(points: Iterable[Points], sizes: tuple[int, int]) -> str:
+    """Return the array of which elements of D take elements that are not of their row, their column or their place; ""
+    if there is none. sizes: the rows and columns of D.
+    """
+    arrays: Mapping[str, list[Points]] = defaultdict(list)
+    for one in points:
+        arrays[one[0]].append(one)
+    for array, of_array in arrays.items():
+        rows, columns, offsets = (np.concatenate([one[n] for one in of_array]) for n in (1, 2, 3))
+        whole = rows * sizes[1] + columns, columns * sizes[0] + rows
+        even = len(np.unique(offsets)) == 1 or any(np.array_equal(offsets, size * at) for size in SIZES for at in whole)
+        if not array or not (even or any(_follows(offsets, line) for line in (rows, columns))):
+            return array or "an array"
+    return ""
+
+
+def _follows(offsets: Ints, lines: Ints) -> bool:
+    """Return whether offsets are those of an element for each line, or for each group of lines."""
+    return any(np.array_equal(offsets, lines // group * size) for group in GROUPS for size in SIZES)

@@ -1,0 +1,215 @@
+"""Find why a kernel's D is not known to be all of A·B, although no mistake was found.
+
+D is proved if every sum of the run is of all of K, every element of it is stored at its row and column, and the blocks
+that were run are as many as the tiles of D need, with the first and the last one at its corners. What blocks between
+them do is taken to follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.workbench.factor_places import Points, find_other_factor, list_factors
+from lanescope.workbench.products.known_sizes import KnownSizes
+from lanescope.workbench.products.misplaced_tiles import Block, StoredTile, are_placed
+from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin, measure_tensor
+
+WARPGROUP = 4  # warps
+Finders = Sequence[tuple[Block, OriginFinder]]
+Tiles = Mapping[str, Sequence[StoredTile]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sum:
+    """The elements of D of one warpgroup in one product. total: None if it is not known what it multiplies."""
+
+    block: Block
+    group: int
+    result: int
+    total: SumOrigin | None
+    joined: bool  # with the same elements of another product
+
+
+def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> str:
+    """Return why D is not proved, "" if it is. sizes: of M, N and K, if they differ; grid: of the launch."""
+    return next(filter(None, _list_reasons(finders, tiles, sizes, grid)), "")
+
+
+def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> Iterator[str]:
+    known = [one for block, finder in finders for one in _list_known(block, finder)]
+    if not known or len(known) < sum(len(list(_list_sums(block, finder))) for block, finder in finders):
+        yield "what some of its products multiply is not known"
+        return
+    if any(total.get_size(n) is None for _, total in known for n in (0, 1)) or sizes is None:
+        yield "which sizes are M, N and K is not known, and equal ones hide exchanged sizes"
+        return
+    yield from _list_open_places(finders, known, tiles)
+    yield from (_find_other_stride(one, sizes) for one in _list_maps(finders, known))
+    yield _find_other_factor(finders)
+    yield _find_short_sum(known, tiles, grid)
+    yield _find_other_matrix(known)
+    if not _covers_matrix(known, grid):
+        yield "the blocks that were run do not show that all of its tiles are computed, each once"
+
+
+def _list_open_places(finders: Finders, known: Sequence[tuple[_Sum, SumOrigin]], tiles: Tiles) -> Iterator[str]:
+    """Yield what is open about the places of D."""
+    outside = [one.block for one, total in known if not _is_inside(total)]
+    if outside:
+        yield f"block {outside[0]} multiplies rows or columns outside the matrices"
+    if any(finder.trace.staged.latest is not None for _, finder in finders):
+        yield "warpgroups store it to the same bytes of shared memory, and which of them is first is not followed"
+    if not all(_is_stored(one, total, tiles) for one, total in known):
+        yield "some of its elements are stored nowhere, or where is not known"
+    if not all(map(are_placed, tiles.values())):
+        yield "its elements are not stored as the rows and columns of one matrix of its size"
+
+
+def _list_known(block: Block, finder: OriginFinder) -> list[tuple[_Sum, SumOrigin]]:
+    """Return the sums whose rows of A and columns of B are known."""
+    return [(one, one.total) for one in _list_sums(block, finder) if one.total is not None]
+
+
+def _list_sums(block: Block, finder: OriginFinder) -> Iterator[_Sum]:
+    """Yield the sums that no later product adds to, in each warpgroup."""
+    added: set[tuple[int, int]] = set()
+    for products in finder.products.values():
+        one = products[0]
+        for warp in np.flatnonzero(one.mask[::32]) if one.added is not None else ():
+            added.add((-int(one.added.record[32 * warp, 0]) - 1, int(warp)))
+    together = {-record - 1 for pair in finder.run.joined for record in pair}
+    for result, products in finder.products.items():
+        warps = np.flatnonzero(products[0].mask[::32])
+        for group in np.unique(warps // WARPGROUP):
+            first = int(group) * WARPGROUP
+            if (result, first) not in added:
+                yield _Sum(block, int(group), result, finder.find_sum(result, first), result in together)
+
+
+def _is_inside(total: SumOrigin) -> bool:
+    sizes = [total.get_size(n) or 0 for n in (0, 1)]
+    return bool(total.rows.max() < sizes[0] and total.columns.max() < sizes[1])
+
+
+def _is_stored(one: _Sum, total: SumOrigin, tiles: Tiles) -> bool:
+    """Return whether every element of a sum is stored, to one array or to several that have a part each."""
+    elements = 64 * len(total.columns)
+    mine = [
+        elements - tile.left
+        for of_array in tiles.values()
+        for tile in of_array
+        if (tile.block, tile.group) == (one.block, one.group) and tile.sum.products[-1].result == one.result
+    ]
+    return one.joined or elements in mine or sum(mine) == elements
+
+
+def _list_maps(finders: Finders, known: Sequence[tuple[_Sum, SumOrigin]]) -> Iterator[TensorMap]:
+    """Yield the maps of A, B and D."""
+    yield from {id(box.map): box.map for _, total in known for box in total.boxes}.values()
+    for _, finder in finders:
+        stored = (finder.maps.find(finder.run.kernel, move.maps) for move in finder.trace.stores)
+        yield from filter(None, stored)
+
+
+def _find_other_stride(one: TensorMap, sizes: KnownSizes) -> str:
+    """Return what is wrong with a map whose rows are another size of the product apart than they are long."""
+    stride = one.strides[0] if one.strides else None
+    stride = sizes.evaluate(one.symbols.get("strides[0]")) if stride is None else stride
+    length = measure_tensor(one)[0]
+    if stride is None or length is None or stride * 8 == length * (one.element_bits or 0):
+        return ""
+    return f"the rows of {one.names[0] if one.names else 'a tensor map'} are not as far apart as they are long"
+
+
+def _find_other_factor(finders: Finders) -> str:
+    """Return which elements of D are combined with elements of another row or column, such as a scale."""
+    points: list[Points] = []
+    sizes = 0, 0
+    for _, finder in finders:
+        for record, warp, (array, row, column, at) in list_factors(finder.run):
+            total = finder.find_sum(-record - 1, warp)
+            if total is None:
+                return "elements that it is combined with are not known"
+            sizes = total.get_size(0) or 0, total.get_size(1) or 0
+            points.append((array, total.rows[row], total.columns[column], at))
+    other = find_other_factor(points, sizes)
+    return f"its elements are combined with elements of {other} that are not those of their rows or columns" * bool(
+        other
+    )
+
+
+def _find_short_sum(known: Sequence[tuple[_Sum, SumOrigin]], tiles: Tiles, grid: Block | None) -> str:
+    """Return what is open if a sum is not of all of K, each slice once, or of its part where blocks along z add."""
+    adds = all(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
+    for one, total in known:
+        a, b, depth = total.list_slices(0), total.list_slices(1), total.get_depth(0)
+        if a is None or a != b or depth is None or depth != total.get_depth(1):
+            return f"block {one.block} does not multiply the same slices of K of A and of B, one after the other"
+        first, part = 0, depth
+        if adds and grid is not None and grid[2] > 1:
+            part = depth // grid[2]
+            first = one.block[2] * part
+        if sorted(a) != list(range(first, first + part, total.step)):
+            return f"block {one.block} does not multiply each slice of K once, and which blocks have the rest is open"
+    return ""
+
+
+def _find_other_matrix(known: Sequence[tuple[_Sum, SumOrigin]]) -> str:
+    """Return what is open if A and B are of different matrices of a batch."""
+    for one, total in known:
+        batches = []
+        for n, box in enumerate(total.boxes):
+            used = {total.numbers[n], *total.along[n]}
+            batches.append([int(at) for number, at in enumerate(box.find_start()) if number not in used])
+        both = all(batches)
+        if (both and batches[0] != batches[1]) or any(any(batch) and max(batch) != one.block[2] for batch in batches):
+            return f"block {one.block} multiplies different matrices of a batch"
+    return ""
+
+
+def _covers_matrix(known: Sequence[tuple[_Sum, SumOrigin]], grid: Block | None) -> bool:
+    """Return whether tiles of D are computed once each, the blocks have as many as there are, and both corners are
+    among them.
+    """
+    corners: dict[Block, list[tuple[int, int]]] = {}
+    for one, total in known:
+        if one.block[2] == 0 and not one.joined:
+            corners.setdefault(one.block, []).append((int(total.rows.min()), int(total.columns.min())))
+    first = known[0][1]
+    sizes = first.get_size(0) or 0, first.get_size(1) or 0
+    return grid is not None and are_whole(corners, sizes, (64, len(first.columns)), grid)
+
+
+def are_whole(
+    corners: Mapping[Block, Sequence[tuple[int, int]]], sizes: tuple[int, int], part: tuple[int, int], grid: Block
+) -> bool:
+    """Return whether blocks compute parts of D once each, both corners among them, and as many as a grid needs.
+
+    corners: the first row and column of each part, by block; sizes: the rows and columns of D, part: those of a part.
+    """
+    every = [at for of_block in corners.values() for at in of_block]
+    last = sizes[0] - part[0], sizes[1] - part[1]
+    if len(set(every)) < len(every) or not {(0, 0), last} <= set(every):
+        return False
+    unit = gcd(*map(len, corners.values()))  # of a tile, if blocks have different numbers of them
+    count, blocks = sizes[0] // part[0] * (sizes[1] // part[1]) // unit, grid[0] * grid[1]
+    least, most = count // blocks, -(-count // blocks)
+    counts = {block: len(of_block) // unit for block, of_block in corners.items()}
+    return counts.get((0, 0, 0)) == most and all(least <= one <= most for one in counts.values())
+
+
+def find_last_block(finders: Finders, grid: Block | None) -> list[Block]:
+    """Return the block that has the last tile of D where blocks of a line take them in turn, if none of these has."""
+    known = {block: list(_list_known(block, finder)) for block, finder in finders}
+    if grid is None or grid[1] > 1 or not known or not all(known.values()):
+        return []
+    total = next(iter(known.values()))[0][1]
+    rows, columns = (total.get_size(n) or 0 for n in (0, 1))
+    part = gcd(*map(len, known.values()))
+    last = (rows // 64 * (columns // len(total.columns)) // part - 1) % grid[0], 0, 0
+    return [] if last in known or last[0] < 0 else [last]
