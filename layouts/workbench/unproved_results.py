@@ -14,6 +14,9 @@ from math import gcd
 import numpy as np
 
 from lanescope.reader.code.maps.tma_rules import TensorMap
+from lanescope.reader.threads.barrier_simulation import THREAD_BARRIERS
+from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.storage import Mask
 from lanescope.workbench.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import Block, StoredTile, are_placed
@@ -64,6 +67,8 @@ def _list_open_places(finders: Finders, known: Sequence[tuple[_Sum, SumOrigin]],
         yield f"block {outside[0]} multiplies rows or columns outside the matrices"
     if any(finder.trace.staged.latest is not None for _, finder in finders):
         yield "warpgroups store it to the same bytes of shared memory, and which of them is first is not followed"
+    if any(_shares_barrier(finder.trace.events) for _, finder in finders):
+        yield "more threads than it counts use one named barrier"
     if not all(_is_stored(one, total, tiles) for one, total in known):
         yield "some of its elements are stored nowhere, or where is not known"
     if not all(map(are_placed, tiles.values())):
@@ -94,6 +99,17 @@ def _list_sums(block: Block, finder: OriginFinder) -> Iterator[_Sum]:
 def _is_inside(total: SumOrigin) -> bool:
     sizes = [total.get_size(n) or 0 for n in (0, 1)]
     return bool(total.rows.max() < sizes[0] and total.columns.max() < sizes[1])
+
+
+def _shares_barrier(events: Sequence[BarrierEvent]) -> bool:
+    """Return whether more threads wait at a barrier of some threads, by its number, than it counts."""
+    waiting: dict[tuple[int, int], Mask] = {}
+    for event in events:
+        pairs = np.stack([event.places, event.values], axis=1)[event.mask] if event.kind in THREAD_BARRIERS else []
+        for number, count in {(int(number), int(count)) for number, count in pairs}:
+            mine = event.mask & (event.places == number)
+            waiting[number, count] = waiting.get((number, count), mine) | mine
+    return any(0 < count < mask.sum() for (_, count), mask in waiting.items())
 
 
 def _is_stored(one: _Sum, total: SumOrigin, tiles: Tiles) -> bool:

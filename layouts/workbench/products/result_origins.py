@@ -156,8 +156,9 @@ class _BlockRunner:
         return True
 
     def replay_runs(self) -> dict[tuple[str, int], list[tuple[Block, OriginFinder]]]:
-        """Return the blocks of each kernel with what they multiply; none if that of one is not known."""
-        return {key: of if all(map(self._replay, of)) else [] for key, of in self.runs.items()}
+        """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
+        busy = {key: [one for one in of if one[1].trace.loads or one[1].run.results] for key, of in self.runs.items()}
+        return {key: of if all(map(self._replay, of)) else [] for key, of in busy.items()}
 
     def _replay(self, of_block: tuple[Block, OriginFinder]) -> bool:
         finder = of_block[1]
