@@ -5,6 +5,7 @@ A mistake of a whole matrix leaves every fragment right: only numbers for M, N a
 
 from __future__ import annotations
 
+from lanescope.workbench.known_products import find_open_products
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.transfer_kernels import plant
@@ -64,22 +65,26 @@ OPEN = {
     "a number for a pitch": (("c[r * N + n]", "c[r * 4096 + n]"), "row and column"),
     "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), ""),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch"),
+    "A times A": (("b = B +", "b = A +"), "one array"),
     "the scale of another row": (("sa[r]", "sa[row]"), "elements of sa"),
     "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb"),
     "rows that are not stored": (("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"), "stored"),
 }
 
 
+def list_reasons(*changes: tuple[str, str]) -> list[str]:
+    """List why D of the kernel with these changes is not known to be A·B."""
+    return [why for why, _ in find_open_products(plant(*changes, text=KERNEL), {}, (), ["gemm"])]
+
+
 @for_each("changes", list(RIGHT.values()), ids=list(RIGHT))
 def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...]) -> None:
-    report = check_text(plant(*changes, text=KERNEL))
-    assert (report.findings, report.open) == ((), ())
+    assert list_reasons(*changes) == []
 
 
 @for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN))
-def test_what_is_not_the_product_is_not_verified(change: tuple[str, str], why: str) -> None:
-    report = check_text(plant(change, text=KERNEL))
-    assert report.findings or any(why in point.message for point in report.open)
+def test_what_is_not_the_product_is_open(change: tuple[str, str], why: str) -> None:
+    assert why in list_reasons(change)[0]
 
 
 def test_the_grid_of_the_launch_covers_d() -> None:

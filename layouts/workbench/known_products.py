@@ -335,8 +335,8 @@ def _judge_fragment(order: _Order, one: _Fragment) -> tuple[int, str, tuple[Ints
     ]
     if {len(side) for side in sides} != {len(one.operands)}:
         stage, why = 0, "products take other elements than rows of A and columns of B of M × K and K × N"
-    elif not all(_are_of_one_line(side) for side in sides):
-        stage, why = 1, "products of different rows or columns are added"
+    elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
+        stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
     elif any((a.k != b.k).any() for a, b in zip(*sides, strict=True)):
         stage, why = 2, "A and B of a product have different k"
     else:
@@ -346,6 +346,11 @@ def _judge_fragment(order: _Order, one: _Fragment) -> tuple[int, str, tuple[Ints
 
 def _are_of_one_line(side: Sequence[_Lines]) -> bool:
     return all((one.lines == side[0].lines).all() and one.matrix == side[0].matrix for one in side)
+
+
+def _are_two_matrices(one: _Fragment) -> bool:
+    """Return whether all elements of A are of one array, and those of B of another one."""
+    return len({pair[0].array for pair in one.operands} | {"", *(pair[1].array for pair in one.operands)}) == 3
 
 
 def _judge_sum(order: _Order, one: _Fragment, a: Sequence[_Lines], b: Sequence[_Lines]) -> tuple[int, str]:
