@@ -158,6 +158,15 @@ class AsmCode:
             self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope, first=first)
         return self.run.sites[key]
 
+    def find_store(self, token: str) -> tuple[int, int]:
+        """Return the expression that was stored last in the local variable of an operand; (0, 0) if it is not known."""
+        n = self.find_number(token)
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return 0, 0
+        offset = place.offset.known
+        return place.array.sites.get(offset, (0, 0)) if offset is not None else (0, 0)
+
     def get_span(self, operands: list[str]) -> tuple[int, int]:
         """Return the place of a statement's only operand: the call that passes it, if it is a parameter."""
         n = self.find_number(operands[0]) if len(operands) == 1 else None

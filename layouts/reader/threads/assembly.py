@@ -13,6 +13,7 @@ from lanescope.reader.code.ptx.inline_ptx import COMPARISONS, PtxInstruction, li
 from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, require_statements
+from lanescope.reader.threads.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
 from lanescope.reader.threads.numbers import (
@@ -26,7 +27,13 @@ from lanescope.reader.threads.order_events import follow_instruction
 from lanescope.reader.threads.packing import join_registers, pack_bytes, permute_bytes
 from lanescope.reader.threads.program import Scope, split_operands
 from lanescope.reader.threads.records import MmaUse, RegisterUse
-from lanescope.reader.threads.results import find_added, has_two, is_result, make_results, store_result
+from lanescope.reader.threads.results import (
+    find_added,
+    has_two,
+    is_result,
+    make_results,
+    store_result,
+)
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -316,7 +323,8 @@ def _find_register(code: AsmCode, tokens: Sequence[str]) -> tuple[LocalMemory, i
 
 def _use_register(code: AsmCode, token: str) -> RegisterUse:
     value = code.get_value(token)
-    return replace(make_use(code.run, value, value is None and code.is_unset(token)), site=code.get_site(token))
+    use = make_use(code.run, value, value is None and code.is_unset(token))
+    return replace(use, site=code.get_site(token), stored=code.find_store(token) if is_result(value) else (0, 0))
 
 
 def _run_async_copy(code: AsmCode, opcode: str, operands: list[str]) -> None:
@@ -398,6 +406,7 @@ _INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[st
     (re.compile(r"mov\.b(?:32|64)$"), 2, _move),
     (re.compile(r"prmt\."), 4, _permute),
     (re.compile(r"lop3\.b32$"), 5, _combine_bits),
+    *ELEMENTWISE,
     (re.compile(r"(?:mov|cvta?|add|sub|mul|mad|and|x?or|sh[lr]|setp)(?=\.|$)"), 0, _run_arithmetic),
     (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

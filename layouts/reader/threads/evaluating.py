@@ -34,9 +34,9 @@ from lanescope.reader.threads.objects import NOT_HERE, call_operator
 from lanescope.reader.threads.packing import pack_bytes
 from lanescope.reader.threads.places import DIMS, evaluate_operand, find_place, get_item_size, widen_number
 from lanescope.reader.threads.program import FunctionSet, Scope
-from lanescope.reader.threads.results import keep_result
+from lanescope.reader.threads.results import CONSTANT, Reduction, is_result, keep_result
 from lanescope.reader.threads.special_registers import read_variable
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, merge_values
+from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data, merge_values
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import cast_value, load_place, store_place
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _ARITHMETIC = ("+", "-", "*", "/")
+_CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 _CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
@@ -51,6 +52,8 @@ _CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an express
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
+    if found is None and _CONSTANTS.fullmatch(node.last) and not scope.declares(node.last):
+        return CONSTANT
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
 
 
@@ -59,6 +62,10 @@ def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
 
 def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope) -> Any:
     return make_uniform(node.value, (max(node.type.bits or 32, 32), node.type.signed))
+
+
+def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
+    return CONSTANT
 
 
 def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
@@ -143,7 +150,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     given = evaluate_operand(run, node.value, scope)
     value = get_number(given)
     if value is None:
-        return keep_result(run, given) if node.op == "-" else None
+        return keep_result(run, given) if node.op in "+-" else None
     if node.op == "-":
         return apply_operator("-", make_uniform(0, value.kind), value)
     if node.op == "~":
@@ -160,14 +167,20 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
     yes, other = run.evaluate(node.yes, scope), run.evaluate(node.no, scope)
     if condition is not None and condition.const is not None:
         return _choose_values(np.asarray(as_array(condition.const)) != 0, yes, other)
-    if isinstance(yes, DataBytes) and not isinstance(other, DataBytes):
+    if isinstance(yes, DataBytes) and not isinstance(other, DataBytes | Reduction):
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
         return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
     kept, spare = (yes, other) if _is_inside(run, node.condition, scope) else (other, yes)
     if isinstance(kept, Pointer) and _is_spare(spare, kept) and _is_inside(run, node.condition, scope) is not None:
         return kept
-    return yes if yes is other else None
+    return yes if yes is other else _keep_element(run, yes, other)
+
+
+def _keep_element(run: KernelRunner, yes: Any, no: Any) -> Any:
+    """Return what an open choice between an element of D and a constant, or several elements, depends on."""
+    known = is_result(no) and (yes is CONSTANT or isinstance(yes, Reduction) or is_result(yes))
+    return keep_result(run, yes, no) if known else None
 
 
 def _is_spare(value: Any, kept: Pointer) -> bool:
@@ -312,12 +325,16 @@ def _evaluate_list(run: KernelRunner, node: tree.ItemList, scope: Scope) -> Any:
         value = run.evaluate_template(node.type, scope)
         return None if isinstance(value, SizedType) else value
     values = [run.evaluate(value, scope) for _, value in node.items]
+    parts = [value for value in values if is_result(value)]
+    if len(values) > 1 and len(parts) == len(values) and len({part.size for part in parts}) == 1:
+        return join_data(parts)  # of a vector
     return values[0] if len(values) == 1 else None
 
 
 HANDLERS: dict[type, Any] = {  # by the class of an expression
     tree.Name: _evaluate_name,
     tree.NumberLiteral: _evaluate_literal,
+    tree.RealLiteral: _evaluate_real,
     tree.Binary: _evaluate_binary,
     tree.Unary: _evaluate_unary,
     tree.ConditionalExpression: _evaluate_conditional,

@@ -92,7 +92,9 @@ def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mas
             run.assumed += 1  # all that follows: the loop may have ended before
         return mask  # a bound that the inner tiles do not meet
     run.assumed += 1
+    outer, run.masked = run.masked, run.masked or run.differs_in_threads(statement.condition)
     mask = run.run(statement.yes, scope, mask)
+    run.masked = outer
     if statement.no is not None:
         _run_otherwise(run, statement.no, scope, mask)
     run.assumed -= 1

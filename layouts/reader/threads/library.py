@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import library_barriers
 from lanescope.reader.threads.cute.copies import forget_tensors
@@ -18,7 +16,6 @@ from lanescope.reader.threads.numbers import (
     ThreadNumber,
     add_numbers,
     apply_operator,
-    as_array,
     convert_number,
     make_number,
     make_uniform,
@@ -26,7 +23,7 @@ from lanescope.reader.threads.numbers import (
 from lanescope.reader.threads.order_events import follow_call, has_own_pipeline
 from lanescope.reader.threads.packing import permute_bytes
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.results import store_result
+from lanescope.reader.threads.results import CONSTANT, Reduction, keep_result, shuffle_value, store_result
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import convert_value, load_place
@@ -51,6 +48,12 @@ _TO_TWO = re.compile(
 )
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
 _AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
+# CUDA Math API 13.0: functions of one element each, also of both of a half2
+_MATH = re.compile(
+    r"_{0,2}(?:h2?|f|n)?(?:exp(?:2|10|m1)?|log(?:2|10|1p)?|r?sqrt|r?cbrt|rcp|(?:a?(?:sin|cos)|tan)h?|tanh_approx|erfc?|pow"
+    r"|(?:f|h)?(?:abs|max|min)2?(?:_nan)?|fmod|fdivide|saturate|floor|ceil|rint|trunc|round|neg2?"
+    r"|(?:add|sub|mul|div|fma|mad)2?|mul24)f?(?:_r[nzud])?(?:_sat|_relu)?"
+)
 _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
 
@@ -87,7 +90,7 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         return NOT_HERE
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
     if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
-        return None
+        return keep_result(run, left, right)
     result = apply_operator(name, left, right)
     return result if result is not None else _drop_bound(run, name, node.span, left, right)
 
@@ -106,6 +109,11 @@ def _drop_bound(
                 run.limits[site] = value, past
             return value
     return None
+
+
+def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return what the result of a mathematical function depends on."""
+    return keep_result(run, *(run.evaluate(argument, scope) for argument in node.arguments))
 
 
 def _call_atomic(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
@@ -128,6 +136,8 @@ def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
 
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     value, size = run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2
+    if value is CONSTANT or isinstance(value, Reduction):
+        return value
     return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
 
 
@@ -168,17 +178,15 @@ def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -
 
 
 def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    """Broadcast the value of one lane to its warp."""
-    value, lane = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
-    if not isinstance(value, ThreadNumber) or not isinstance(lane, ThreadNumber):
-        return None
-    if value.uniform:
+    """Return the value of another lane, as far as its number is known."""
+    value, by, *width = (run.evaluate(argument, scope) for argument in node.arguments[1:4])
+    if isinstance(value, ThreadNumber) and value.uniform:
         return value
-    if value.const is None or lane.known is None:
+    wide = width[0].known if width and isinstance(width[0], ThreadNumber) else 0 if width else 32
+    away = by.const if isinstance(by, ThreadNumber) else None
+    if away is None or wide not in (2, 4, 8, 16, 32):
         return None
-    threads = np.arange(run.threads)
-    source = np.minimum(threads // 32 * 32 + lane.known % 32, run.threads - 1)
-    return make_number(np.asarray(as_array(value.const))[source], value.kind)
+    return shuffle_value(run, name.removeprefix("__shfl_").removesuffix("sync").strip("_"), value, away, wide)
 
 
 def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -205,6 +213,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_SILENT, 0, _ignore_call),
     (_TO_SHARED, 0, _get_address),
     (re.compile("min|max"), 2, _call_select),
+    (_MATH, 1, _call_math),
     (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
     (re.compile("__byte_perm"), 3, _permute_bytes),
     (re.compile("move|forward"), 1, _pass_value),
@@ -213,7 +222,7 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (_PAIR, 0, _join_halves),
     (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
-    (re.compile(r"__shfl_sync\w*"), 3, _call_shuffle),
+    (re.compile(r"__shfl_(?:(?:xor|up|down)_)?sync"), 3, _call_shuffle),
     (re.compile("__pipeline_memcpy_async|memcpy(?:_async)?"), 3, _call_memcpy),
     (re.compile("load_matrix_sync"), 3, call_load_matrix),
     (re.compile("mma_sync"), 4, call_mma),

@@ -37,7 +37,7 @@ class MatrixLoad:
 class RegisterUse:
     """A register of an mma: the origin of its bytes, and the ldmatrix and register number that filled it.
 
-    unset: whether nothing has written it; site: the expression that passes it.
+    unset: whether nothing has written it; site: the expression that passes it; stored: the one that computed it.
     """
 
     data: DataBytes | None
@@ -45,6 +45,7 @@ class RegisterUse:
     number: int = 0
     unset: bool = False
     site: Span = (0, 0)
+    stored: Span = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,8 @@
-"""Follow D of mma and wgmma through registers, conversions and arithmetic to stores to global memory."""
+"""Follow D of mma and wgmma through registers, conversions and arithmetic to stores and to other products.
+
+A value that depends on one element of D is that element; one that depends on several is a reduction. An element that is
+combined with a reduction over itself and others stays this element, as in exp(s - max(s)).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.numbers import ThreadNumber, as_array, make_number
+from lanescope.reader.threads.quotients import Coefficient
 from lanescope.reader.threads.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
 from lanescope.reader.threads.storage import DataBytes, Ints, Pointer, make_open_data
 
@@ -16,7 +22,20 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 MOST_RESULTS, MOST_STORES = 4000, 2000
+MOST_REDUCED = 1 << 12  # elements of D that a value depends on
 _REGISTER_BYTES = 4
+CONSTANT = object()  # a floating-point number that the text gives
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class Reduction:
+    """A value that depends on several elements of D.
+
+    elements: of every thread, as numbers: [threads, elements]; products: the places of the products that made them.
+    """
+
+    elements: Ints
+    products: frozenset[object]
 
 
 def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None, count: int) -> list[DataBytes]:
@@ -50,22 +69,80 @@ def is_result(value: Any) -> bool:
     return isinstance(value, DataBytes) and bool((value.record < 0).any())
 
 
-def keep_result(run: KernelRunner, *operands: Any) -> DataBytes | None:
+def keep_result(run: KernelRunner, *operands: Any) -> Any:
     """Return the operand of an arithmetic operation that is of elements of D: alpha * d + beta * c, or the first of two
-    that are the same elements of two products. Where sizes are known, also what is computed of other elements.
+    that are the same elements of two products; a reduction if the result depends on several elements. If it depends on
+    none: where sizes are known, what is computed of elements of global memory; else None.
     """
     found = [value for value in operands if is_result(value)]
-    if len(found) < 2:
-        others = [one for value in operands if value not in found for one in _list_parts(value)]
-        if found and len(run.factors) < MOST_STORES:
-            run.factors += (FactorUse(found[0], other, run.mask.copy()) for other in others)
-        return found[0] if found else _combine_elements(run, others)
-    first, second = found
-    if not ((first.thread == second.thread) & (first.byte == second.byte)).all():
-        return None
-    records = np.unique(np.stack([one.record[:, 0] for one in found], axis=1)[run.mask], axis=0)
+    reductions = [value for value in operands if isinstance(value, Reduction)]
+    others = [one for value in operands if not is_result(value) for one in _list_parts(value)]
+    if not found:
+        plain = bool(operands) and all(value is CONSTANT for value in operands)
+        return CONSTANT if plain else _join_reductions(reductions) or _combine_elements(run, others)
+    first = found[0]
+    if len(run.factors) < MOST_STORES:
+        run.factors += (FactorUse(first, other, run.mask.copy()) for other in others)
+    alike = all(bool(((first.thread == one.thread) & (first.byte == one.byte)).all()) for one in found[1:])
+    made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
+    if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
+        return _join_reductions([*reductions, *made])
+    return _join_alike(run, found)
+
+
+def _join_alike(run: KernelRunner, found: list[DataBytes]) -> DataBytes | None:
+    """Return the first of the same elements of products, and note that these are combined."""
+    if len(found) == 1:
+        return found[0]
+    records = np.unique(np.stack([one.record[:, 0] for one in found[:2]], axis=1)[run.mask], axis=0)
     run.joined.update((int(one), int(other)) for one, other in records if one != other)
-    return first if (records < 0).all() else None
+    return found[0] if (records < 0).all() else None
+
+
+def _make_reduction(run: KernelRunner, value: DataBytes) -> Reduction:
+    """Return elements of D as what a reduction depends on."""
+    starts = slice(0, 3, 2) if has_two(value) else slice(0, 1)
+    record, thread, byte = (part[:, starts] for part in (value.record, value.thread, value.byte))
+    results = (run.results[-int(n) - 1] for n in np.unique(record) if n < 0)
+    places = frozenset((result.span, result.use.calls if result.use is not None else ()) for result in results)
+    return Reduction((-record << 32) | (thread << 16) | byte, places)
+
+
+def _depends_on(run: KernelRunner, reduction: Reduction, elements: Reduction) -> bool:
+    """Return whether a reduction is over these elements and others, or over those of other products."""
+    if elements.products.isdisjoint(reduction.products):
+        return True
+    same = (reduction.elements[:, :, None] == elements.elements[:, None]).any(axis=1)
+    return bool(same[run.mask].all())
+
+
+def _join_reductions(reductions: list[Reduction]) -> Reduction | None:
+    if not 0 < sum(one.elements.shape[1] for one in reductions) <= MOST_REDUCED:
+        return None
+    products = frozenset[object]().union(*(one.products for one in reductions))
+    return Reduction(np.concatenate([one.elements for one in reductions], axis=1), products)
+
+
+def shuffle_value(run: KernelRunner, mode: str, value: Any, away: Coefficient, width: int = 32) -> Any:
+    """Return the value that each thread gets by a shuffle. mode: "", xor, up or down; away: the lane or the distance.
+
+    Source: CUDA C++ Programming Guide 13.0, "Warp Shuffle Functions".
+    """
+    threads = np.arange(run.threads)
+    first, lane, by = threads // width * width, threads % width, np.asarray(as_array(away))
+    lanes = {"": by % width, "xor": lane ^ by, "up": lane - by, "down": lane + by}[mode]
+    source = first + np.where((lanes >= 0) & (lanes < width), lanes, lane)
+    source = np.minimum(np.where(mode == "xor", threads // 32 * 32 + (threads % 32 ^ by), source), run.threads - 1)
+    if not isinstance(value, ThreadNumber):
+        return _exchange_lanes(value, source)
+    return make_number(np.asarray(as_array(value.const))[source], value.kind) if value.const is not None else None
+
+
+def _exchange_lanes(value: Any, source: Ints) -> Any:
+    """Return what each thread gets from another one's register. source: the numbers of these threads."""
+    if isinstance(value, DataBytes):
+        return DataBytes(value.record[source], value.thread[source], value.byte[source])
+    return Reduction(value.elements[source], value.products) if isinstance(value, Reduction) else None
 
 
 def _list_parts(value: Any) -> tuple[DataBytes, ...]:

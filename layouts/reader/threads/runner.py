@@ -15,7 +15,7 @@ from lanescope.reader.threads import calling, evaluating, executing, names, plac
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import ClusterPlace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
-from lanescope.reader.threads.numbers import ThreadNumber, list_size_names, make_number
+from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, list_size_names, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.records import (
     DescriptorUse,
@@ -86,6 +86,8 @@ class KernelRunner:
         self.reached: Span = (0, 0)  # the last statement of the text itself that was begun
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
+        self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
+        self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
         self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place
         self.joined: set[tuple[int, int]] = set()  # records of products of which the same elements are combined
@@ -104,6 +106,7 @@ class KernelRunner:
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
         self.bounds = 0  # how many open conditions of jumps were taken as not met
+        self.masked = False  # whether an open condition around that is taken as met differs between threads
         self.assumed = 0  # how many open conditions around are taken as met
         self.size = 0  # of matrices; 0 if they are open
         self.sizes: Mapping[str, int] | None = None  # of each parameter, where all are known
@@ -355,6 +358,13 @@ class KernelRunner:
             return mask if met else self.nobody
         threads: Mask = mask & (met != 0)
         return threads
+
+    def differs_in_threads(self, condition: tree.Expression) -> bool:
+        """Return whether the threads compare different numbers in an open condition."""
+        pairs = (
+            pair for span, pair in self.limits.items() if condition.span[0] <= span[0] <= span[1] <= condition.span[1]
+        )
+        return any(away is None or not away.uniform for away in (add_numbers(*pair, -1) for pair in pairs))
 
     def list_limit_names(self, condition: tree.Expression | None) -> frozenset[str]:
         """Return the open sizes that the comparisons of a condition depend on."""

@@ -125,6 +125,7 @@ class LocalMemory:
     initializer: Any = None  # the expression that it got last, and the scope of that
     forgotten: bool = False  # whether anything may have been written
     owners: Mask | None = None
+    sites: dict[int, Span] = field(default_factory=dict)  # by offset: the expression that was stored last
     width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
 
     def read_value(self, offset: int, size: int) -> Value:

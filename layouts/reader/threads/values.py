@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.threads.bit_fields import extract_field, insert_field, is_word, read_word
 from lanescope.reader.threads.numbers import LONG, Number, ThreadNumber, convert_number, get_number
-from lanescope.reader.threads.results import store_result
+from lanescope.reader.threads.results import CONSTANT, is_result, store_result
 from lanescope.reader.threads.storage import (
     DataBytes,
     LocalMemory,
@@ -84,21 +84,28 @@ def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]
     elif place.space == "global":
         store_result(run, place, convert_value(run, value, kind), site)
     elif place.space == "local" and isinstance(place.array, LocalMemory):
-        _store_local(run, place, value)
+        _store_local(run, place, value, site)
 
 
-def _store_local(run: KernelRunner, place: Pointer, value: Any) -> None:
+def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int, int]) -> None:
     kind: SizedType = place.type
     offset = _find_active_value(run, place.offset)
     memory = place.array
     if offset is None:
         memory.forget_values()
         return
+    memory.sites[offset] = site
     every_owner = run.mask is memory.owners or run.runs_everyone()
     if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
         _copy_struct(place, value, offset, None if every_owner else run.mask)
         return
     converted = convert_value(run, value, kind)
+    if (
+        converted is CONSTANT
+        and (run.masked or not every_owner)
+        and is_result(old := memory.read_value(offset, kind.size))
+    ):
+        converted = old  # such as elements beyond a diagonal
     if kind.field[1]:
         converted = insert_field(memory, offset, converted, kind)
     memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
@@ -141,7 +148,7 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
                 return value
             to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
             return run.turn_counts.keep_argument(value, convert_number(value, to))
-        return None
+        return CONSTANT if value.known is not None and not kind.pointer else None
     if isinstance(value, DataBytes):
         return fit_data(run, value, kind)
     if isinstance(value, Pointer) and kind.integer and is_word(value.type):

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import (
-    ArrivedOperand,
-    FragmentOrigin,
-    is_packed_load,
-    reload_operand,
-)
+from lanescope.workbench.computed_operands import count_lines_apart, has_lines_of_product
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, reload_operand
 from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.fragments.warp_coverage import split_origin
+from lanescope.workbench.packed_copies import is_packed_load
 from lanescope.workbench.text.known_values import find_common_value
+
+MOST_APART = 256  # lines of two arrays; more may lie between what is before them
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,38 @@ def judge_fragment(
     if arrived.warps is None or (order and not fits and other.warps is not None and not _is_plain(other_order)):
         return None  # which of the two is stored in another order along K is not known
     code = _find_repeated_rows(judge, arrived) if fits else _find_cause(judge, arrived, order is not None)
+    if code == "":
+        code = _judge_computed(judge, arrived, other, _is_plain(other_order))
     if not code and stuck == arrived.name:
         return "k_step_differs"
     return _find_transpose(judge, arrived, other) if code == "" else code
+
+
+def _judge_computed(judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOperand, plain: bool) -> str | None:
+    """Return the code of the mistake in an operand that is elements of D or multiplies them, as judge_fragment does.
+
+    plain: whether the other operand is in plain order along K.
+    """
+    assert arrived.warps is not None
+    computed = [warp for warp in arrived.warps if warp.computed]
+    if any(warp.repeats_rows for warp in computed):
+        return "fragment_mismatch" if judge.run.complete and not judge.use.broken else None
+    if any(not has_lines_of_product(judge.run.runner, warp.names, warp.rows) for warp in computed):
+        return None  # D has its rows in another order, in which they may be stored
+    return "k_lines_differ" if plain and _is_apart(judge, arrived, other) else ""
+
+
+def _is_apart(judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOperand) -> bool:
+    """Return whether an operand takes other lines along K than those whose products the computed other operand holds:
+    V of attention other keys than P.
+    """
+    if not judge.run.complete or judge.use.broken or not arrived.warps or not other.warps:
+        return False
+    pairs = [(left, right) for left, right in zip(other.warps, arrived.warps, strict=True)]
+    if not all(left.computed and not right.computed for left, right in pairs):
+        return False
+    counts = [count_lines_apart((left.array, left.lines), (right.array, right.lines)) for left, right in pairs]
+    return all(count is not None and 0 < abs(count) < MOST_APART for count in counts)
 
 
 def _is_plain(order: tuple[int, ...] | None) -> bool:
@@ -196,13 +224,17 @@ def _find_cause(judge: JudgedProduct, arrived: ArrivedOperand, separable: bool) 
         arrived.loads and all(is_packed_load(runner, n) for n in arrived.loads)
     ):
         return None  # rows of padding, or global memory may hold the tile in the order in which it is read
-    return _find_warp_cause(arrived.warps, separable)
+    return _find_warp_cause(arrived, separable)
 
 
-def _find_warp_cause(warps: Sequence[FragmentOrigin], separable: bool) -> str | None:
+def _find_warp_cause(arrived: ArrivedOperand, separable: bool) -> str | None:
     """Return the code of the mistake in the elements that the warps of a product hold."""
-    if separable:
-        return "k_repeated" if any(warp.repeated_k for warp in warps) else None
+    warps = arrived.warps or ()
+    if separable and any(warp.repeated_k for warp in warps):
+        return "k_repeated"
+    has_order_of_d = arrived.instruction.operand(arrived.name).container_bits == 16
+    if separable and not (has_order_of_d and all(warp.computed for warp in warps)):
+        return None
     unfilled = any(warp.empty and not warp.find_misplaced().any() for warp in warps)
     return "tile_not_filled" if unfilled else "fragment_mismatch"
 

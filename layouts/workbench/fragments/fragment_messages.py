@@ -7,6 +7,8 @@ from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, count
 _MESSAGES = {
     "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other"
     " operand, which moves by the K of one instruction.",
+    "k_lines_differ": "along K it takes other lines of its matrix than those whose products the other operand holds, as"
+    " if V of attention had other keys than P.",
     "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
     " fragment is right.",
     "register_repeated": "it takes one register of ldmatrix twice, and another never.",
@@ -43,6 +45,11 @@ def describe_fragment(arrived: ArrivedOperand, code: str) -> str:
     if not warp.array:
         return head + "the elements come from several arrays: the addresses leave the tile."
     count = int(warp.find_misplaced().sum()) * packed
+    if warp.computed:
+        return (
+            head + f"its registers hold elements of {warp.array} in another order than the fragment needs: pairs of"
+            " columns, and rows 8 apart, are exchanged, repeated or of other products."
+        )
     return (
         head + f"{count} of {total} elements are not the row and column of {warp.array} that the fragment needs:"
         " the addresses that are read (pitch, swizzle, rows of the lanes) do not fit those that are stored."

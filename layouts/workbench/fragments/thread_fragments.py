@@ -16,16 +16,14 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.matrix_loads import gather_register
-from lanescope.reader.threads.matrix_reads import find_described_places
 from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
-from lanescope.shared.swizzle import WIDEST_PATTERN
+from lanescope.workbench.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.text.known_values import find_common_value
 
 Ints = NDArray[np.int64]
@@ -92,7 +90,23 @@ class FragmentOrigin:
     def has_rows_twice(self) -> bool:
         """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
-        return bool(1 < _count_columns(rows) < rows.shape[1])
+        return self.repeats_rows and _count_columns(rows) > 1
+
+    @cached_property
+    def repeats_rows(self) -> bool:
+        """Whether any row occurs twice."""
+        rows = np.stack([g[:, 0] for g in self.places])
+        return bool(_count_columns(rows) < rows.shape[1])
+
+    @cached_property
+    def computed(self) -> bool:
+        """Whether the elements are those of an earlier product."""
+        return is_computed(self.array)
+
+    @cached_property
+    def lines(self) -> dict[str, tuple[int, int]]:
+        """The offset of the first element and the step along K, by name."""
+        return dict(zip(self.names, zip(self.base, self.k_step, strict=True), strict=True))
 
     @cached_property
     def repeated_k(self) -> bool:
@@ -298,6 +312,7 @@ def locate_warps(
     fragment = join_data(list(data))
     size = max(operand.container_bits // 8, 1)
     first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
+    first = replace_results(run, first, _locate_sides)
     if _is_open(first.record[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
@@ -307,9 +322,24 @@ def locate_warps(
     for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
         numbers = set(records[warp].ravel().tolist()) - {EMPTY}
         array = find_common_value(run.records[n].array for n in numbers) or ""
+        if not array and any(is_computed(run.records[n].array) for n in numbers):
+            return None  # of several sums
         places = tuple(grid[warp] for grid in grids)
         located.append(FragmentOrigin(array, tuple(offsets), places, records[warp] != EMPTY))
     return tuple(located) or None
+
+
+def _locate_sides(run: KernelRunner, use: MmaUse) -> tuple[Instruction, list[Side]] | None:
+    """Return the rows of A and the columns of B of a product; None if they are not known."""
+    instruction, sides = find_mma(use.opcode), list[Side]()
+    for name in "ab" if instruction is not None else "":
+        warps = locate_operand(run, use, instruction, name).warps
+        arrays = {warp.array for warp in warps or ()}
+        if not warps or len(arrays) > 1 or not all(warp.separable and not warp.repeats_rows for warp in warps):
+            return None  # of one row for all threads, or two times the same rows
+        grids = tuple(np.stack([warp.places[n][:, 0] for warp in warps]) for n in range(len(warps[0].names)))
+        sides.append(Side(arrays.pop(), warps[0].names, grids))
+    return (instruction, sides) if instruction is not None else None
 
 
 def _arrange_elements(operand: Operand, values: Ints) -> Ints:
@@ -351,33 +381,3 @@ def locate_descriptor(run: KernelRunner, use: DescriptorUse) -> FragmentOrigin |
     offsets = dict(list_offsets(run.records, first, run.threads))
     array = find_common_value(run.records[int(n)].array for n in np.unique(first.record) if n != EMPTY) or ""
     return FragmentOrigin(array, tuple(offsets), tuple(offsets.values()), first.record != EMPTY)
-
-
-def is_packed_descriptor(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether the bytes of a descriptor are copied in the order of global memory, in every swizzle pattern.
-
-    Global memory may then contain the tile in the order in which it is read, swizzled by the program that wrote it.
-    """
-    places = find_described_places(use.word, use.seen)
-    swizzled = Descriptor(use.word, use.seen.form).mode.chunks > 1
-    return _keeps_order(run, use.data, places, places // WIDEST_PATTERN if swizzled else np.zeros_like(places))
-
-
-def is_packed_load(run: KernelRunner, load: MatrixLoad) -> bool:
-    """Return whether the rows of an ldmatrix are copied in the order of global memory, in every warp."""
-    places = load.address[:, None] + np.arange(load.rows.size)
-    count = 32 if ".x4" in load.opcode else 16 if ".x2" in load.opcode else 8
-    giving = np.flatnonzero(np.arange(len(places)) % 32 < count)
-    rows = DataBytes(load.rows.record[giving], load.rows.thread[giving], load.rows.byte[giving])
-    return _keeps_order(run, rows, places[giving], np.broadcast_to(giving[:, None] // 32, places[giving].shape))
-
-
-def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints) -> bool:
-    """Return whether the bytes of each group have the same distances in shared and in global memory."""
-    if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
-        return False
-    for name, grid in list_offsets(run.records, data, run.threads):
-        offsets = grid if name else grid - places
-        if any(np.ptp(offsets[groups == group]) for group in np.unique(groups)):
-            return False
-    return True

@@ -162,7 +162,7 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
     arrays = np.array([record.array for record in runner.records], dtype=object)
     for writer in tiles:
         stored = np.flatnonzero(shared.writer == writer)
-        origins = arrays[shared.record[stored]]
+        origins = arrays[np.maximum(shared.record[stored], 0)]  # elements of D are of no array
         for array in set(origins):  # a helper may store several tiles
             places = stored[origins == array]
             was_read = shared.was_read[places]

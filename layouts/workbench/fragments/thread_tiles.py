@@ -76,6 +76,7 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "register_repeated": "A register of a fragment is given to mma twice",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
+    "k_lines_differ": "An operand takes other lines along K than those whose products the other holds",
     "k_repeated": "Positions along K are loaded twice",
     "wmma_layout": "A wmma fragment has the other layout than its tile",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
@@ -202,7 +203,7 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     """Add the mistakes that are certain only if the whole kernel was run."""
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
-    if verdicts.judged >= verdicts.uses.keys():  # rows of D are those of A, which may be permuted
+    if verdicts.judged >= verdicts.uses.keys() and not verdicts.bad:  # rows of D are those of A, which may be permuted
         report.findings += (*find_misplaced_results(run.runner), *find_equal_blocks(run.runner))
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
@@ -334,7 +335,9 @@ def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
     if code == "wmma_layout":
         return use.fragments["ab".index(arrived.name)]
     register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
-    data = arrived.registers[register].data
+    data, stored = arrived.registers[register].data, arrived.registers[register].stored
+    if arrived.warps and arrived.warps[0].computed and stored != (0, 0):
+        return stored
     if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
         return data.sites[byte]
     return use.calls[-1] if use.calls else use.span
