@@ -5,7 +5,7 @@ A mistake of a whole matrix leaves every fragment right: only numbers for M, N a
 
 from __future__ import annotations
 
-from lanescope.workbench.known_products import find_open_products
+from lanescope.workbench.products.known_products import find_open_products
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.transfer_kernels import plant

@@ -48,7 +48,7 @@ from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thr
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.known_products import find_open_products
+from lanescope.workbench.products.known_products import find_open_products
 from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts

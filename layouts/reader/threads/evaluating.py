@@ -171,16 +171,24 @@ def _evaluate_conditional(run: KernelRunner, node: tree.ConditionalExpression, s
         return yes  # in range, or a padding value
     if isinstance(yes, ThreadNumber) and isinstance(other, ThreadNumber):
         return yes if _is_bound(run, node, yes, scope) else _name_choice(condition, yes, other)
-    kept, spare = (yes, other) if _is_inside(run, node.condition, scope) else (other, yes)
-    if isinstance(kept, Pointer) and _is_spare(spare, kept) and _is_inside(run, node.condition, scope) is not None:
-        return kept
-    return yes if yes is other else _keep_element(run, yes, other)
+    if yes is other:
+        return yes
+    if isinstance(yes, Pointer):
+        return _keep_inside(run, node, yes, other, scope)
+    return _keep_element(run, yes, other)
 
 
 def _keep_element(run: KernelRunner, yes: Any, no: Any) -> Any:
     """Return what an open choice between an element of D and a constant, or several elements, depends on."""
     known = is_result(no) and (yes is CONSTANT or isinstance(yes, Reduction) or is_result(yes))
     return keep_result(run, yes, no) if known else None
+
+
+def _keep_inside(run: KernelRunner, node: tree.ConditionalExpression, yes: Pointer, other: Any, scope: Scope) -> Any:
+    """Return the address of a row that is kept inside its matrix, row < M ? A + row * K : A; None for other choices."""
+    inside = _is_inside(run, node.condition, scope)
+    kept, spare = (yes, other) if inside else (other, yes)
+    return kept if inside is not None and isinstance(kept, Pointer) and _is_spare(spare, kept) else None
 
 
 def _is_spare(value: Any, kept: Pointer) -> bool:
@@ -197,17 +205,24 @@ def _is_inside(run: KernelRunner, test: tree.Expression, scope: Scope, depth: in
     if isinstance(test, tree.Name):
         place = find_place(run, test, scope)
         held = place.array.initializer if isinstance(place, Pointer) and isinstance(place.array, LocalMemory) else None
-        return _is_inside(run, *held, depth + 1) if held and held[0] is not None and depth < 4 else None
+        return _is_inside(run, held[0], held[1], depth + 1) if held and held[0] is not None and depth < 4 else None
     if isinstance(test, tree.Unary) and test.op == "!":
         inside = _is_inside(run, test.value, scope, depth)
         return None if inside is None else not inside
-    if not isinstance(test, tree.Binary) or _CHANGES.search(run.text[slice(*test.span)]):
+    if not isinstance(test, tree.Binary):
         return None
     if test.op in ("&&", "||"):
         both = {_is_inside(run, part, scope, depth) for part in (test.left, test.right)}
         return both.pop() if both == {test.op == "&&"} else None
+    return _compare_size(run, test, scope)
+
+
+def _compare_size(run: KernelRunner, test: tree.Binary, scope: Scope) -> bool | None:
+    """Return whether a number of each thread is below an open size if a comparison is true; None if it is another."""
+    if test.op not in ("<", "<=", ">", ">=") or _CHANGES.search(run.text[slice(*test.span)]):
+        return None
     left, right = (get_number(run.evaluate(part, scope)) for part in (test.left, test.right))
-    if test.op not in ("<", "<=", ">", ">=") or left is None or right is None or left.uniform == right.uniform:
+    if left is None or right is None or left.uniform == right.uniform:
         return None
     size = right if right.uniform else left
     return (test.op[0] == "<") == right.uniform if size.const is None else None
@@ -263,8 +278,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
     if called is not NOT_HERE:
         return called
     place = find_place(run, node.target, scope)
-    plain = isinstance(place, Pointer) and (place.type.scope is None or place.type.pointer)
-    value = evaluate_operand(run, node.value, scope) if plain else run.evaluate(node.value, scope)
+    value = _evaluate_assigned(run, node.value, place, scope)
     if is_cute_value(value) and isinstance(node.target, tree.Name) and not node.op:
         scope.rebind(node.target.last, value)
         return value
@@ -277,6 +291,12 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         place.array.initializer = node.value, scope
     store_place(run, place, value, node.target.span)
     return value
+
+
+def _evaluate_assigned(run: KernelRunner, node: tree.Expression, place: Any, scope: Scope) -> Any:
+    """Return the value that a place is given: an object is converted, unless the place is one."""
+    plain = isinstance(place, Pointer) and (place.type.scope is None or place.type.pointer)
+    return evaluate_operand(run, node, scope) if plain else run.evaluate(node, scope)
 
 
 def _evaluate_index(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:

@@ -244,24 +244,45 @@ def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.E
 
 def _choose_definition(
     run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope
-) -> tuple[tree.StructDefinition, Sequence[tree.Expression]] | None:
+) -> tuple[Any, Sequence[tree.Expression]] | None:
     """Return the definition that some arguments choose, and the arguments of its parameters; None if not certain."""
-    primaries = [d for d in found.definitions if d.specialized is None]
+    primary = next((d for d in found.definitions if d.specialized is None and d.complete), None)
     specials = [d for d in found.definitions if d.specialized is not None]
-    primary = next((d for d in primaries if d.complete), None)
-    for declared in primaries if specials else ():
-        defaults = (p.default for p in declared.templates[len(arguments) :])
-        arguments = (*arguments, *(default for default in defaults if isinstance(default, tree.NumberLiteral)))
-    given = [_find_argument(run, argument, scope) for argument in arguments] if specials else []
+    chosen = _choose_special(run, found, specials, arguments, scope) if specials else (None, arguments)
+    if chosen is None or (chosen[0] is None and primary is None):
+        return None
+    return chosen[0] or primary, chosen[1]
+
+
+def _choose_special(
+    run: KernelRunner,
+    found: StructSet,
+    specials: Sequence[tree.StructDefinition],
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+) -> tuple[Any, Sequence[tree.Expression]] | None:
+    """Return the specialization that some arguments choose, None for the template, and the arguments of its parameters;
+    None if that is not certain.
+    """
+    arguments = _append_defaults(found, arguments)
+    given = [_find_argument(run, argument, scope) for argument in arguments]
     home = found.home or run.globals.find_home(found.definitions[0].span[0])
     if any(len(special.specialized or ()) != len(given) for special in specials):
         return None  # a default that is not known, or a pack
     chosen = choose_special(specials, given, lambda pattern, _: _find_argument(run, pattern, home))
     if chosen is None or chosen[0] is None:
-        return (primary, arguments) if chosen is not None and primary is not None else None
+        return None if chosen is None else (None, arguments)
     special, bound = chosen
     own = [n for p in special.templates for n, value in enumerate(given) if bound.get(p.name) is value]
     return (special, [arguments[n] for n in own]) if len(own) == len(special.templates) else None
+
+
+def _append_defaults(found: StructSet, arguments: Sequence[tree.Expression]) -> Sequence[tree.Expression]:
+    """Append the default arguments of a template that are numbers."""
+    for declared in found.definitions:
+        defaults = [p.default for p in declared.templates[len(arguments) :] if declared.specialized is None]
+        arguments = (*arguments, *(default for default in defaults if isinstance(default, tree.NumberLiteral)))
+    return arguments
 
 
 def _find_argument(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:

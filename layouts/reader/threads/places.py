@@ -40,7 +40,7 @@ def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
     return convert_number(number, LONG) if number is not None else None
 
 
-def evaluate_operand(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
     """Return the value of an expression, of an object what the only conversion function of its class returns.
 
     ISO C++20: [class.conv.fct].

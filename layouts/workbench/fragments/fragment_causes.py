@@ -13,10 +13,14 @@ from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.computed_operands import count_lines_apart, has_lines_of_product
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, reload_operand
+from lanescope.workbench.fragments.packed_copies import is_packed_load
+from lanescope.workbench.fragments.thread_fragments import (
+    ArrivedOperand,
+    FragmentOrigin,
+    reload_operand,
+)
 from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_turned_fragment
 from lanescope.workbench.fragments.warp_coverage import split_origin
-from lanescope.workbench.packed_copies import is_packed_load
 from lanescope.workbench.text.known_values import find_common_value
 
 MOST_APART = 256  # lines of two arrays; more may lie between what is before them

@@ -12,8 +12,8 @@ from lanescope.errors import LayoutError
 from lanescope.reader.threads.matrix_reads import find_described_places, read_described_bytes
 from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locate_descriptor
-from lanescope.workbench.packed_copies import is_packed_descriptor
 from lanescope.workbench.results import TextEdit
 
 Span = tuple[int, int]

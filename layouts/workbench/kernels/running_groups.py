@@ -26,6 +26,7 @@ _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^(),]+)")
 _CONFIGURED = re.compile(r"\bblockDim\s*=(?!=)\s*([^;]+);")  # of a cudaLaunchConfig_t
 _DIM3 = re.compile(r"\s*dim3\s*[({](.*)[)}]\s*", re.S)
 _THREAD = re.compile(r"\bthreadIdx\.([xyz])\b")
+_QUOTIENT = re.compile(r"\bthreadIdx\.[xyz]/\d+")  # one symbol, also in 32·threadIdx.x/32
 _NAME = re.compile(r"(?<![\w.%])[%A-Za-z_][\w.']*")
 _OPEN = "an open condition"
 _COMMON = re.compile(r"(?:blockIdx|blockDim|gridDim|%cluster)\b")
@@ -182,13 +183,14 @@ def _evaluate_in_group(expression: str, group: int, block: BlockShape) -> frozen
 def evaluate_for_thread(expression: str, thread: int, block: BlockShape = OPEN_BLOCK) -> int | None:
     """Evaluate an expression in threadIdx for a thread; None if it depends on anything else.
 
-    >>> evaluate_for_thread("threadIdx.x/128 - 1", 0)
-    -1
+    >>> evaluate_for_thread("threadIdx.x/128 - 1", 0), evaluate_for_thread("(32·threadIdx.x/32) & 2047", 33)
+    (-1, 32)
     >>> evaluate_for_thread("threadIdx.y", 256, BlockShape(128, 3))
     2
     """
     place = block.find_place(thread)
-    text = _THREAD.sub(lambda match: str(place.get(match[1], match[0])), expression).replace("·", "*")
+    whole = _QUOTIENT.sub(lambda match: f"({match[0]})", expression)
+    text = _THREAD.sub(lambda match: str(place.get(match[1], match[0])), whole).replace("·", "*")
     if any(name not in _TYPES for name in _NAME.findall(text)):
         return None
     try:
