@@ -1,4 +1,4 @@
-"""A right kernel with tcgen05 for tests that plant mistakes in it: warp 4 multiplies, warps 0 to 3 store the result."""
+"""Right kernels with tcgen05 for tests that plant mistakes in them: warp 4 multiplies, warps 0 to 3 store the result."""
 
 GEMM = r"""__device__ uint32_t shared(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ void init(uint64_t* bar, int count) {
@@ -60,3 +60,45 @@ __global__ void __launch_bounds__(192) gemm(uint64_t a, uint64_t b, float* C) {
     asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(d), "r"(32));
 }
 """
+
+# two accumulators of 32 columns, which tiles take in turns
+TILES = (
+    GEMM.split("__global__ void")[0]
+    + r"""__device__ void load_column(float* r, uint32_t at) {
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x16.b32 {%0}, [%1];" : "=f"(r[0]) : "r"(at));
+}
+__global__ void __launch_bounds__(160) tiles(uint64_t a, uint64_t b, float* C, int M) {
+  __shared__ uint64_t full[2], empty[2];
+  __shared__ uint32_t slot;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 2; ++i) { init(&full[i], 1); init(&empty[i], 4); }
+  if (warp == 4)
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :: "r"(shared(&slot)), "r"(64));
+  __syncthreads();
+  const uint32_t d = slot;
+  int n = 0;
+  if (warp == 4 && lane == 0) {
+    for (int tile = blockIdx.x; tile < M / 16; tile += gridDim.x, ++n) {
+      wait(&empty[n % 2], (n / 2 & 1) ^ 1);
+      for (int k = 0; k < 2; ++k)
+        multiply(d + n % 2 * 32, a + k, b + k, k > 0);
+      commit(&full[n % 2]);
+    }
+  } else if (warp < 4) {
+    for (int tile = blockIdx.x; tile < M / 16; tile += gridDim.x, ++n) {
+      float r[32];
+      wait(&full[n % 2], n / 2 & 1);
+      for (int c = 0; c < 32; c += 16)
+        load_column(r + c, d + (warp * 32 << 16) + n % 2 * 32 + c);
+      asm volatile("tcgen05.wait::ld.sync.aligned;");
+      if (lane == 0) arrive(&empty[n % 2]);
+      C[tile * 128 + threadIdx.x] = r[0];
+    }
+  }
+  __syncthreads();
+  if (warp == 4)
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(d), "r"(64));
+}
+"""
+)

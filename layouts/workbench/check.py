@@ -175,7 +175,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
     fragments, thread_findings, late = _check_threads(source, descriptors)
     found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
-    findings += (one for one in found if one.level != "note")
+    findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     doubts += (one for one in found if one.level == "note")
     lost += _list_open_products(source, fragments, findings)
     open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost

@@ -12,7 +12,8 @@ from lanescope.ptx.async_copy import explain_copy_size
 from lanescope.reader.code.ptx.inline_ptx import COMPARISONS, PtxInstruction, list_statements, parse_immediate
 from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
-from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, require_statements
+from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, lose_product, require_statements
+from lanescope.reader.threads.barrier_trace import TraceLostError
 from lanescope.reader.threads.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
@@ -67,7 +68,12 @@ def run_assembly(run: KernelRunner, assembly: Assembly, scope: Scope) -> None:
     """Run an asm statement."""
     if is_skipped(run, assembly.code or "", assembly.span):
         return
-    code = AsmCode(run, assembly, scope, run.barriers.list_later(assembly) if run.barriers is not None else ())
+    try:
+        code = AsmCode(run, assembly, scope, run.barriers.list_later(assembly) if run.barriers is not None else ())
+    except TraceLostError:
+        if not lose_product(run, assembly.code or ""):
+            raise
+        return
     if assembly.code is None:
         run.shared.broken = run.shared.broken or "an asm statement that is not read"
         run.forget_order()
@@ -387,6 +393,10 @@ def _run_load(code: AsmCode, opcode: str, operands: list[str]) -> None:
         data = run.load_global(address.array, address.offset, count * size)
     else:
         places = _convert_to_places(code, address)
+        word = run.find_tensor_address(places) if places is not None and "shared" in opcode and count == 1 else None
+        if word is not None:
+            code.put_value(registers[0], word)
+            return
         if places is not None and "shared" in opcode:
             data = run.load_shared(places, count * size, run.mask, code.get_site(operands[1]))
     for n, register in enumerate(registers):

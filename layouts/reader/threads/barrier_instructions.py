@@ -20,6 +20,7 @@ from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent, Span, Tra
 from lanescope.reader.threads.clusters import EVERYONE, WINDOW, list_targets, map_address
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number, select_numbers
 from lanescope.reader.threads.storage import Ints, Mask, Pointer, spread_coefficient
+from lanescope.reader.threads.tensor_trace import follow_tensor
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.asm_code import AsmCode
@@ -44,10 +45,20 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def is_skipped(run: KernelRunner, code: str, site: Span) -> bool:
-    """Return whether an asm statement does nothing but a product, for which the threads of a warp meet."""
+    """Return whether an asm statement does nothing but a product, for which the threads of a warp meet; one in tensor
+    memory is followed.
+    """
     if run.barriers is None or not run.barriers.skips_products or not _only_multiplies(code):
         return False
     run.barriers.note_product(run, site)
+    return "tcgen05." not in code or run.barriers.tensor.lost
+
+
+def lose_product(run: KernelRunner, code: str) -> bool:
+    """Give up following tensor memory at a product whose operands need an unknown call; False for other statements."""
+    if run.barriers is None or not _only_multiplies(code):
+        return False
+    run.barriers.tensor.lost = True
     return True
 
 
@@ -97,6 +108,9 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
         _note_bytes(code, opcode, instruction)
     if _JOINT.search(opcode):
         trace.meet_warps(code.run)
+    if opcode.startswith("tcgen05.") and trace.skips_products:
+        follow_tensor(code, opcode, instruction)
+        return True
     _follow_groups(code, opcode)
     silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
     return silent or trace.follow_move(code, opcode, instruction.operands, _find_mask(code, instruction))

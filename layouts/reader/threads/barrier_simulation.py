@@ -74,13 +74,24 @@ class PhaseBarrier:
             self.pending += self.count
 
 
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """A step of an agent. passes: whether it goes on, after what arrived before; turn: the phase of the barrier."""
+
+    agent: int
+    step: AgentStep
+    turn: int = 0
+    passes: bool = True
+
+
 @dataclass(slots=True)
 class Outcome:
     """How one schedule ends.
 
     blocked: the agents that wait for ever, each with its step; passed: (agent, mbarrier) → (event, parity, completed
     phases) of its waits; begun: (agent, arrival) → its phase; awaited: (agent, mbarrier) → the phases of the arrivals
-    that it has waited for; barriers: every mbarrier at the end; moves: (agent, event) of copies and products in order.
+    that it has waited for; barriers: every mbarrier at the end; moves: (agent, event) of copies and products in order;
+    order: the steps of all agents in order, but for copies.
     """
 
     blocked: list[tuple[int, AgentStep]] = field(default_factory=list)
@@ -89,6 +100,7 @@ class Outcome:
     awaited: dict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
     barriers: dict[int, PhaseBarrier] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
+    order: list[StepTaken] = field(default_factory=list)
     late: tuple[int, int] | None = None  # (agent, event) that first reaches a block of the cluster that has ended
     refilled: tuple[int, AgentStep, int] | None = None  # see _note_refill
 
@@ -284,7 +296,8 @@ class _BlockState:
         if step.kind in ("arrive", "copy", "expect"):
             self._note_late(n, agent, step)
         if step.kind == "arrive":
-            self.outcome.begun[n, step.event] = self.outcome.barriers[step.place].completed
+            phase = self.outcome.begun[n, step.event] = self.outcome.barriers[step.place].completed
+            self._note_order(n, step, phase, False)
             self.outcome.barriers[step.place].arrive(agent.count * step.value)
         elif step.kind == "await":
             return self._await(n, step)
@@ -300,7 +313,12 @@ class _BlockState:
             return self._meet(n, agent, step)
         elif step.kind in THREAD_BARRIERS:
             return (self._join if step.place == EVERYONE else self._block)(n, agent, step)
+        else:
+            self._note_order(n, step)
         return True
+
+    def _note_order(self, n: int, step: AgentStep, turn: int = 0, passes: bool = True) -> None:
+        self.outcome.order.append(StepTaken(n, step, turn, passes))
 
     def _note_late(self, n: int, agent: Agent, step: AgentStep) -> None:
         block = get_rank(step.place)
@@ -326,9 +344,13 @@ class _BlockState:
         """Arrive at the barrier of the cluster, or wait until all of its threads have arrived that have not ended."""
         if step.kind == "pass":
             self.joined[n] = self.passes[step.place]
+            self._note_order(n, step, self.joined[n], False)
             self._complete_cluster()
             return True
-        return n in self.joined and self.passes[step.place] > self.joined[n]
+        if n not in self.joined or self.passes[step.place] <= self.joined[n]:
+            return False
+        self._note_order(n, step, self.joined[n])
+        return True
 
     def _complete_cluster(self) -> None:
         agents, now = self.simulation.agents, self.passes[EVERYONE]
@@ -344,6 +366,7 @@ class _BlockState:
         if barrier.completed % 2 == parity:
             return False
         self.outcome.passed[n, step.place].append((step.event, parity, barrier.completed))
+        self._note_order(n, step, barrier.completed - 1)
         return True
 
     def _await(self, n: int, step: AgentStep) -> bool:
@@ -351,6 +374,7 @@ class _BlockState:
         if self.outcome.barriers[step.place].completed <= phase:
             return False
         self.outcome.awaited[n, step.place].append(phase)
+        self._note_order(n, step, phase)
         return True
 
     def _meet(self, n: int, agent: Agent, step: AgentStep) -> bool:
@@ -358,25 +382,29 @@ class _BlockState:
         if n not in self.met:
             self.met.add(n)
             self.reached[key] = self.reached.get(key, 0) + 1
+            self._note_order(n, step, key[1], False)
         if self.reached[key] < self.members[key]:
             return False
         self.met.discard(n)
+        self._note_order(n, step, key[1])
         if step.kind == "wgmma":
             self.outcome.moves.append((n, step.event))
         return True
 
     def _block(self, n: int, agent: Agent, step: AgentStep) -> bool:
         if step.kind == "pass":
+            self._note_order(n, step, self.passes[step.place], False)
             self.arrived[step.place] += agent.count
             self._complete_block(step.place, step.value)
             return True
         if n not in self.waiting:
             self.waiting[n] = self.passes[step.place]
+            self._note_order(n, step, self.waiting[n], False)
             self.arrived[step.place] += agent.count
             self._complete_block(step.place, step.value)
         if self.passes[step.place] == self.waiting[n]:
             return False
-        del self.waiting[n]
+        self._note_order(n, step, self.waiting.pop(n))
         return True
 
     def _complete_block(self, place: int, count: int) -> None:

@@ -16,6 +16,7 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.shared_fills import SharedFills
 from lanescope.reader.threads.storage import DataBytes, Ints, Mask
+from lanescope.reader.threads.tensor_trace import TensorTrace
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -73,6 +74,7 @@ class BarrierTrace:
     doubt: bool = False
     fills: SharedFills = field(default_factory=SharedFills)
     bytes: BarrierBytes = field(default_factory=BarrierBytes)
+    tensor: TensorTrace = field(default_factory=TensorTrace)
     of_cluster: bool = False
     beyond: Span | None = None
 

@@ -15,7 +15,7 @@ from lanescope.reader.threads import calling, evaluating, executing, names, plac
 from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.clusters import ClusterPlace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
-from lanescope.reader.threads.numbers import ThreadNumber, add_numbers, list_size_names, make_number
+from lanescope.reader.threads.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
 from lanescope.reader.threads.program import LaterValue, Scope, StructSet
 from lanescope.reader.threads.records import (
     DescriptorUse,
@@ -102,6 +102,7 @@ class KernelRunner:
         self.structs: dict[StructSet, SizedType] = {}  # without template arguments
         self.dynamic: dict[str, Pointer] = {}
         self.turns: list[int] = []  # of the loops that are being run
+        self.loops: list[Span] = []  # these loops
         self.ends: list[frozenset[str]] = []  # of these loops: the open sizes that their ends depend on
         self.limits: dict[Span, tuple[ThreadNumber, ThreadNumber]] = {}  # open comparisons → what they compared last
         self.sites: dict[Any, Span] = {}  # of addresses that asm statements are given
@@ -220,6 +221,11 @@ class KernelRunner:
         data = self.shared.load_bytes(places, size, mask)
         return data if self.barriers is None else self.barriers.replace_bytes(data, places, mask, site)
 
+    def find_tensor_address(self, places: NDArray[np.int64]) -> ThreadNumber | None:
+        """Return the address of tensor memory that the running threads load from shared memory, None if they do not."""
+        word = self.barriers.tensor.find_word(places, self.mask) if self.barriers is not None else None
+        return None if word is None else make_number(word, UINT)
+
     def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:
         return SharedAccess(places, size, mask, self._find_order_site(site), self.assumed > 0)
 
@@ -325,6 +331,7 @@ class KernelRunner:
     def enter_loop(self, span: Span, left: list[Mask]) -> None:
         """Enter a loop. left: the threads that break and that continue, as far as it has run."""
         self.frames[-1].loops.append(left)
+        self.loops.append(span)
         self.turns.append(0)
         self.ends.append(frozenset())
         if self.order is not None:
@@ -338,6 +345,7 @@ class KernelRunner:
 
     def leave_loop(self) -> None:
         self.turns.pop()
+        self.loops.pop()
         self.ends.pop()
         self.frames[-1].loops.pop()
         if self.order is not None:

@@ -33,12 +33,7 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
     if place.space == "global":
         return run.load_global(place.array, place.offset, kind.size, span)
     if place.space == "shared":
-        at = place.offset.const if place.offset is not None else None
-        if at is None:
-            return make_open_data(run.threads, kind.size)
-        address = spread_coefficient(at, run.threads)
-        data = run.load_shared(address, kind.size, run.mask, span)
-        return ReadBytes(data.record, data.thread, data.byte, (span,) * kind.size)
+        return _load_shared(run, place, span)
     offset = _find_active_value(run, place.offset)
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
@@ -49,6 +44,20 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
         return extract_field(value, kind)
     open_ = isinstance(value, ThreadNumber) and value.const is None and not run.mask.all()
     return _keep_active(run, value) if open_ else value
+
+
+def _load_shared(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
+    """Return the bytes of a place in shared memory, or the address that tcgen05.alloc has put there."""
+    kind: SizedType = place.type
+    at = place.offset.const if place.offset is not None else None
+    if at is None:
+        return make_open_data(run.threads, kind.size)
+    address = spread_coefficient(at, run.threads)
+    word = run.find_tensor_address(address) if kind.integer and kind.size == 4 else None
+    if word is not None:
+        return word
+    data = run.load_shared(address, kind.size, run.mask, span)
+    return ReadBytes(data.record, data.thread, data.byte, (span,) * kind.size)
 
 
 def _keep_active(run: KernelRunner, number: ThreadNumber) -> ThreadNumber:

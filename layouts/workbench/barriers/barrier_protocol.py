@@ -21,6 +21,7 @@ from lanescope.reader.threads.barrier_simulation import WAITS, is_exact, join_ev
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierTrace
 from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
+from lanescope.workbench import tensor_races
 from lanescope.workbench.barriers import barrier_initialization, cluster_mistakes
 from lanescope.workbench.barriers.barrier_initialization import (
     find_early_signal,
@@ -47,6 +48,7 @@ TITLES = {
     "mbarrier_uninitialized": "An mbarrier is used that is not initialized",
     **barrier_initialization.TITLES,
     **cluster_mistakes.TITLES,
+    **tensor_races.TITLES,
     "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
@@ -165,7 +167,9 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     mistake = _find_mistake(
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name)
     )
-    return mistake or _find_unread(traces)
+    return (
+        mistake or _find_unread(traces) or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
+    )
 
 
 def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], count_bytes: CountBytes | None) -> BarrierBytes:

@@ -14,7 +14,10 @@ from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
 FOLLOWS = {"not_shifted": ("bytes_not_shifted", "not_shifted", "shifted_twice", "start_wrong", "start_outside")}
 KEPT = frozenset({"generic_pointer"})  # causes that are reported only once, at the mistake in the code
 _DISTANCES = ("stage_distance", "copies_overlap")
-_FREED_OTHERWISE = frozenset({"tmem_columns", "tmem_allocation"})  # explain that dealloc frees another number
+_OF_ALLOCATION = {  # what follows from a wrong number of allocated columns
+    "tmem_dealloc": frozenset({"tmem_columns", "tmem_allocation"}),
+    "tmem_column_range": frozenset({"tmem_columns"}),
+}
 _WORD = re.compile(r"0x[\da-f]{16}")
 _BIT_61 = 1 << 61
 
@@ -39,16 +42,17 @@ def is_explained(code: str, known: Collection[str]) -> bool:
 
 
 def drop_consequences(findings: Iterable[Finding]) -> list[Finding]:
-    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, and a distance of
-    stages by the overlap that was proved at the same place.
+    """Drop findings that another one explains: reserved bits by a version or a mode one bit off, a distance of stages
+    by the overlap that was proved at the same place, and columns by an allocation that is too small.
     """
     remaining = list(findings)
     codes = {finding.code for finding in remaining}
     mask = (VERSION.mask << VERSION.low if "version_wrong" in codes else 0) | (
         _BIT_61 if "mode_at_bit_61" in codes else 0
     )
-    if codes & _FREED_OTHERWISE:
-        remaining = [finding for finding in remaining if finding.code != "tmem_dealloc"]
+    for explained, causes in _OF_ALLOCATION.items():
+        if codes & causes:
+            remaining = [finding for finding in remaining if finding.code != explained]
     shared = {finding.span for finding in remaining if finding.code == "stages_overlap"}
     remaining = [finding for finding in remaining if finding.code not in _DISTANCES or finding.span not in shared]
     return [

@@ -1,0 +1,69 @@
+"""Accesses of tensor memory are ordered by commits, waits and mbarriers, and stay in the columns that are written and
+allocated. PTX ISA 9.1, 9.7.16.6 and 9.7.16.7.
+"""
+
+from __future__ import annotations
+
+from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
+from tests.cases import for_each
+from tests.tensor_kernels import TILES
+from tests.transfer_kernels import plant
+
+LOAD = "d + (warp * 32 << 16) + n % 2 * 32 + c"
+PRODUCT = "multiply(d + n % 2 * 32, a + k, b + k, k > 0);"
+WAIT_LD = '      asm volatile("tcgen05.wait::ld.sync.aligned;");\n'
+ARRIVE = "      if (lane == 0) arrive(&empty[n % 2]);\n"
+
+
+def find_lines(text: str) -> list[tuple[str, str]]:
+    """Return (code, the line at which it is reported) of every mistake."""
+    lines = text.split("\n")
+    return [(one.code, lines[text.count("\n", 0, one.span[0])].strip()) for one in find_protocol_mistakes(text, {})]
+
+
+def test_a_right_kernel_has_no_mistake() -> None:
+    assert find_lines(TILES) == []
+
+
+@for_each(
+    ("old", "new", "code", "line"),
+    [
+        (LOAD, LOAD.replace("n % 2", "(n + 1) % 2"), "tmem_unordered", "load_column"),  # the other accumulator
+        (LOAD, LOAD.replace(" + n % 2 * 32", ""), "tmem_unordered", "load_column"),
+        (PRODUCT, PRODUCT.replace("n % 2 * 32", "0"), "tmem_unordered", "multiply"),  # all tiles have one
+        (PRODUCT, PRODUCT.replace("n % 2 * 32", "n % 2 * 16"), "tmem_unordered", "multiply"),  # they overlap
+        (PRODUCT, PRODUCT.replace("k > 0", "n > 1 || k > 0"), "tcgen05_accumulator_kept", "multiply"),
+        (PRODUCT, PRODUCT.replace("k > 0", "n || k > 0"), "tcgen05_accumulator_unset", "multiply"),
+        (WAIT_LD + ARRIVE, ARRIVE + WAIT_LD, "tcgen05_wait_missing", "load_column"),
+        (LOAD, LOAD.replace("+ c", "+ 64 + c"), "tmem_column_range", "load_column"),
+        ("  __syncthreads();\n  if (warp == 4)\n    asm", "  if (warp == 4)\n    asm", "tmem_freed_early", "asm"),
+        (
+            '  if (warp == 4)\n    asm volatile("tcgen05.dealloc',
+            '  if (M < 0)\n    asm volatile("tcgen05.dealloc',
+            "tmem_leaked",
+            "asm",
+        ),
+    ],
+)
+def test_a_mistake_is_found(old: str, new: str, code: str, line: str) -> None:
+    ((found, at),) = find_lines(plant((old, new), text=TILES))
+    assert (found, at.startswith(line)) == (code, True), at
+
+
+def test_an_arrival_before_the_loads_is_found() -> None:
+    early = plant(
+        (ARRIVE, ""),
+        ("      for (int c = 0; c < 32; c += 16)\n", f"{ARRIVE}      for (int c = 0; c < 32; c += 16)\n"),
+        text=TILES,
+    )
+    assert find_lines(early) == [("tmem_unordered", ARRIVE.strip())]
+
+
+def test_an_open_address_is_left_open() -> None:
+    assert find_lines(plant((LOAD, LOAD.replace("n % 2", "(C[0] > 0)")), text=TILES)) == []
+
+
+def test_an_accumulator_may_go_on_within_a_tile() -> None:
+    """A loop that takes no tiles of other blocks may read a sum and add to it."""
+    chunks = TILES.replace("tile = blockIdx.x", "tile = 0").replace("tile += gridDim.x", "++tile")
+    assert find_lines(plant((PRODUCT, PRODUCT.replace("k > 0", "n > 1 || k > 0")), text=chunks)) == []
