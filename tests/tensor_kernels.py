@@ -1,4 +1,4 @@
-"""Right kernels with tcgen05 for tests that plant mistakes in them: warp 4 multiplies, warps 0 to 3 store the result."""
+"""Right kernels with tcgen05 for tests that plant mistakes: warp 4 multiplies, warps 0 to 3 store the result."""
 
 GEMM = r"""__device__ uint32_t shared(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ void init(uint64_t* bar, int count) {

@@ -151,5 +151,5 @@ def _place_operands(opcode: str, word: int, places: tuple[tuple[str, int], ...])
 
 
 def _join_lanes(mask: NDArray[np.bool_]) -> Mask:
-    parts: Mask = mask.reshape(ROWS, _UNIT, COLUMNS).any(axis=1)
+    parts: Mask = np.asarray(mask.reshape(ROWS, _UNIT, COLUMNS).any(axis=1), np.bool_)
     return parts

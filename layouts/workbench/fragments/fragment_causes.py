@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.computed_operands import count_lines_apart, has_lines_of_product
+from lanescope.workbench.fragments.computed_operands import count_lines_apart, has_lines_of_product
 from lanescope.workbench.fragments.packed_copies import is_packed_load
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,

@@ -23,7 +23,7 @@ from lanescope.reader.threads.matrix_loads import gather_register
 from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
-from lanescope.workbench.computed_operands import Side, is_computed, replace_results
+from lanescope.workbench.fragments.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.text.known_values import find_common_value
 
 Ints = NDArray[np.int64]

@@ -23,14 +23,14 @@ from lanescope.reader.threads.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
 from lanescope.reader.threads.tile_trace import TileSetup
-from lanescope.workbench.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, find_mma, locate_operand
+from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
+from lanescope.workbench.products.unproved_results import Block, are_whole
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
-from lanescope.workbench.unproved_results import Block, are_whole
 
 LETTERS = {"m": 1792, "n": 2816, "k": 384}  # tiles of 64 to 256 divide M and N, slices of 16 to 128 K
 OTHERS = 2  # of what is no size of a matrix, such as a batch

@@ -45,9 +45,9 @@ from lanescope.workbench.products.origin_places import find_coordinate_site, fin
 from lanescope.workbench.products.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
 from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
+from lanescope.workbench.products.unproved_results import find_last_block, find_open_result
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
-from lanescope.workbench.unproved_results import find_last_block, find_open_result
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",

@@ -17,7 +17,7 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barrier_simulation import THREAD_BARRIERS
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.reader.threads.storage import Mask
-from lanescope.workbench.factor_places import Points, find_other_factor, list_factors
+from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import Block, StoredTile, are_placed
 from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin, measure_tensor
