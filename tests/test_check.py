@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import build_bench, finding_codes
+from lanescope.workbench import build_bench, finding_codes, results
 from lanescope.workbench import check as engine
 from lanescope.workbench.check import check_text as checked
 from lanescope.workbench.reads import verification
@@ -43,7 +43,7 @@ def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
     """62 texts after public code: what is found is what their heads say is wrong with them."""
     told = {one.code for one in check(case.code).findings}
     wanted = case.expected.get("warn", "") or case.expected.get("problems", "")
-    assert told - finding_codes.WARNINGS == set(filter(None, wanted.split(",")))
+    assert told - results.WARNINGS == set(filter(None, wanted.split(",")))
 
 
 def sample_kernels() -> list[Any]:

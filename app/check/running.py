@@ -28,7 +28,7 @@ from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
 from lanescope.workbench import check as engine
-from lanescope.workbench import check_report
+from lanescope.workbench import check_report, results
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions
@@ -189,11 +189,11 @@ def _find_unbalanced_files(source: SourceText) -> Iterator[CheckFinding]:
     """Yield the unbalanced conditions of each file that a joined text is made of."""
     for name, text in {piece.name: piece.file_text for piece in source.pieces}.items():
         for pitfall in find_unbalanced_conditions(text) if not name.endswith(_PRINTED) else ():
-            finding = check_report.CheckFinding(pitfall.code, pitfall.message, pitfall.span)
+            finding = results.CheckFinding(pitfall.code, pitfall.message, pitfall.span)
             yield _build_finding(SourceText(name, text), finding)
 
 
-def _build_finding(source: SourceText, finding: check_report.CheckFinding) -> CheckFinding:
+def _build_finding(source: SourceText, finding: results.CheckFinding) -> CheckFinding:
     return copy_fact(
         CheckFinding,
         finding,

@@ -26,7 +26,7 @@ from lanescope.reader.grammars.excerpt import extract_code
 from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
-from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
+from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.copies import unfilled_findings, unfilled_reads
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.cute import cute_copies, cute_names
@@ -39,9 +39,7 @@ from lanescope.workbench.cute.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.finding_codes import DOUBTS
 from lanescope.workbench.fragments.fragment_blame import assign_fragment_blame
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
@@ -60,10 +58,10 @@ from lanescope.workbench.reads.operand_findings import (
     find_wrong_versions,
     list_unread_descriptors,
 )
-from lanescope.workbench.reads.wrong_reads import WrongRead
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
 from lanescope.workbench.repair.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.results import DOUBTS, CheckFinding, WrongRead
 from lanescope.workbench.source import refused_code, shared_budget
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
@@ -183,7 +181,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     cute = _list_named_fragments(source)
     problems = find_fragment_causes(text, cute, partial(_evaluate_edited, choices))
-    findings += (CheckFinding(f.code, f.message, f.span, edits=f.edits) for f in problems)
+    findings += problems
     findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
@@ -245,30 +243,27 @@ def _check_threads(
     launches = source.code.launches if source.code is not None else ()
     if not _needs_thread_run(text, descriptors):
         stored = find_result_mistakes(text, list_given_values(choices), launches)
-        return FragmentReport(), [CheckFinding(f.code, f.message, f.span) for f in stored], []
+        return FragmentReport(), stored, []
     fragments, late = _check_fragments(text, choices, launches)
     judged = assign_fragment_blame(
         fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]
     )
     judged = find_cute_cause(text, judged, lambda edited: _is_right(edited, choices, fragments))
-    found = [CheckFinding(f.code, f.message, f.span, "", f.reads, edits=f.edits) for f in judged]
-    if found or late:  # which bytes are read is not right, or not known
-        return fragments, found, late
+    if judged or late:  # which bytes are read is not right, or not known
+        return fragments, judged, late
     ordered = check_thread_order(text, list_given_values(choices), launches)
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
-    moved = [FragmentFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
+    moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
 
     def is_ordered(edited: str) -> bool:
         order = check_thread_order(edited, list_given_values(choices))
         return _is_right(edited, choices, fragments) and not order.mistakes
 
     moved = find_cute_cause(text, moved, is_ordered)
-    wrong = [CheckFinding(f.code, f.message, f.span, edits=f.edits) for f in moved]
-    wrong += map(_make_pitfall_finding, short)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
-    wrong += [CheckFinding(one.code, one.message, one.span) for one in repeated]
+    wrong = [*moved, *map(_make_pitfall_finding, short), *repeated]
     return replace(fragments, kernels=kernels), wrong, late
 
 

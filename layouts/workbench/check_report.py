@@ -4,36 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lanescope.workbench.finding_codes import DOUBTS, WARNINGS
 from lanescope.workbench.fragments.thread_gaps import CheckedKernel
-from lanescope.workbench.reads.wrong_reads import WrongRead
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.tally import UnverifiedReads
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
-    """One mistake: its code, a sentence, its place, and the word that would be right.
-
-    reads: how many wrong reads follow from it; assumed: the assumptions it depends on, name → value; edits:
-    replacements that were tried and make all those reads right; follows: the places of those reads.
-    """
-
-    code: str
-    message: str
-    span: Span
-    fix: str = ""
-    reads: int = 0
-    assumed: tuple[tuple[str, str], ...] = ()
-    edits: tuple[TextEdit, ...] = ()
-    follows: tuple[WrongRead, ...] = ()
-
-    @property
-    def level(self) -> str:
-        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,14 +31,6 @@ from lanescope.workbench.reads import stage_distances, tile_starts
 from lanescope.workbench.source import condition_balance, shared_budget, target_checks
 from lanescope.workbench.tensor_memory import idesc_checks, tensor_memory_access, tensor_memory_order
 
-DOUBTS = frozenset(
-    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide mbarriers_open"
-    " mbarriers_unfinished sbo_unusual strides_unusual".split()
-)  # codes that never fail a check
-WARNINGS = frozenset(
-    "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible tmem_freed_early cluster_exit".split()
-)  # codes that do not change which bytes are read
 TITLES = {  # mistakes of the code itself; the verifier has titles for its causes
     **thread_tiles.TITLES,
     **idesc_checks.TITLES,

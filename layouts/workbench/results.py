@@ -31,6 +31,15 @@ _SUMMARIES = {  # kind of an assumption → sentence that names it
     **dict.fromkeys(("encode", "inner", "instruction", "macro", "major", "operand", "storage"), _ASSUMED),
 }
 
+DOUBTS = frozenset(
+    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide mbarriers_open"
+    " mbarriers_unfinished sbo_unusual strides_unusual".split()
+)  # codes that never fail a check
+WARNINGS = frozenset(
+    "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
+    " cute_tile_indivisible tmem_freed_early cluster_exit".split()
+)  # codes that do not change which bytes are read
+
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
@@ -119,6 +128,38 @@ class TextEdit:
 
     span: Span
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRead:
+    """A span of the text whose reads go wrong, and the sentence to show there."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One mistake: its code, a sentence, its place, and the word that would be right.
+
+    reads: how many wrong reads follow from it; edits: replacements that were tried and make all those reads right;
+    assumed: the assumptions it depends on, name → value; follows: the places of those reads; changes: (field, encoded,
+    needed) of one descriptor field, each of which would make them right.
+    """
+
+    code: str
+    message: str
+    span: Span
+    reads: int = 0
+    edits: tuple[TextEdit, ...] = ()
+    fix: str = ""
+    assumed: tuple[tuple[str, str], ...] = ()
+    follows: tuple[WrongRead, ...] = ()
+    changes: frozenset[tuple[str, int, int]] = frozenset()
+
+    @property
+    def level(self) -> str:
+        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,16 +15,15 @@ import numpy as np
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import OPEN, DataBytes
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.repair.blamed_numbers import list_local_values
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
 
 TITLES = {"block_index_same": "A and B are indexed by the same index of the block"}
 _INDEX = re.compile(r"\bblockIdx\.[xyz]")
 
 
-def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
+def find_equal_blocks(run: KernelRunner) -> Iterator[CheckFinding]:
     """Yield the first load of the operand that does not depend on an index of the block as D does."""
     records = run.records[OPEN + 1 :]
     if run.open_loads or run.open_outputs or not records or not run.outputs:
@@ -45,7 +44,7 @@ def find_equal_blocks(run: KernelRunner) -> Iterator[FragmentFinding]:
         f"The addresses of both A and B depend on {shared}, and only that of D on {index}: all blocks along {index}"
         f" compute the same product. Let that of {wrong} depend on {index}."
     )
-    yield FragmentFinding("block_index_same", message, _find_place(run.text, sites[wrong], sites[right], shared))
+    yield CheckFinding("block_index_same", message, _find_place(run.text, sites[wrong], sites[right], shared))
 
 
 def _find_missing_index(run: KernelRunner, loaded: AbstractSet[str]) -> str:

@@ -15,10 +15,9 @@ from lanescope.deadline import is_late
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.workbench.cute.cute_reads import CuteFragment, list_cute_fragments
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.reads.twin_statements import list_twin_edits
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import CheckFinding, TextEdit
 from lanescope.workbench.text.function_texts import blank_text
 
 MOST_TRIED = 32
@@ -47,7 +46,7 @@ _COUNTS = (
 IsRight = Callable[[str], bool]
 
 
-def find_cute_cause(text: str, findings: list[FragmentFinding], is_right: IsRight) -> list[FragmentFinding]:
+def find_cute_cause(text: str, findings: list[CheckFinding], is_right: IsRight) -> list[CheckFinding]:
     """Return the findings of a kernel of CuTe, or one in their place at the words that cause them.
 
     is_right: whether nothing is wrong with a text.
@@ -64,10 +63,10 @@ def find_cute_cause(text: str, findings: list[FragmentFinding], is_right: IsRigh
 
 def find_fragment_causes(
     text: str, fragments: Sequence[CuteFragment], evaluate: Callable[[str], Evaluation | None]
-) -> list[FragmentFinding]:
+) -> list[CheckFinding]:
     """List why CuTe rejects fragments, at the words that cause it if one edit makes all of them right."""
     problems = [problem for fragment in fragments if (problem := fragment.problem) is not None]
-    found = [FragmentFinding(problem.code, problem.message, problem.span) for problem in problems]
+    found = [CheckFinding(problem.code, problem.message, problem.span) for problem in problems]
 
     def is_right(edited: str) -> bool:
         code = evaluate(edited)
@@ -78,7 +77,7 @@ def find_fragment_causes(
     return find_cute_cause(text, found, is_right)
 
 
-def _move(text: str, findings: Sequence[FragmentFinding], edit: TextEdit, certain: bool) -> FragmentFinding:
+def _move(text: str, findings: Sequence[CheckFinding], edit: TextEdit, certain: bool) -> CheckFinding:
     """Return the first finding at the words of an edit. certain: whether the edit is the repair, not only its place."""
     first = findings[0]
     words = " ".join(text[slice(*edit.span)].split())
@@ -89,7 +88,7 @@ def _move(text: str, findings: Sequence[FragmentFinding], edit: TextEdit, certai
     return replace(first, message=f"{first.message} It is right with {what}.", span=span, edits=(edit,))
 
 
-def _list_edits(blank: str, findings: Sequence[FragmentFinding]) -> Iterator[tuple[TextEdit, bool]]:
+def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[tuple[TextEdit, bool]]:
     """Yield the edits that may undo a mistake, of each kind the likely ones first; whether each is a repair."""
     places = [finding.span for finding in findings]
 

@@ -12,10 +12,11 @@ from itertools import chain, islice
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding, Span
+from lanescope.workbench.fragments.thread_descriptors import Span
 from lanescope.workbench.fragments.thread_tiles import FragmentReport
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.repairs import apply_edits, replace_amounts, scale_amounts
+from lanescope.workbench.results import CheckFinding
 
 MOST_TRIED = 4
 _FIELD_NAMES = {"lbo": "LBO", "sbo": "SBO", "swizzle": "The swizzle mode"}
@@ -25,7 +26,7 @@ Recheck = Callable[[str], FragmentReport]
 
 def assign_fragment_blame(
     report: FragmentReport, built: Sequence[DescriptorBuilder], blame: BlameFinder, recheck: Recheck
-) -> list[FragmentFinding]:
+) -> list[CheckFinding]:
     """Merge the findings of one wrong field into one at the place that sets it. recheck: checks another text."""
     every = list(report.findings)
     wrong = [finding for finding in every if finding.code in _CODES]

@@ -12,9 +12,9 @@ import numpy as np
 from lanescope.reader.threads.records import MmaUse, RegisterUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import OPEN, ReadBytes
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.warp_coverage import Rows, split_origin
+from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.known_values import find_common_value, require_known
 
 TITLES = {
@@ -44,7 +44,7 @@ class _ProductSlices:
         return self.k[n] == other.k[n] and rows[0] == rows[1]
 
 
-def find_unset_registers(runner: KernelRunner) -> Iterator[FragmentFinding]:
+def find_unset_registers(runner: KernelRunner) -> Iterator[CheckFinding]:
     """Yield the ldmatrix that fills too few registers of an operand whose others nothing sets."""
     if runner.shared.broken:
         return
@@ -58,21 +58,21 @@ def find_unset_registers(runner: KernelRunner) -> Iterator[FragmentFinding]:
                 yield found
 
 
-def _find_unset(use: MmaUse, name: str, registers: Sequence[RegisterUse], loaded: bool) -> FragmentFinding | None:
+def _find_unset(use: MmaUse, name: str, registers: Sequence[RegisterUse], loaded: bool) -> CheckFinding | None:
     """Find registers of an operand that nothing sets. loaded: whether ldmatrix fills them for other products here."""
     loads = {id(register.load): register.load for register in registers if register.load is not None}
     left = [str(n) for n, register in enumerate(registers) if register.unset]
     load = next(iter(loads.values())) if len(loads) == 1 else None
     if loaded and len(left) == len(registers):
         message = f"Nothing sets the registers of {name} before the first {use.opcode} here, as other turns do."
-        return FragmentFinding("register_unset", message, use.calls[-1] if use.calls else use.span)
+        return CheckFinding("register_unset", message, use.calls[-1] if use.calls else use.span)
     if load is None or len(left) + sum(r.load is load for r in registers) < len(registers) or not left:
         return None
     message = (
         f"Nothing sets register{'s' * (len(left) > 1)} {' and '.join(left)} of {name} of {use.opcode}: this"
         f" ldmatrix fills {len(registers) - len(left)} of {len(registers)}."
     )
-    return FragmentFinding("register_unset", message, load.calls[-1] if load.calls else load.span)
+    return CheckFinding("register_unset", message, load.calls[-1] if load.calls else load.span)
 
 
 Pair = tuple[MmaUse, ArrivedOperand, ArrivedOperand]
@@ -83,7 +83,7 @@ def _get_operand(pair: Pair, n: int) -> ArrivedOperand:
     return pair[2] if n else pair[1]
 
 
-def find_slice_mistakes(runner: KernelRunner, pairs: Sequence[Pair]) -> list[FragmentFinding]:
+def find_slice_mistakes(runner: KernelRunner, pairs: Sequence[Pair]) -> list[CheckFinding]:
     """Return the first mistake in the order of K slices, or in the matrix that they come from."""
     for find in (_find_wrong_arrays, _find_wrong_steps, _find_products_twice):
         for group in _group_by_sum(pairs):
@@ -103,7 +103,7 @@ def _group_by_sum(pairs: Iterable[Pair]) -> list[list[Pair]]:
     return list(groups.values())
 
 
-def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:
+def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> CheckFinding | None:
     """Find an operand that in some products comes from the array of the other operand, which has no other."""
     arrays = [[{warp.array for warp in _get_operand(pair, n).warps or ()} for pair in group] for n in (0, 1)]
     for n in (0, 1):
@@ -123,7 +123,7 @@ def _find_wrong_arrays(runner: KernelRunner, group: Sequence[Pair]) -> FragmentF
             f"{operand.name.upper()} of {use.opcode} comes from {name} here, as {'BA'[n]} does, and from"
             f" {(mine - other).pop()} in other turns."
         )
-        return FragmentFinding("operand_array", message, _find_filling(runner, group, at, n))
+        return CheckFinding("operand_array", message, _find_filling(runner, group, at, n))
     return None
 
 
@@ -135,7 +135,7 @@ def _begin_alike(operand: ArrivedOperand, other: ArrivedOperand) -> bool:
     return (first.array, first.names, first.base) == (second.array, second.names, second.base)
 
 
-def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:
+def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFinding | None:
     """Find the operand that takes a K slice again while the other goes on, as both did before.
 
     A jump to another array, other rows, or a slice that is new may be meant: K of two matrices, the taps of a
@@ -158,7 +158,7 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFi
         f"{operand.name.upper()} of {use.opcode} takes the slice at K = {now[n]} here, and {'BA'[n]} the slice at"
         f" K = {now[1 - n]}, as the order of both before continues."
     )
-    return FragmentFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
+    return CheckFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
 
 
 def _find_rows(*operands: ArrivedOperand) -> object:
@@ -167,7 +167,7 @@ def _find_rows(*operands: ArrivedOperand) -> object:
     return tuple((warp.array, warp.names, (split_origin(warp) or ((), 0))[0]) for warp in warps)
 
 
-def _find_products_twice(runner: KernelRunner, group: Sequence[Pair]) -> FragmentFinding | None:
+def _find_products_twice(runner: KernelRunner, group: Sequence[Pair]) -> CheckFinding | None:
     """Find a product of the same slices of A and B as an earlier one of the same sum, both as ldmatrix loads them."""
     seen: dict[object, MmaUse] = {}
     for at, (use, a, b) in enumerate(group):
@@ -182,7 +182,7 @@ def _find_products_twice(runner: KernelRunner, group: Sequence[Pair]) -> Fragmen
                 f"{use.opcode} multiplies the slices of A and B at K = {slices[0]} a second time for the same sum: both"
                 " operands take them again."
             )
-            return FragmentFinding("k_slice_repeated", message, _find_filling(runner, group, at, 0))
+            return CheckFinding("k_slice_repeated", message, _find_filling(runner, group, at, 0))
         seen[key] = use
     return None
 
@@ -230,7 +230,7 @@ def _list_records(operand: ArrivedOperand) -> set[int]:
 
 def _find_repeated_slices(
     pairs: Iterable[tuple[MmaUse, ArrivedOperand, ArrivedOperand]],
-) -> Iterator[FragmentFinding]:
+) -> Iterator[CheckFinding]:
     """Yield an operand's load whose K slice is not that of the other operand, as in the other products of a kernel."""
     products = require_known(_find_product(*pair) for pair in pairs) or []
     usual = _find_usual_distance(products)
@@ -251,13 +251,13 @@ def _find_usual_distance(products: Sequence[_ProductSlices]) -> int | None:
     return usual if len(distances) > 1 and count >= LEAST and count * 2 > len(products) else None
 
 
-def _make_repeated(product: _ProductSlices, n: int) -> FragmentFinding:
+def _make_repeated(product: _ProductSlices, n: int) -> CheckFinding:
     operand, load = product.operands[n], product.operands[n].loads[0]
     message = (
         f"{operand.name.upper()} of {product.use.opcode} takes the slice at K = {product.k[n]} twice for the same"
         f" accumulators, and here multiplies it with the slice at K = {product.k[1 - n]}."
     )
-    return FragmentFinding("k_slice_repeated", message, load.calls[0] if len(load.calls) > 1 else load.site)
+    return CheckFinding("k_slice_repeated", message, load.calls[0] if len(load.calls) > 1 else load.site)
 
 
 def _find_product(use: MmaUse, a: ArrivedOperand, b: ArrivedOperand) -> _ProductSlices | None:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.kernels.accumulator_resets import ProductSite, ResetSearch, trace_product
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_functions
 
 
-def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
+def find_sum_mistakes(runner: KernelRunner) -> Iterator[CheckFinding]:
     """Yield mistakes of the sums of a kernel that was run to its end."""
     blank = blank_text(runner.text)
     search = ResetSearch(runner.text, blank, find_functions(blank))
@@ -26,7 +25,7 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
             unset.setdefault(key)
     known = [site for site in sites.values() if site is not None]
     for mistake in search.find_set_to_zero(known):
-        yield FragmentFinding(mistake.code, mistake.message, mistake.span)
+        yield CheckFinding(mistake.code, mistake.message, mistake.span)
     for key in unset:
         site = sites[key]
         declared = _find_bare_declaration(blank, site) if site is not None else None
@@ -36,7 +35,7 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[FragmentFinding]:
                 f"{name} is not set before the first mma: D = A·B + C adds to registers that nothing has written. Set"
                 f" {name} to 0."
             )
-            yield FragmentFinding("accumulator_unset", message, declared)
+            yield CheckFinding("accumulator_unset", message, declared)
 
 
 def _find_bare_declaration(blank: str, site: ProductSite) -> Span | None:

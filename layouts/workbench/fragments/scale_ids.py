@@ -11,22 +11,22 @@ from itertools import product
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.threads.records import MmaUse
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.results import CheckFinding
 
 TITLES = {"scale_selector": "The byte-id or thread-id of a scale factor does not exist"}
 _PARTS = tuple(product("ab", ("byte-id", "thread-id")))  # as the ids of a use are listed
 
 
-def find_scale_mistakes(uses: Iterable[MmaUse]) -> list[FragmentFinding]:
+def find_scale_mistakes(uses: Iterable[MmaUse]) -> list[CheckFinding]:
     """Find ids of scale factors that the size of the scale vector does not allow, each place once."""
-    found: dict[object, FragmentFinding] = {}
+    found: dict[object, CheckFinding] = {}
     for use in uses:
         for finding in _check_use(use) if len(use.ids) == len(_PARTS) else ():
             found.setdefault(finding.span, finding)
     return list(found.values())
 
 
-def _check_use(use: MmaUse) -> Iterator[FragmentFinding]:
+def _check_use(use: MmaUse) -> Iterator[CheckFinding]:
     try:
         scales = {scale.name[-1]: scale for scale in catalog.find(use.opcode).scales.values()}
     except LayoutError:
@@ -41,4 +41,4 @@ def _check_use(use: MmaUse) -> Iterator[FragmentFinding]:
                 f"{part}-{letter} is {value}; with scale_vec::{scale.blocks}X it is {allowed}. Any other value is"
                 " undefined behaviour."
             )
-            yield FragmentFinding("scale_selector", message, span)
+            yield CheckFinding("scale_selector", message, span)

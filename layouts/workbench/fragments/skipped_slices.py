@@ -11,11 +11,10 @@ import numpy as np
 from lanescope.reader.threads.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, find_mma, locate_operand
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.kernels.address_values import list_values
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
@@ -54,7 +53,7 @@ class _Line:
         return not set(inside.tolist()) <= self.offsets
 
 
-def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[FragmentFinding]:
+def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[CheckFinding]:
     """Yield the step of the loop by which the products of a kernel leave out the same K of A and of B.
 
     pairs: products of the kernel, with A and B; the others are only located if these leave K out.
@@ -70,7 +69,7 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Fr
         f"No product takes the elements of A and B from K = {first} to {past - 1}, and the next ones are taken again:"
         " the step along K is longer than what is multiplied."
     )
-    yield FragmentFinding("k_slice_skipped", message, _find_step(run, every))
+    yield CheckFinding("k_slice_skipped", message, _find_step(run, every))
 
 
 def _adds(run: KernelRunner) -> bool:

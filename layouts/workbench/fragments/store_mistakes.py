@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
+from lanescope.workbench.results import CheckFinding
 
 
-def find_clashes(run: KernelRunner) -> Iterator[FragmentFinding]:
+def find_clashes(run: KernelRunner) -> Iterator[CheckFinding]:
     """Yield the stores of a kernel with which two threads store different elements in the same bytes."""
     for site, first, second in run.clashes if run.products or run.descriptors else ():
         message = f"Threads {first} and {second} store different elements in the same bytes: rows of the tile overlap."
-        yield FragmentFinding("stores_overlap", message, site)
+        yield CheckFinding("stores_overlap", message, site)
 
 
-def find_misaligned_stores(run: KernelRunner) -> Iterator[FragmentFinding]:
+def find_misaligned_stores(run: KernelRunner) -> Iterator[CheckFinding]:
     """Yield the first store of a kernel that is not aligned; others have the same pitch."""
     for site, size in list(run.misaligned.items())[:1] if run.products else ():
         message = (
             f"The addresses that threads store {size} bytes at are not multiples of {size} apart: the store traps."
         )
-        yield FragmentFinding("store_misaligned", message, site)
+        yield CheckFinding("store_misaligned", message, site)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,26 +14,14 @@ from lanescope.reader.threads.records import DescriptorUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locate_descriptor
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import CheckFinding
 
 Span = tuple[int, int]
 MOST_ALIKE = 16
 _STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(1024, 8192 + 1, 256), 16384, 32768))
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentFinding:
-    """One mistake: a code of TITLES, a sentence, its place; reads: how many products get the wrong fragment."""
-
-    code: str
-    message: str
-    span: Span
-    reads: int = 0
-    changes: frozenset[tuple[str, int, int]] = frozenset()  # of one field that make it right: (field, encoded, needed)
-    edits: tuple[TextEdit, ...] = ()
-
-
-def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[FragmentFinding]:
+def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[CheckFinding]:
     """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
     before: dict[object, list[FragmentOrigin]] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
@@ -48,7 +36,9 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
             yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
         elif origin.has_rows_twice:
             if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
-                yield FragmentFinding("rows_repeated", _append_repeat(use), use.site, 1, find_right_fields(run, use))
+                yield CheckFinding(
+                    "rows_repeated", _append_repeat(use), use.site, 1, changes=find_right_fields(run, use)
+                )
         elif origin.k_order == tuple(range(origin.places[0].shape[1])):
             good.add(key)
         elif use.name == "b" and other is not None and _is_like_order(other, (use, origin)):
@@ -124,18 +114,18 @@ def _append_repeat(use: DescriptorUse) -> str:
     return f"{use.name.upper()} of {use.opcode}: descriptor {use.word:#018x} reads some rows twice, others never."
 
 
-def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> FragmentFinding:
+def _describe_finding(use: DescriptorUse, origin: FragmentOrigin) -> CheckFinding:
     name = f"{use.name.upper()} of {use.opcode}"
     wrong = int(origin.find_misplaced().sum())
     if origin.empty and not wrong:
         message = f"{name}: {origin.empty} of {origin.total} elements are read from bytes that no thread stores."
-        return FragmentFinding("tile_not_filled", message, use.site, 1)
+        return CheckFinding("tile_not_filled", message, use.site, 1)
     if not origin.array:
         message = f"{name}: the elements that descriptor {use.word:#018x} reads come from several arrays."
-        return FragmentFinding("fragment_mismatch", message, use.site, 1)
+        return CheckFinding("fragment_mismatch", message, use.site, 1)
     message = (
         f"{name}: {wrong} of {origin.total} elements that descriptor {use.word:#018x} reads are not the row and column"
         f" of {origin.array} that the threads would have to store there: the tile's pitch, its swizzle or the"
         " descriptor's fields do not fit each other."
     )
-    return FragmentFinding("fragment_mismatch", message, use.site, 1)
+    return CheckFinding("fragment_mismatch", message, use.site, 1)

@@ -34,7 +34,7 @@ from lanescope.workbench.fragments.register_sums import find_sum_mistakes
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding, judge_descriptors
+from lanescope.workbench.fragments.thread_descriptors import judge_descriptors
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
@@ -60,6 +60,7 @@ from lanescope.workbench.fragments.warp_coverage import RepeatedWarps, find_repe
 from lanescope.workbench.kernels.address_values import find_lane_term
 from lanescope.workbench.products.matrix_pitches import OpenPitch, find_open_pitches
 from lanescope.workbench.products.result_stores import find_misplaced_results
+from lanescope.workbench.results import CheckFinding
 
 Span = tuple[int, int]
 _USES = re.compile(
@@ -97,7 +98,7 @@ class FragmentReport:
     suspects: mistakes if a part of the tile is never read.
     """
 
-    findings: list[FragmentFinding] = field(default_factory=list)
+    findings: list[CheckFinding] = field(default_factory=list)
     verified: int = 0
     kernels: list[CheckedKernel] = field(default_factory=list)
     proved: frozenset[tuple[str, str]] = frozenset()
@@ -180,7 +181,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
         gap = next((one.message for one in verdicts.pitches), gap)
         operand = describe_open_operand(text, verdicts.uses, verdicts.judged)
         report.kernels.append(CheckedKernel(run.function.name, find_name(text, run.function), gap, needs, operand))
-        kernel_errors = [FragmentFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
+        kernel_errors = [CheckFinding(code, why, site) for why, (code, site) in run.runner.kernel_errors.items()]
         report.findings += kernel_errors
         if kernel_errors:  # what else is wrong follows from these
             continue
@@ -220,9 +221,9 @@ def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozense
     return frozenset((use.opcode, use.name) for use in uses) - unproved
 
 
-def _keep_first(findings: Iterable[FragmentFinding]) -> list[FragmentFinding]:
+def _keep_first(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     """Keep one finding for each place, preferring any cause over unfilled bytes."""
-    first_findings: dict[Span, FragmentFinding] = {}
+    first_findings: dict[Span, CheckFinding] = {}
     for finding in findings:
         before = first_findings.get(finding.span)
         if before is None or before.code == "tile_not_filled":
@@ -353,19 +354,19 @@ _OPCODE = re.compile(r"\bldmatrix[.\w:]*")
 _OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 
 
-def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[FragmentFinding]:
+def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[CheckFinding]:
     for (code, site, calls, name), (message, load, direct, reads) in verdicts.bad.items():
         if code in _EXCHANGED and load is not None and (site, calls, name) in verdicts.good:
             why = "other registers of the same ldmatrix make right fragments: this mma is given the wrong ones."
-            yield FragmentFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)
+            yield CheckFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)
         elif load is None:
-            yield FragmentFinding(code, message, direct, reads)
+            yield CheckFinding(code, message, direct, reads)
         elif code in ("trans_missing", "trans_extra"):
-            yield FragmentFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
+            yield CheckFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
         else:
             narrow = code in ("rows_repeated", "k_repeated")
             place = find_lane_term(text, load.site, calls, code) if narrow else load.site
-            yield FragmentFinding(code, message, place, reads)
+            yield CheckFinding(code, message, place, reads)
 
 
 def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:

@@ -11,9 +11,9 @@ import numpy as np
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import ReadBytes
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin
 from lanescope.workbench.kernels.address_values import list_values
+from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {"warps_overlap": "Warps multiply the same fragments"}
@@ -29,7 +29,7 @@ class RepeatedWarps:
 
     kernel: str
     array: str
-    finding: FragmentFinding
+    finding: CheckFinding
 
 
 def find_repeated_warps(
@@ -50,7 +50,7 @@ def find_repeated_warps(
             f"Several warps multiply the same fragments, and other {what} that the block loads are not multiplied: two"
             " warps get the same place in the tile."
         )
-        finding = FragmentFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
+        finding = CheckFinding("warps_overlap", message, _find_warp_term(runner, operand, other))
         array = operand.warps[0].array if operand.warps and not (certain and operand is b) else ""
         yield RepeatedWarps(kernel, array, finding)
 

@@ -20,14 +20,13 @@ from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import Ints, spread_coefficient
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, locate_descriptor
 from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.other_bounds import find_other_bounds
 from lanescope.workbench.products.product_sizes import ProductSizes, Tokens, is_count, is_leading, is_size, shorten_name
 from lanescope.workbench.products.result_stores import LocatedStore, locate_stores
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text
 
 TITLES = {"pitch_of_other_size": "The pitch of a matrix is the size of another dimension"}
@@ -45,7 +44,7 @@ class OpenPitch:
 
     reads: frozenset[tuple[Span, tuple[Span, ...], str]]
     message: str
-    finding: FragmentFinding | None = None
+    finding: CheckFinding | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -97,15 +96,11 @@ class _Fragment:
             across = [name for name, grid in grids if (grid[:, 0] != grid[0, 0]).any()]
             along = [name for name, grid in grids if (grid[0] != grid[0, 0]).any()]
             free = "m" if self.operand == "a" else "n"
+            factors = [[] if "(" in name else name.split("*") for name in warp.names]  # not of a computed number
             for dimension, inner, outer in (("k", along, across), (free, across, along)):
                 if inner and (size := _find_lines(inner, outer)):
-                    pairs = ((_split_names(name), first) for name, first in zip(warp.names, warp.base, strict=True))
-                    starts = _list_starts(pairs, size, self.bytes)
+                    starts = _list_starts(zip(factors, warp.base, strict=True), size, self.bytes)
                     yield _Matrix(self.operand, warp.array, size, dimension, self.product, {self.place}, starts)
-
-
-def _split_names(product: str) -> list[str]:
-    return [] if "(" in product else product.split("*")  # not of a computed number
 
 
 def _list_starts(starts: Iterable[tuple[Iterable[str], Any]], pitch: str, size: int) -> set[str]:
@@ -335,15 +330,14 @@ class _Judge:
         message = f"{PITCH_OPEN}{matrix.array} is {'wrong' if finding else 'not determined'}: its {apart}"
         return OpenPitch(frozenset((*place, matrix.operand) for place in matrix.places), message, finding)
 
-    def _find_mistake(self, matrix: _Matrix, length: set[str], apart: str) -> FragmentFinding | None:
+    def _find_mistake(self, matrix: _Matrix, length: set[str], apart: str) -> CheckFinding | None:
         """Return the mistake in a pitch if no launch and no leading dimension can make it right."""
         moves = matrix.operand == "d" or (matrix.operand, matrix.product) in self.ends
-        if len(length) > 1 or not moves or not self.sizes.knows_launches:
-            return None
-        if not self._is_certain(matrix, next(iter(length))):
+        may_be_certain = len(length) == 1 and moves and self.sizes.knows_launches
+        if not may_be_certain or not self._is_certain(matrix, next(iter(length))):
             return None
         message = f"{matrix.array} has the pitch of another matrix: its {apart}."
-        return FragmentFinding("pitch_of_other_size", message, _find_place(self.sizes.runner, matrix))
+        return CheckFinding("pitch_of_other_size", message, _find_place(self.sizes.runner, matrix))
 
     def _is_certain(self, matrix: _Matrix, length: str) -> bool:
         """Return whether the size of another dimension is taken for a pitch. length: the size of a line."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.products.product_sizes import ProductSizes
+from lanescope.workbench.results import CheckFinding
 
 TITLES = {"bound_of_other_size": "Rows are kept inside a matrix by its number of columns, or the reverse"}
 _LINES = {"m": "rows", "n": "columns"}
 
 
-def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], named: bool) -> list[FragmentFinding]:
+def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], named: bool) -> list[CheckFinding]:
     """Return the comparisons that limit rows of D by the size of its columns, or the reverse.
 
     A size is that of the columns if rows of D are so far apart or other columns are compared with it, and of the rows
@@ -37,5 +37,5 @@ def find_other_bounds(sizes: ProductSizes, pitches: Sequence[tuple[str, str]], n
             f"The {_LINES[dimension]} of D are kept below {size} here, which is the number of its {_LINES[other]}: they"
             f" are limited by {' or '.join(sorted(own))}."
         )
-        findings.append(FragmentFinding("bound_of_other_size", message, span))
+        findings.append(CheckFinding("bound_of_other_size", message, span))
     return findings

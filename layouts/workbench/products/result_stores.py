@@ -24,11 +24,10 @@ from lanescope.reader.threads.kernels import run_kernels
 from lanescope.reader.threads.records import ProductResult, ResultStore
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import OPEN, Ints, spread_coefficient
-from lanescope.workbench.fragments.thread_descriptors import FragmentFinding
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.repair.blamed_terms import list_terms
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
 
 TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or column"}
@@ -123,7 +122,7 @@ def _center(values: Floats, groups: Ints) -> Floats:
     return values - np.stack(means, axis=1)[number]
 
 
-def find_misplaced_results(run: KernelRunner) -> Iterator[FragmentFinding]:
+def find_misplaced_results(run: KernelRunner) -> Iterator[CheckFinding]:
     """Yield the stores of a kernel that put elements of D where they do not belong, one for each array."""
     if run.open_outputs - {store.site for store in run.outputs}:  # of a later tile, addresses may be open
         return
@@ -156,7 +155,7 @@ def _has_loaded_operands(run: KernelRunner) -> bool:
     return len(run.records) > OPEN + 1
 
 
-def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> FragmentFinding:
+def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Span]) -> CheckFinding:
     row_groups = _number_groups(points.tile, points.row)
     column_groups = _number_groups(points.tile, points.column)
     columns_fit = points.is_linear(row_groups, rows=False)
@@ -169,7 +168,7 @@ def _describe(run: KernelRunner, array: str, points: _Points, sites: Sequence[Sp
         f"Elements of D are stored {named} of {array}: the addresses do not follow the rows and columns that the lanes"
         " and registers of the instruction hold."
     )
-    return FragmentFinding("result_misplaced", message, place)
+    return CheckFinding("result_misplaced", message, place)
 
 
 def _number_groups(*keys: NDArray[np.generic]) -> Ints:
@@ -372,7 +371,7 @@ def list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
 
 def find_result_mistakes(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
-) -> list[FragmentFinding]:
+) -> list[CheckFinding]:
     """Find stores of D that are wrong in the kernels of a text, for every choice of open #if conditions."""
     if not is_kernel_head(text) or not _PRODUCT.search(text):
         return []

@@ -13,12 +13,12 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.inputs import join_words
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand
-from lanescope.workbench.check_report import CheckFinding, OpenPoint
+from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.reads.wrong_reads import list_wrong_reads
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
-from lanescope.workbench.results import TextPiece
+from lanescope.workbench.results import CheckFinding, TextPiece
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.text.pieces import describe_unread
@@ -90,7 +90,7 @@ def _make_mismatch_finding(
     head = _describe_wrong_elements(mismatches)
     follows = tuple(list_wrong_reads(bench, mismatches))
     if not wrong.causes:
-        return CheckFinding("other_bytes", head, span, "", reads, assumed, follows=follows)
+        return CheckFinding("other_bytes", head, span, reads, assumed=assumed, follows=follows)
     repaired = next(
         (r for r in bench.repairs if all(bench.operands.index(o) in r.operands for o, _ in mismatches)), None
     )
@@ -98,7 +98,7 @@ def _make_mismatch_finding(
     cause = wrong.causes[0]
     moved = any(a.key.startswith("at.") for a in bench.assumed)  # the word would contain an assumed address
     fix = str(cause.fix) if cause.fix and not moved else ""
-    return CheckFinding(cause.code, f"{head} {cause.message}", span, fix, reads, assumed, edits, follows)
+    return CheckFinding(cause.code, f"{head} {cause.message}", span, reads, edits, fix, assumed, follows)
 
 
 def _describe_wrong_elements(mismatches: list[tuple[VerifiedOperand, OperandStep]]) -> str:
@@ -127,7 +127,7 @@ def find_wrong_versions(bench: Bench, blame: BlameFinder) -> Iterator[CheckFindi
                         f" {value} in every descriptor of {operand.form.reader}."
                     )
                     at = find_constant_place(blame, operand, step, name)
-                    yield CheckFinding("version_wrong", message, at, "", len(operand.steps))
+                    yield CheckFinding("version_wrong", message, at, len(operand.steps))
 
 
 def find_assumed_starts(bench: Bench, guesses: Guesses) -> tuple[int, list[OpenPoint]]:

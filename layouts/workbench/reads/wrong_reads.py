@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lanescope.inputs import format_count, join_words
-from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand
-
-
-@dataclass(frozen=True, slots=True)
-class WrongRead:
-    """A span of the text whose reads go wrong, and the sentence to show there."""
-
-    message: str
-    span: Span
+from lanescope.workbench.results import Bench, OperandStep, Span, VerifiedOperand, WrongRead
 
 
 def list_wrong_reads(bench: Bench, wrong_steps: list[tuple[VerifiedOperand, OperandStep]]) -> Iterator[WrongRead]:

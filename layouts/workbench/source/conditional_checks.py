@@ -22,10 +22,10 @@ from lanescope.reader.code.preprocessing.undecided_macros import (
     list_undecided_macros,
     parse_variants,
 )
-from lanescope.workbench.check_report import CheckFinding, CheckReport, OpenPoint
+from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.cute.cute_names import UNKNOWN_NAME
 from lanescope.workbench.fragments import thread_order
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.source.gaps import CheckedDescriptor
 from lanescope.workbench.source.missing_includes import describe_definer, find_possible_definers
 from lanescope.workbench.text.contents import list_given_macros, parse_headers

@@ -19,8 +19,7 @@ from lanescope.reader.instructions.unknown_instructions import (
     find_unknown_instructions,
     list_templates,
 )
-from lanescope.workbench.check_report import CheckFinding
-from lanescope.workbench.results import Span, TextEdit
+from lanescope.workbench.results import CheckFinding, Span, TextEdit
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode
 from lanescope.workbench.text.asm_operands import find_operand_argument, find_operand_number, join_strings
 
