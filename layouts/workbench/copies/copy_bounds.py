@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from lanescope.cxx.source_text import read_statement_head
 from lanescope.reader.code.findings import Pitfall
@@ -16,12 +16,8 @@ from lanescope.workbench.source.shared_budget import count_array_bytes
 TITLES = {"copy_past_array": "A copy goes beyond its array"}
 
 
-def find_copies_past_arrays(text: KernelText) -> list[Pitfall]:
-    """Find arrays that are too short for the TMA copies into them; each array once."""
-    return text.check_copies(partial(_check_run, text))
-
-
-def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+def find_copies_past_arrays(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    """Yield arrays that are too short for the TMA copies into them."""
     reached: dict[str, int] = {}
     for copy in list_placed(text, run.events):
         if (end := _find_end(copy)) is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.map_objects import list_filled_names
@@ -56,11 +55,6 @@ class _RowCopy:
         return fitting[0] if len(fitting) == 1 and self.fits(self.axis, grid) is False else ""
 
 
-def find_row_mistakes(text: KernelText) -> list[Pitfall]:
-    """Find copies whose rows another axis of the grid counts, each place once."""
-    return text.check_copies(partial(_check_run, text))
-
-
 def find_launch_argument(text: KernelText, copy: TileCopy) -> Span | None:
     """Find the argument of the launch that passes the map of a copy; None if the kernel is not launched with it."""
     parameters, launch = _find_launch(text, copy)
@@ -90,7 +84,8 @@ def _find_launch(text: KernelText, copy: TileCopy) -> tuple[tuple[str, ...], Spa
     return kernels.get(name, ()), launch
 
 
-def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+def find_row_mistakes(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    """Yield copies whose rows another axis of the grid counts."""
     grid = _find_grid(text, run)
     multiplies = any(event.kind in PRODUCTS for event in run.events)
     rows = list(_list_rows(text, run).values()) if grid is not None and multiplies and is_known(run) else []

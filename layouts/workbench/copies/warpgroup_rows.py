@@ -9,7 +9,6 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 from lanescope.reader.code.findings import AsmRun, Pitfall
@@ -50,13 +49,6 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
             return
 
 
-def find_repeated_rows(text: KernelText) -> list[Pitfall]:
-    """Find rows of a tile that are multiplied twice with the same bytes of the other operand, while as many other rows
-    of the tile are multiplied with none.
-    """
-    return text.check_copies(partial(_check_run, text))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowWindow:
     """The chunks that one product reads in one warpgroup in its first stage: of an operand, and of the other one."""
@@ -77,7 +69,10 @@ class _RowWindow:
         return self.own != before.own and _have_other_accumulators(text, before.read.event, self.read.event)
 
 
-def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+def find_repeated_rows(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    """Yield rows of a tile that are multiplied twice with the same bytes of the other operand, while as many other rows
+    of the tile are multiplied with none.
+    """
     groups = WarpgroupRuns(text)
     products = [event for event in run.events if event.kind in PRODUCTS]
     block = groups.find_block(run.name)

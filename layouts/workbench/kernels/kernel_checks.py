@@ -6,7 +6,8 @@ distances and repeated boxes, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench import Bench
@@ -24,7 +25,7 @@ from lanescope.workbench.copies import (
 from lanescope.workbench.copies.unfilled_reads import UnfilledRead
 from lanescope.workbench.cute import cute_order
 from lanescope.workbench.kernels import bulk_store_order, order
-from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.reads import exchanged_products, stage_distances
 from lanescope.workbench.source import shared_budget
 from lanescope.workbench.tensor_memory import tensor_memory_access, tensor_memory_order, tensor_steps
@@ -45,9 +46,11 @@ def find_kernel_mistakes(
     if _has_code(uncopied, "tma_tile_part"):  # with a wrong box the byte counts are wrong, too
         byte_counts = []
     exchanged = [] if filled else exchanged_products.find_exchanged_products(text, bench)
-    rows = list(warpgroup_rows.find_overlapping_rows(text, bench)) or warpgroup_rows.find_repeated_rows(text)
+    rows = list(warpgroup_rows.find_overlapping_rows(text, bench)) or _check_copies(
+        text, warpgroup_rows.find_repeated_rows
+    )
     if not filled and not _has_code(copies, "copies_overlap"):
-        rows += row_coordinates.find_row_mistakes(text)
+        rows += _check_copies(text, row_coordinates.find_row_mistakes)
     return [
         *_find_order_mistakes(text),
         *byte_counts,
@@ -78,10 +81,16 @@ def _find_copy_mistakes(text: KernelText, bench: Bench, filled: Sequence[Pitfall
         overlaps = copy_overlaps.find_overlaps(text, bench)
         if overlaps:
             return overlaps
-    found = stage_distances.find_stage_distances(text) or copy_bounds.find_copies_past_arrays(text)
+    found = _check_copies(text, stage_distances.find_stage_distances)
+    found = found or _check_copies(text, copy_bounds.find_copies_past_arrays)
     maps = (filled_tiles.find_operand_map(bench, operand, text.maps) for operand in bench.operands)
     read = [tensor_map for tensor_map in maps if tensor_map is not None]
     return [*found, *copy_coordinates.find_repeated_boxes(text, read)]
+
+
+def _check_copies(text: KernelText, check: Callable[[KernelText, KernelRun], Iterable[Pitfall]]) -> list[Pitfall]:
+    """Return the mistakes of all kernels of a text that has tensor maps, each place once."""
+    return text.check_copies(partial(check, text))
 
 
 def _has_code(mistakes: Sequence[Pitfall], code: str) -> bool:

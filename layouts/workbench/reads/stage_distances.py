@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from lanescope.descriptor.matrix import Descriptor, reads
 from lanescope.reader.code.findings import AsmRun, Pitfall
@@ -61,12 +60,8 @@ class _StagedRead:
         return self.use.arguments[self.operand].span
 
 
-def find_stage_distances(text: KernelText) -> list[Pitfall]:
-    """Find reads whose bytes per stage differ from those of the copies; each place once."""
-    return text.check_copies(partial(_check_run, text))
-
-
-def _check_run(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+def find_stage_distances(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
+    """Yield reads whose bytes per stage differ from those of the copies."""
     copied: dict[str, list[tuple[Stages, PlacedCopy]]] = defaultdict(list)
     for copy in list_placed(text, run.events):
         stages = split_address(copy.to)
