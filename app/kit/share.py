@@ -188,16 +188,16 @@ def build_share(card: PageCard, address: str, base: str) -> Share:
 
 def format_markdown(card: PageCard, link: str, picture: str = "") -> str:
     """Return Markdown for an issue: picture, verdict and link."""
-    shown = f"![{_escape_markdown(card.title)}]({picture})\n\n" if picture else ""
-    verdict = f"**{_escape_markdown(card.verdict)}**\n\n" if card.verdict else ""
+    shown = f"![{escape_markdown(card.title)}]({picture})\n\n" if picture else ""
+    verdict = f"**{escape_markdown(card.verdict)}**\n\n" if card.verdict else ""
     called = card.title if card.adds_verdict or not card.verdict else "Open in Lanescope"
-    return f"{shown}{verdict}[{_escape_markdown(called)}]({link})"
+    return f"{shown}{verdict}[{escape_markdown(called)}]({link})"
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape what Markdown would read as markup.
 
-    >>> _escape_markdown("A[5][9] of m64*")
+    >>> escape_markdown("A[5][9] of m64*")
     'A\\\\[5\\\\]\\\\[9\\\\] of m64\\\\*'
     """
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

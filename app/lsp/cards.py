@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from lanescope.app.idesc.facts import decode_text_of_kind
+from lanescope.app.kit.share import escape_markdown
 from lanescope.app.lsp import pictures
 from lanescope.app.memory.descriptors import build_decoded
 from lanescope.app.read.meaning_links import link_meaning, link_topic
@@ -56,16 +56,7 @@ def write_word(word: int, style: CardStyle) -> str:
 
 
 def _format_head(title: str) -> str:
-    return f"**{escape_text(title)}**"
-
-
-def escape_text(text: str) -> str:
-    r"""Escape a text so that Markdown shows it unchanged.
-
-    >>> escape_text("Sw<3,4,3> o (8,64):(64,1)")
-    'Sw\\<3,4,3\\> o (8,64):(64,1)'
-    """
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", text)
+    return f"**{escape_markdown(title)}**"
 
 
 def _format_fence(lines: str) -> str:
@@ -73,7 +64,7 @@ def _format_fence(lines: str) -> str:
 
 
 def _list_notices(meaning: TextMeaning) -> list[str]:
-    return [escape_text(notice) for notice in meaning.notices]
+    return [escape_markdown(notice) for notice in meaning.notices]
 
 
 # kinds ----------------------------------------------------------------------------------------------------------------
@@ -81,7 +72,7 @@ def _list_notices(meaning: TextMeaning) -> list[str]:
 
 def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
     caption, lines = pictures.format_meaning(meaning.kind, meaning.facts) if style.picture != "none" else ("", "")
-    picture = [escape_text(caption), _format_fence(lines)] if lines else []
+    picture = [escape_markdown(caption), _format_fence(lines)] if lines else []
     if style.picture == "svg" and (svg := pictures.draw_meaning_svg(meaning.kind, meaning.facts)):
         picture = [pictures.embed_svg(svg, "layout")]
     candidates = (
@@ -90,7 +81,7 @@ def _write_plain(meaning: TextMeaning, style: CardStyle) -> list[str]:
         else []
     )
     left = [name for name in meaning.undetermined if name not in _NO_MATTER]
-    open_ = [f"Left open: {escape_text(', '.join(left))}."] if left else []
+    open_ = [f"Left open: {escape_markdown(', '.join(left))}."] if left else []
     return [_format_head(meaning.title), *candidates, *_list_notices(meaning), *open_, *picture]
 
 
@@ -123,7 +114,7 @@ def _describe_instruction(instruction: Instruction) -> str:
     parts = [instruction.family.opcode.does]
     if support.targets:
         parts.append(f"assembles for {format_targets(support.targets)}")
-    return f"{escape_text('; '.join(parts))}."
+    return f"{escape_markdown('; '.join(parts))}."
 
 
 def _describe_operands(instruction: Instruction, name: str | None, style: CardStyle) -> list[str]:
@@ -170,7 +161,7 @@ def _write_fields(descriptor: Descriptor, style: CardStyle) -> list[str]:
     return [
         _format_head(title),
         _format_fence("\n".join(lines)),
-        *(escape_text(warning.message) for warning in decoded.warnings),
+        *(escape_markdown(warning.message) for warning in decoded.warnings),
         *picture,
     ]
 

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 
 from lsprotocol import types
 
+from lanescope.app.kit.share import escape_markdown
 from lanescope.app.lsp.analysis import Analysis
-from lanescope.app.lsp.cards import CardStyle, escape_text, write_card, write_word
+from lanescope.app.lsp.cards import CardStyle, write_card, write_word
 from lanescope.app.lsp.documents import OpenDocument, PlacedText
 from lanescope.app.lsp.phrases import Phrase, list_phrases
 from lanescope.cxx.literals import parse_literal
@@ -140,7 +141,7 @@ def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
             return write_card(meaning, phrase.text, style)
     for error in recognised.refused:
         if error.code == "unknown_instruction" and f"'{phrase.label}'" in error.message:
-            return escape_text(f"{error.message} {error.hint}")
+            return escape_markdown(f"{error.message} {error.hint}")
     return ""
 
 

@@ -117,12 +117,12 @@ def make_tensor_map(
     32B, 64B, 128B, 128B_ATOM_32B, 128B_ATOM_32B_FLIP_8B, 128B_ATOM_64B. fill: zero or nan. LayoutError gives the rule
     by which the driver rejects it.
     """
-    row = _NAMES.get(_strip(str(type), "CU_TENSOR_MAP_DATA_TYPE_").lower())
+    row = _NAMES.get(str(type).removeprefix("CU_TENSOR_MAP_DATA_TYPE_").lower())
     if row is None:
         raise _refuse("tma_type", f"No tensor map has elements of type '{type}'.", "type", tuple(_NAMES))
-    layout = _choose("swizzle", _strip(swizzle, "CU_TENSOR_MAP_SWIZZLE_"), tuple(SWIZZLES))
-    slices = _choose("interleave", _strip(interleave, "CU_TENSOR_MAP_INTERLEAVE_"), INTERLEAVES)
-    filled = _choose("fill", _strip(fill, "CU_TENSOR_MAP_FLOAT_OOB_FILL_"), FILLS)
+    layout = _choose("swizzle", swizzle.removeprefix("CU_TENSOR_MAP_SWIZZLE_"), tuple(SWIZZLES))
+    slices = _choose("interleave", interleave.removeprefix("CU_TENSOR_MAP_INTERLEAVE_"), INTERLEAVES)
+    filled = _choose("fill", fill.removeprefix("CU_TENSOR_MAP_FLOAT_OOB_FILL_"), FILLS)
     steps = tuple(element_strides) or (1,) * len(dims)
     sizes = [("dims", dims, 0), ("strides", strides, 1), ("element_strides", steps, 0)]
     if pixel_box is None:
@@ -152,10 +152,6 @@ def check_tensor_map(tensor_map: TensorMap) -> None:
     """Raise FaultError if a map, which a kernel may have edited, breaks a rule."""
     for _, message, _ in _find_refusals(tensor_map):
         raise FaultError("bad_tensor_map", f"The tensor map is invalid: {message}")
-
-
-def _strip(text: str, prefix: str) -> str:
-    return text.removeprefix(prefix)
 
 
 def _choose(field: str, value: str, names: tuple[str, ...]) -> str:

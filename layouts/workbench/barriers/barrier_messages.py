@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barrier_bytes import BarrierBytes
@@ -168,10 +169,6 @@ def describe_mask(mask: Span, blocks: int, kernel: str) -> Pitfall:
     """Return the finding of a mask that names a block that the cluster does not have."""
     message = f"This mask names a block that clusters of {kernel} do not have: their ranks are 0 to {blocks - 1}."
     return Pitfall("multicast_mask", message, mask)
-
-
-def format_count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # places ---------------------------------------------------------------------------------------------------------------

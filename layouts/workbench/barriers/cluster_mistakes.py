@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barrier_simulation import WAITS, Agent, Outcome, count_arrivals
 from lanescope.reader.threads.barrier_trace import BarrierEvent
 from lanescope.reader.threads.clusters import WINDOW
-from lanescope.workbench.barriers.barrier_messages import format_count
 from lanescope.workbench.results import Span
 
 TITLES = {"cluster_exit": "A block of a cluster may end before another one arrives in its shared memory"}
