@@ -51,7 +51,7 @@ def _find_called(run: KernelRunner, function: tree.Expression, scope: Scope) -> 
 def _is_slice(name: tree.Name, node: tree.Call, scope: Scope) -> bool:
     """Return whether a call is a part of a tensor that is not known: tile(_, k) of a variable."""
     whole = any(isinstance(one, tree.Name) and one.last == "_" for one in node.arguments)
-    return whole and scope.declares(name.last)
+    return whole and scope.find_owner(name.last) is not None
 
 
 def _is_library(run: KernelRunner, found: Any) -> bool:

@@ -63,7 +63,7 @@ def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
 def _find_limit(path: tree.Path, scope: Scope) -> ThreadNumber | None:
     """Return the value of a name of <climits> or of warpSize, unless the text declares it."""
     name = path[0][0] if len(path) == 1 else ""
-    if name not in LIMITS or scope.declares(name):
+    if name not in LIMITS or scope.find_owner(name) is not None:
         return None
     value, kind = LIMITS[name]
     return make_uniform(value, (kind.bits, kind.signed))
@@ -75,7 +75,7 @@ def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope
         return owner.scope.names.get(name)
     if cute_types.is_cute_value(owner):
         return cute_types.find_member_type(run, owner, name)
-    if scope.declares(qualifier):  # a type that is not known
+    if scope.find_owner(qualifier) is not None:  # a type that is not known
         return None
     namespace = find_namespace(run.text, run.globals.namespaces, qualifier)
     return (run.globals.find_home(namespace) if namespace >= 0 else _leave_function(run, scope)).find(name)

@@ -40,25 +40,22 @@ class Scope:
         inside = [home for home in self.namespaces if home[0] <= at < home[1]]
         return self.namespaces[max(inside)] if inside else self
 
-    def declares(self, name: str) -> bool:
-        """Return whether a name is declared, even if its value is unknown."""
-        return name in self.names or (self.parent is not None and self.parent.declares(name))
-
-    def find(self, name: str) -> Any:
-        """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        return None
-
-    def find_passed(self, name: str) -> Any:
-        """Return (argument, its scope) of a parameter whose value is unknown; None for any other name."""
+    def find_owner(self, name: str) -> Scope | None:
+        """Return the scope that declares a name, even if its value is unknown."""
         scope: Scope | None = self
         while scope is not None and name not in scope.names:
             scope = scope.parent
-        return scope.passed.get(name) if scope is not None else None
+        return scope
+
+    def find(self, name: str) -> Any:
+        """Return the meaning of a name; None if nothing declares it, or its value is unknown."""
+        owner = self.find_owner(name)
+        return owner.names[name] if owner is not None else None
+
+    def find_passed(self, name: str) -> Any:
+        """Return (argument, its scope) of a parameter whose value is unknown; None for any other name."""
+        owner = self.find_owner(name)
+        return owner.passed.get(name) if owner is not None else None
 
     def add_function(self, function: tree.Function, home: Span | None = None) -> None:
         """Add a function to those of its name. home: the namespace around it; None for one of a class."""
@@ -69,11 +66,9 @@ class Scope:
 
     def rebind(self, name: str, value: Any) -> None:
         """Give a name another value in the scope that declares it."""
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names:
-            scope = scope.parent
-        if scope is not None:
-            scope.names[name] = value
+        owner = self.find_owner(name)
+        if owner is not None:
+            owner.names[name] = value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
