@@ -163,10 +163,8 @@ class _PreprocessorRun:
 
     def _get_line(self, at: int) -> int:
         """Return the line of the pasted text, counted from 1."""
-        return bisect_left(self.preprocessor.line_ends, at) + self._count_joined_lines(at) + 1
-
-    def _count_joined_lines(self, at: int) -> int:
-        return bisect_right(self.text.joined.cuts, at)
+        joined = bisect_right(self.text.joined.cuts, at)
+        return bisect_left(self.preprocessor.line_ends, at) + joined + 1
 
     # directives ------------------------------------------------------------------------------------------------------
 
@@ -182,10 +180,6 @@ class _PreprocessorRun:
                 self.state.macros[name] = macro
             elif undefined:
                 self.state.undefined.add(name)
-
-    @property
-    def _leaves_out(self) -> bool:
-        return any(condition.frozen >= 0 for condition in self.opened)
 
     def _open_condition(self, n: int, directive: Directive) -> None:
         if not self.reads:
@@ -218,7 +212,7 @@ class _PreprocessorRun:
     def _update_doubtful(self, name: str) -> None:
         """Note whether the meaning of a macro now depends on a condition that is left out."""
         self.state.doubtful.discard(name)
-        if self._leaves_out:
+        if any(condition.frozen >= 0 for condition in self.opened):
             self.state.doubtful.add(name)
 
     def _handle_pragma(self, n: int, directive: Directive) -> None:
