@@ -37,7 +37,7 @@ def measure_json(content: object) -> int:
     return len(json.dumps(format_json(content), ensure_ascii=False).encode()) - 2
 
 
-def excerpt_answer(answer: Json, keep: Iterable[str], head: Json, limit: int = LIMIT) -> Json:
+def excerpt_answer(answer: Json, keep: Iterable[str], head: Json) -> Json:
     """Return the head and the first fields of an answer, within the limit; `left_out` counts the rest.
 
     keep: names of the answer, the most important first; fields without a value are dropped.
@@ -45,10 +45,10 @@ def excerpt_answer(answer: Json, keep: Iterable[str], head: Json, limit: int = L
     filled = {name: value for name, value in answer.items() if not _is_empty(value)}
     kept = {name: filled[name] for name in keep if name in filled}
     rest = {name: count_parts(value) for name, value in filled.items() if name not in kept}
-    return _Excerpt(kept, head, rest).fit(limit)
+    return _Excerpt(kept, head, rest).fit()
 
 
-def excerpt_part(answer: Json, show: str, first: int, head: Json, limit: int = LIMIT) -> Json:
+def excerpt_part(answer: Json, show: str, first: int, head: Json) -> Json:
     """Return one part of an answer from an index on: an item of a list, a character of a text. LayoutError if there is
     no such part.
 
@@ -61,7 +61,7 @@ def excerpt_part(answer: Json, show: str, first: int, head: Json, limit: int = L
             hint = f"{show} has {count_parts(part)}: from 0 to {size - 1}."
             raise LayoutError("bad_part", f"from is {first}.", hint, "from")
         part = part[first:]
-    return _Excerpt({show: part}, head, {}, first).fit(limit)
+    return _Excerpt({show: part}, head, {}, first).fit()
 
 
 def count_parts(value: object) -> str:
@@ -128,9 +128,9 @@ class _Excerpt:
             self.full_sizes[path] = (len(value), count_parts(value))
         return copied
 
-    def fit(self, limit: int) -> Json:
-        """Return head and body with notes about the omitted parts, within the limit."""
-        while (excess := measure_json(out := self._build()) - limit) > 0 and self.body:
+    def fit(self) -> Json:
+        """Return head and body with notes about the omitted parts, within LIMIT."""
+        while (excess := measure_json(out := self._build()) - LIMIT) > 0 and self.body:
             path = self._find_heaviest()
             self._cut(path, excess + NOTE)
         if excess > 0:

@@ -117,18 +117,17 @@ def make_question(name: str, says: str, fields: Mapping[str, Any], base: type = 
     return declare_question(type(name, (base,), members))
 
 
-def _declare_option(option: Option, name: str = "") -> Any:
-    """Return a dataclass field whose default is the option's default, parsed when a question is made."""
+def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
+    """Declare an option with its own parser: (value of the request, field) → value.
+
+    The default is parsed when a question is made.
+    """
+    option = Option(label=label, help=help, parse=parse, default=default, **more)
 
     def make() -> Any:
-        return None if option.derived else option.parse(option.default, name)
+        return None if option.derived else option.parse(option.default, "")
 
     return dataclasses.field(default_factory=make, metadata={"option": option})
-
-
-def parsed_field(parse: Parse, label: str, help: str, default: Any = "", **more: Any) -> Any:
-    """Declare an option with its own parser: (value of the request, field) → value."""
-    return _declare_option(Option(label=label, help=help, parse=parse, default=default, **more))
 
 
 def raw_field(label: str, help: str, default: Any = "", **more: Any) -> Any:
@@ -201,10 +200,10 @@ def text_field(default: str, label: str, help: str, **more: Any) -> Any:
     return parsed_field(parse, label, help, default, **more)
 
 
-def kind_field(kind: str, kinds: Iterable[str], label: str, help: str = "", **more: Any) -> Any:
+def kind_field(kind: str, kinds: Iterable[str], label: str, **more: Any) -> Any:
     """Declare the word by which a request chooses this question among several."""
     only: Any = Literal
-    return word_field(kinds, label, help, kind, required=True, type=only[kind], **more)
+    return word_field(kinds, label, "", kind, required=True, type=only[kind], **more)
 
 
 def question_field(
@@ -252,19 +251,17 @@ def join_types(kinds: Iterable[Any]) -> Any:
     return reduce(or_, kinds)
 
 
-def list_field(
-    item: type, label: str, help: str, *, least: int = 0, most: int, code: str = "bad_list", **more: Any
-) -> Any:
+def list_field(item: type, label: str, help: str, *, least: int = 0, most: int, **more: Any) -> Any:
     """Declare a list of `least` to `most` questions, read as a tuple."""
 
     def parse(value: Any, field: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise LayoutError(
-                code, f"{get_last_name(field)} is {quote_value(value)}.", "Give a list of objects.", field
+                "bad_list", f"{get_last_name(field)} is {quote_value(value)}.", "Give a list of objects.", field
             )
         if not least <= len(value) <= most:
-            raise LayoutError(code, f"{len(value)} {get_last_name(field)}.", f"From {least} to {most}.", field)
-        bodies = (require_object(body, f"{field}.{at}", "Give an object.", code) for at, body in enumerate(value))
+            raise LayoutError("bad_list", f"{len(value)} {get_last_name(field)}.", f"From {least} to {most}.", field)
+        bodies = (require_object(body, f"{field}.{at}", "Give an object.", "bad_list") for at, body in enumerate(value))
         return tuple(read_question(item, body, f"{field}.{at}", blank=False) for at, body in enumerate(bodies))
 
     of: Any = list

@@ -15,9 +15,9 @@ COUNT = 2
 class Workers:
     """A few daemon threads with one queue."""
 
-    def __init__(self, count: int = COUNT) -> None:
+    def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
-        for _ in range(count):
+        for _ in range(COUNT):
             threading.Thread(target=self._work, daemon=True, name="lanescope-lsp").start()
 
     def submit(self, make: Callable[[], Result]) -> Future[Result]:

@@ -45,21 +45,21 @@ class MmaOpcode:
         return 2 if self.form == PAIR else 1
 
 
-def parse_mma_opcode(text: object, field: str = "instruction") -> MmaOpcode:
+def parse_mma_opcode(text: object) -> MmaOpcode:
     """Parse a tcgen05.mma from its PTX text; LayoutError says what is missing."""
     match = _TEXT.search(text) if isinstance(text, str) else None
     words = re.findall(r"[\w:]+", match[1].lower()) if match else []
     kinds = [word for word in words if word.startswith("kind::")]
     if not kinds:
         raise LayoutError(
-            "bad_instruction", f"'{shorten_value(text, 80)}' is not a tcgen05.mma with a kind.", HINT, field
+            "bad_instruction", f"'{shorten_value(text, 80)}' is not a tcgen05.mma with a kind.", HINT, "instruction"
         )
     try:
         row = idesc.get_kind(kinds[0])
         group = next((word.rpartition(":")[2] for word in words if word.startswith("cta_group::")), "1")
         return MmaOpcode(row, idesc.get_form(group, int("ws" in words)), "sp" in words)
     except LayoutError as error:
-        raise error.move_to_field(field, "bad_instruction") from None
+        raise error.move_to_field("instruction", "bad_instruction") from None
 
 
 def make_view(by: MmaOpcode, word: IdescWord, operand: str, major: str = "") -> View:

@@ -59,43 +59,43 @@ class MmaAtom:
         return rows, cols
 
 
-def make_mma_atom(text: str, field: str = "atom") -> MmaAtom:
+def make_mma_atom(text: str) -> MmaAtom:
     """Return the atom of a PTX text or a CUTLASS name; LayoutError says why there is none."""
-    return _atom_from_instruction(*_parse_atom_name(text, field), field)
+    return _atom_from_instruction(*_parse_atom_name(text))
 
 
 @lru_cache(maxsize=256)
-def _parse_atom_name(text: str, field: str) -> tuple[Instruction, bool]:
+def _parse_atom_name(text: str) -> tuple[Instruction, bool]:
     """Return (instruction, whether A comes from registers): for wgmma, whether the name has _RS."""
     if catalog.extract_opcode(text):
-        return lookup.parse_instruction(text, field), False
-    from lanescope.reader.cutlass_names import cutlass
+        return lookup.parse_instruction(text, "atom"), False
+    from lanescope.reader.cutlass_names import cutlass  # the reader's parsers load when a name is read
 
     try:
         meanings = cutlass.recognise_cutlass_atoms(text)
     except LayoutError as error:
-        raise error.move_to_field(field, "bad_atom") from None
+        raise error.move_to_field("atom", "bad_atom") from None
     if not meanings:
-        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' does not name an MMA atom.", HINT, field)
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' does not name an MMA atom.", HINT, "atom")
     facts = meanings[0].facts
     listed = [facts["ptx"]] if facts["ptx"] else facts["candidates"]
     several = [i for i in map(catalog.find, listed) if i.family.multiplies]
     if not several:
-        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' is a copy atom.", HINT, field)
+        raise LayoutError("bad_atom", f"'{shorten_value(text, 80)}' is a copy atom.", HINT, "atom")
     maps = {tuple(str(op.pattern) for op in i.operands.values()) for i in several}
     if len(maps) > 1:
         raise LayoutError(
             "bad_atom",
             f"'{shorten_value(text, 80)}' may be several instructions.",
             f"Give one of {', '.join(i.ptx for i in several[:4])}.",
-            field,
+            "atom",
         )
     return several[0], "_RS" in text
 
 
 @lru_cache(maxsize=256)
-def _atom_from_instruction(instruction: Instruction, from_registers: bool, field: str) -> MmaAtom:
-    _check_dense(instruction, field)
+def _atom_from_instruction(instruction: Instruction, from_registers: bool) -> MmaAtom:
+    _check_dense(instruction)
     family = instruction.family
     operands = {name: instruction.operands.get(name) for name in "ab"}
     operands["c"] = instruction.operands.get("c") or instruction.operands["d"]
@@ -115,16 +115,16 @@ def _atom_from_instruction(instruction: Instruction, from_registers: bool, field
     return MmaAtom(instruction, threads, layouts, frozenset(shared), registers, bits)
 
 
-def _check_dense(instruction: Instruction, field: str) -> None:
+def _check_dense(instruction: Instruction) -> None:
     """Raise LayoutError for an instruction that is not a dense product with specified fragments."""
     if not instruction.family.multiplies:
-        raise LayoutError("bad_atom", f"'{instruction.ptx}' does not multiply matrices.", HINT, field)
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' does not multiply matrices.", HINT, "atom")
     if not instruction.family.specified:
         raise LayoutError(
             "bad_atom",
             f"'{instruction.ptx}' leaves its fragments to the architecture: it cannot be the atom of a TiledMMA.",
             "Use mma.sync, whose fragments PTX specifies.",
-            field,
+            "atom",
         )
     if any(op.sparsity for op in instruction.operands.values()):
         raise LayoutError(
@@ -132,7 +132,7 @@ def _check_dense(instruction: Instruction, field: str) -> None:
             f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
             " thread-value layout of elements.",
             "Give the dense instruction of half the K.",
-            field,
+            "atom",
         )
 
 

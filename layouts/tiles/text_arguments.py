@@ -15,9 +15,7 @@ _FOLLOW = ("threads", "tile_mnk", "values_per_thread", "tiler_mn", "bits")  # fo
 _FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bits", "tiled_mma")
 
 
-def parse_text_arguments(
-    kind: str, atom: object, more: Mapping[str, Any] | None = None, field: str = "atom"
-) -> dict[str, Any] | None:
+def parse_text_arguments(kind: str, atom: object, more: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
     """Return the arguments in a text of `kind`, "tiled_mma" or "tiled_copy", overridden by `more`.
 
     None for the text of an atom. If `more` is given, LayoutError for an argument that is not determined.
@@ -35,7 +33,7 @@ def parse_text_arguments(
             "bad_atom",
             f"'{shorten_value(text, 80)}' is not a {what}.",
             f"Use an atom, or the complete printed text of a {what}, with its layouts.",
-            field,
+            "atom",
         )
     overrides = {name: value for name, value in (more or {}).items() if value is not None}
     body: dict[str, Any] = {
@@ -49,13 +47,13 @@ def parse_text_arguments(
             "bad_atom",
             f"{scalar[0]} multiplies in one thread: it is not a warp-level instruction.",
             "Give an mma or wgmma atom: its operands are spread over threads.",
-            field,
+            "atom",
         )
     if missing:
         raise LayoutError(
             "bad_atom",
             f"'{shorten_value(text, 60)}' does not determine {', '.join(missing[:6])}.",
             "Write the values in the text, or give them as arguments.",
-            missing[0] if missing[0] in _FIELDS else field,
+            missing[0] if missing[0] in _FIELDS else "atom",
         )
     return body

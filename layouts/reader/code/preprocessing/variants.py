@@ -24,17 +24,16 @@ class VariantChoice:
 Variant = VariantChoice | PreparedSource
 
 
-def make_variants(text: Preprocessor, most: int = MOST_VARIANTS) -> Variant:
+def make_variants(text: Preprocessor) -> Variant:
     """Make every variant of a text.
 
-    If there are more than `most`, only the first few conditions are distinguished, and each variant omits what depends
-    on the others.
+    If there are more than MOST_VARIANTS, only the first few conditions are distinguished, and each variant omits what
+    depends on the others.
     """
     source = text.read_text()
-    variant = _branch_text(text, {}, None, most, source)
+    variant = _branch_text(text, {}, None, MOST_VARIANTS, source)
     if variant is None:
-        chosen = min(MOST_CHOSEN, max(most.bit_length() - 1, 0))
-        variant = _explore_texts(text, {}, frozenset(source.met[:chosen]), 1 << chosen)
+        variant = _explore_texts(text, {}, frozenset(source.met[:MOST_CHOSEN]), 1 << MOST_CHOSEN)
     assert variant is not None  # n conditions make at most 2ⁿ texts
     return _drop_failed(variant) or variant
 
