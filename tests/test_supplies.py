@@ -29,7 +29,7 @@ def _list_distinct(kind: str) -> list[Instruction]:
     return list(found.values())
 
 
-@for_each("instruction", _list_distinct("sparse"), ids=lambda i: i.ptx)
+@for_each("instruction", lambda: _list_distinct("sparse"), ids=lambda i: i.ptx)
 def test_the_metadata_of_an_element_is_where_ptx_puts_that_of_its_group(instruction: Instruction) -> None:
     """Of every stored element and selector: the cell that is linked with it, its lane, and the bits of its group."""
     a = instruction.operand("a")
@@ -59,7 +59,7 @@ def test_an_element_of_a_names_the_two_bits_that_choose_its_row_of_b() -> None:
     assert "A[11][4–5] as stored" in nibble.text
 
 
-@for_each("instruction", _list_distinct("scaled"), ids=lambda i: i.ptx)
+@for_each("instruction", lambda: _list_distinct("scaled"), ids=lambda i: i.ptx)
 def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instruction: Instruction) -> None:
     """Elements of A by row and block of K, of B by column and block, for every byte-id and thread-id."""
     figure = make_figure(instruction)

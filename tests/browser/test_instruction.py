@@ -207,7 +207,7 @@ def test_keyboard_alone(open_page: Any) -> None:
 
 
 def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?lanes=4-5&label=none&colour=e")
+    page = open_page(f"/i/{M16}?lanes=4-5&label=none&colour=e", stay=True)
     held = list_thread_cells(find(M16), "d", 4) | list_thread_cells(find(M16), "d", 5)
     colours = read_colours(page, "d")
     shown = {colours[r][c] for r, c in held}

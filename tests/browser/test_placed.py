@@ -14,7 +14,6 @@ from tests.browser.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 MMA = "/i/tcgen05.mma.cta_group::1.kind::f16?idesc="
-FULL, HALF = "m=128,n=256,a=bf16,b=bf16,d=f32", "m=64,n=64,a=bf16,b=bf16,d=f32"
 
 
 BOXES = """(page) => [...page.querySelectorAll("#placed svg .ringed:not(.halo)")].map((ring) =>
@@ -43,21 +42,18 @@ def click_cell(page: Page, row: int, col: int, modifiers: list[Any] | None = Non
         page.keyboard.up(key)
 
 
-@pytest.mark.parametrize(("product", "row", "lane"), [(FULL, 5, 5), (HALF, 21, 37)], ids=["M 128", "M 64"])
-def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column_until_it_is_freed(
-    open_page: Any, product: str, row: int, lane: int
-) -> None:
-    """PTX: of M = 128 row r of D is lane r; of M = 64 each warp has 16 rows, so that row 16 begins lane 32."""
-    page = open_page(f"{MMA}{product}")
+def test_a_clicked_element_of_d_is_ringed_in_its_lane_and_column_until_it_is_freed(open_page: Any) -> None:
+    """PTX: of M = 64 each warp has 16 rows of D, so that row 16 begins lane 32 and row 21 is lane 37."""
+    page = open_page(f"{MMA}m=64,n=64,a=bf16,b=bf16,d=f32")
     assert list_ringed(page) == []
-    click_cell(page, row, 9)
-    wait_until(page, lambda: list_ringed(page), [(lane, 9)])
-    expect(page).to_have_url(re.compile(f"pin=d:{row},9"))
-    assert list_ringed(page, served=True) == [(lane, 9)]
-    click_cell(page, row, 10, ["Shift"])
-    wait_until(page, lambda: list_ringed(page), [(lane, 9), (lane, 10)])
+    click_cell(page, 21, 9)
+    wait_until(page, lambda: list_ringed(page), [(37, 9)])
+    expect(page).to_have_url(re.compile("pin=d:21,9"))
+    assert list_ringed(page, served=True) == [(37, 9)]
+    click_cell(page, 21, 10, ["Shift"])
+    wait_until(page, lambda: list_ringed(page), [(37, 9), (37, 10)])
     page.keyboard.press("Escape")
     wait_until(page, lambda: list_ringed(page), [])
     assert not re.search("pin=", page.url)
     page.go_back()
-    wait_until(page, lambda: list_ringed(page), [(lane, 9), (lane, 10)])
+    wait_until(page, lambda: list_ringed(page), [(37, 9), (37, 10)])

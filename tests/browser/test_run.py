@@ -42,12 +42,6 @@ def test_simulate_a_pasted_descriptor(open_page: Open) -> None:
     expect(page.locator("svg text", has_text="1090").first).to_be_visible()
 
 
-def test_a_refused_run_keeps_what_was_typed(open_page: Open) -> None:
-    page = open_page(f"/gpu/run?kind=fragment&instruction={MMA}&operand=q&backend=numpy")
-    expect(page.get_by_role("alert")).to_contain_text("Operand is 'q'")
-    expect(page.get_by_label("operand")).to_have_value("q")
-
-
 def test_steps_follow_an_element_of_d(open_page: Open) -> None:
     page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32?row=3&col=2")
     expect(page.get_by_role("heading", name="D[3,2], term by term")).to_be_visible()

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from lanescope.app.tiles import presets, state
 from tests.browser.test_instruction import find_centre, hover_cell
@@ -22,13 +22,6 @@ OWNERS = """async () => {
     Array.from({ length: panel.rows * panel.cols }, (_, cell) => owners({ panel, row: Math.floor(cell / panel.cols),
       col: cell % panel.cols }).map(({ thread, value }) => [thread, value]))]));
 }"""
-
-
-def test_lanes_and_warps_name_threads_together(open_page: Any) -> None:
-    page = open_page("/tiles/mma?lanes=4-5&warps=1")
-    shown = """import("/static/instruction/state.js").then(({ shownThreads }) =>
-      [...Array(128).keys()].filter((thread) => shownThreads().has(thread)))"""
-    assert page.evaluate(shown) == [36, 37]
 
 
 def test_a_step_of_m_is_that_of_every_step_of_k(open_page: Any) -> None:
@@ -57,8 +50,23 @@ def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) 
             assert [tuple(one) for one in said[letter][cell]] == op.owner(row, col)
 
 
+def check_that_a_drag_lights_the_threads_of_a_region(page: Page) -> None:
+    end, start = find_centre(page, "c", 8, 8), find_centre(page, "c", 15, 11)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=3)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"sel=c:8-15,8-11"))
+    found = {t for row in range(8, 16) for col in range(8, 12) for t, _ in build_tiled_mma({}).c.owner(row, col)}
+    assert list_lit_cells(page)["threads"] == len(found) == 16
+    expect(page.locator("#panel h2")).to_contain_text("16 threads")
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("sel="))
+
+
 def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
     page = open_page("/tiles/mma?view=all")
+    check_that_a_drag_lights_the_threads_of_a_region(page)
     hover_cell(page, "c", 19, 2)
     wait_until(page, lambda: list_lit_cells(page), {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}})
     panel = page.locator("#panel")
@@ -83,23 +91,14 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     assert list_lit_cells(page)["cells"] == {"a": 16, "b": 16, "c": 32}
 
 
-def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
-    page = open_page("/tiles/mma?view=all")
-    end, start = find_centre(page, "c", 8, 8), find_centre(page, "c", 15, 11)
-    page.mouse.move(*start)
-    page.mouse.down()
-    page.mouse.move(*end, steps=3)
-    page.mouse.up()
-    expect(page).to_have_url(re.compile(r"sel=c:8-15,8-11"))
-    found = {t for row in range(8, 16) for col in range(8, 12) for t, _ in build_tiled_mma({}).c.owner(row, col)}
-    assert list_lit_cells(page)["threads"] == len(found) == 16
-    expect(page.locator("#panel h2")).to_contain_text("16 threads")
-    page.keyboard.press("Escape")
-    expect(page).not_to_have_url(re.compile("sel="))
-
-
 def test_warps_colours_and_another_tile(open_page: Any) -> None:
-    page = open_page("/tiles/mma?colour=value&pin=a:19,2")
+    page = open_page("/tiles/mma?colour=value&lanes=4-5&warps=1&pin=a:19,2")
+    shown = """import("/static/instruction/state.js").then(({ shownThreads }) =>
+      [...Array(128).keys()].filter((thread) => shownThreads().has(thread)))"""
+    assert page.evaluate(shown) == [36, 37]
+    page.locator("[name=lanes]").fill("")
+    page.locator("[name=lanes]").press("Tab")
+    expect(page).not_to_have_url(re.compile("lanes="))
     page.locator("[name=warps]").fill("2-3")
     page.locator("[name=warps]").press("Tab")
     expect(page).to_have_url(re.compile(r"colour=value&.*warps=2-3"))
