@@ -196,6 +196,10 @@ def test_page_stands_without_scripts(client: Client) -> None:
     page = client.get(f"/i/{M16}?pin=d:3,2").text
     assert "<svg" in page and "T13:0" in page and "Lane 13" in page
     assert 'title="a2, bits [15:0]">A[11][2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
+    assert "D[3][2] = d0, R0[31:0]" in re.sub("<[^>]+>", "", page)
+    form = re.findall(r'<form action="/i/[^"]*" id="view">.*?</form>', page, re.S)[0]  # it keeps the pin
+    assert '<input type="hidden" name="pin" value="d:3,2">' in form and "<button" in form
+    assert "T13 R0" in client.get(f"/i/{M16}?pin=d:3,2&label=register").text
 
 
 @for_each(

@@ -106,6 +106,7 @@ def test_what_would_feed_is_linked_with_the_same_storage(client: Client) -> None
     plain = "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8"
     right = client.get(f"/chain?operand=d&mma={MMA}&load={plain}&major=MN&s_pitch_bytes=32")
     assert "128 of 128 elements arrive" in right.text
+    assert "112 of 128 elements are wrong" in client.get(f"/chain?operand=b&load={TRANS}").text
     wrong = client.get(f"/chain?operand=b&mma={S8}&load={TRANS}&s_pitch_bytes=32")
     links = re.findall(r'class="mono" href="(/chain\?[^"]*)"', wrong.text)
     assert "elements are wrong" in wrong.text and len(links) == 1

@@ -108,23 +108,6 @@ def check_that_a_pasted_line_leads_to_its_page(page: Page) -> None:
     expect(page.locator("#guess")).to_have_text(M16)
 
 
-def test_a_name_leads_to_its_page(open_page: Any) -> None:
-    page = open_page("/instructions")
-    page.fill("input[name=q]", 'asm volatile("wgmma.fence.sync.aligned;")')
-    expect(page.locator("#guess")).to_have_text("wgmma.fence")
-    page.press("input[name=q]", "Enter")
-    page.wait_for_url("**/guide/wgmma.fence")
-    expect(page.get_by_role("heading", name="wgmma.fence", exact=True)).to_be_visible()
-
-
-def test_a_typed_instruction_is_read_word_by_word(open_page: Any) -> None:
-    page = open_page("/guide/read-ptx")
-    page.fill("input[name=ptx]", "ldmatrix.m8n8.x4.trans.shared.b16")
-    page.press("input[name=ptx]", "Enter")
-    page.wait_for_url("**/guide/read-ptx?ptx=*")
-    expect(page.locator("main table").first).to_contain_text("4 matrices")
-
-
 def test_without_scripts(open_page: Any) -> None:
     page = open_page("/instructions?family=wgmma&type=tf32", scripts=False)
     expect(page.locator("#results .variant")).to_have_count(32)

@@ -1,4 +1,4 @@
-"""The tools for documents as a person uses them: builder, chain, banks, gallery, guide, and the strides of a tile."""
+"""Figures as a person uses them: the builder, the strides of a tile, the links to pictures; the header."""
 
 from __future__ import annotations
 
@@ -31,25 +31,6 @@ def test_the_builder_follows_every_choice_and_keeps_a_wrong_one(open_page: Open)
     expect(page.locator("input[name=rows]")).to_have_value("9-99")
 
 
-def test_a_chain_is_repaired_by_choosing_the_load(open_page: Open) -> None:
-    page = open_page("/chain?operand=b&load=ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
-    expect(page.get_by_role("status")).to_contain_text("112 of 128 elements are wrong")
-    page.get_by_label("load").select_option("ldmatrix.sync.aligned.m8n8.x2.shared.b16")
-    expect(page.get_by_role("status")).to_contain_text("128 of 128 elements arrive")
-    expect(page.get_by_role("status")).to_contain_text("No bank conflicts")
-    page.get_by_label("pitch, bytes").fill("128")
-    page.get_by_label("pitch, bytes").press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("8-way bank conflicts")
-
-
-def test_banks_and_the_swizzle_that_frees_them(open_page: Open) -> None:
-    page = open_page("/banks")
-    expect(page.get_by_role("status")).to_contain_text("8-way bank conflicts")
-    page.get_by_role("link", name="Apply it").click()
-    expect(page.get_by_role("status")).to_contain_text("No bank conflicts")
-    expect(page.get_by_label("swizzle")).to_have_value("3,4,3")
-
-
 def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
     page = open_page("/smem", wait=False)
     arrows = page.locator("g[data-stride=sbo]")
@@ -76,13 +57,6 @@ def test_help_stands_in_the_headers_first_row(open_page: Open) -> None:
         assert brand and len(icons) == 2
         middle = brand["y"] + brand["height"] / 2
         assert all(icon and abs(icon["y"] + icon["height"] / 2 - middle) < 3 for icon in icons)
-
-
-def test_a_guide_figure_opens_its_state(open_page: Open) -> None:
-    page = open_page("/guide/lanes-and-fragments")
-    page.locator("figure:not(.share *) a").nth(1).click()
-    expect(page).to_have_url(re.compile(r"/i/mma\.sync\.aligned\.m16n8k16.*\?colour=t"))
-    expect(page.locator("select[name=colour]")).to_have_value("t")
 
 
 def test_picture_links_follow_the_page(open_page: Open) -> None:

@@ -274,19 +274,6 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
     wait_until(page, lambda: list_lit_cells(page, "a"), held)
 
 
-def test_no_scripts_no_loss(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=d:3,2&colour=t", scripts=False, scheme="dark")
-    expect(page.locator("#stage svg text", has_text="T13:0").first).to_be_visible()
-    assert "Lane 13" in page.inner_text("#panel") and "D[3][2] = d0, R0[31:0]" in page.inner_text("#panel")
-    expect(page.locator("#view button")).to_be_visible()
-    page.select_option("select[name=label]", "register")
-    page.click("#view button")
-    expect(page.locator("#stage svg text", has_text="T13 R0").first).to_be_visible()
-    assert "label=register" in page.url and "pin=d" in page.url
-    page.click("#registers details[data-table] summary >> nth=0")
-    expect(page.locator("#registers details[data-table] table >> nth=0").locator("tbody tr")).to_have_count(32)
-
-
 def check_that_theme_button_flips_cells_and_page(page: Page) -> None:
     light = read_pixel(page, "a", 0, 0)
     for system, changed in (("dark", True), ("light", False)):
