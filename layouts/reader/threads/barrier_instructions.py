@@ -174,8 +174,13 @@ def _find_mask_operand(operands: Sequence[str]) -> str:
 
 def require_statements(run: KernelRunner, code: str, opcodes: Sequence[str]) -> None:
     """Raise TraceLostError if an asm statement has mbarrier operations that were not parsed as instructions."""
-    if run.barriers is not None and len(_FOLLOWED.findall(code)) > sum(len(_FOLLOWED.findall(o)) for o in opcodes):
+    if run.barriers is not None and not _has_all(code, tuple(opcodes)):
         raise TraceLostError
+
+
+@lru_cache(maxsize=256)
+def _has_all(code: str, opcodes: tuple[str, ...]) -> bool:
+    return len(_FOLLOWED.findall(code)) <= sum(len(_FOLLOWED.findall(opcode)) for opcode in opcodes)
 
 
 def _classify(opcode: str) -> str:

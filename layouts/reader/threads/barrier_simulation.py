@@ -156,9 +156,9 @@ def make_agents(events: Sequence[BarrierEvent], threads: int) -> list[Agent]:
         table[n] = np.where(event.mask, event.places * _CODES + event.values + 2, 0)
     agents = []
     for warp in range(0, threads, WARP):
-        columns, counts = np.unique(table[:, warp : warp + WARP], axis=1, return_counts=True)
-        for column, count in zip(columns.T, counts, strict=True):
-            agents.append(Agent(warp // WARP, int(count), tuple(_list_steps(events, column))))
+        columns = Counter(map(tuple, table[:, warp : warp + WARP].T.tolist()))
+        for column, count in sorted(columns.items()):
+            agents.append(Agent(warp // WARP, count, tuple(_list_steps(events, column))))
     return [agent for agent in agents if agent.steps]
 
 
@@ -168,7 +168,7 @@ def _list_steps(events: Sequence[BarrierEvent], column: Iterable[int]) -> Iterat
     for n, code in enumerate(column):
         if not code:
             continue
-        place, value = divmod(int(code) - 1, _CODES)
+        place, value = divmod(code - 1, _CODES)
         step = AgentStep(n, events[n].kind, place, value - 1)
         again = before is not None and (before.kind, before.place, before.value) == (step.kind, place, step.value)
         if not again or step.kind != "wait":

@@ -151,12 +151,12 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
             inside = active
         if inside is not active:
             after = run.join_masks(after, active & ~inside)
-        if not inside.any() or run.turns[-1] > MOST_TURNS:
+        if not np.count_nonzero(inside) or run.turns[-1] > MOST_TURNS:
             break
         left[1] = run.nobody
         active = run.join_masks(run.run(loop.body, scope, inside), left[1])
         run.mask = active
-        if loop.step is not None and active.any():
+        if loop.step is not None and np.count_nonzero(active):
             run.evaluate(loop.step, scope)
         watch.end_turn(inside)
         run.count_turn()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,6 @@ class KernelRunner:
         self.threads = threads
         self.block = block
         self.globals = globals_
-        self.shared = SharedMemory()
         self.records: list[LoadRecord] = [
             LoadRecord("", make_number(0)),
             LoadRecord("", make_number(0)),
@@ -125,6 +125,11 @@ class KernelRunner:
         self.kernel_errors: dict[str, tuple[str, Span]] = {}  # what is wrong with a tensor → code and place
         self.open_loops: list[int] = []  # the depths of the loops around what is run whose ends are not known
         self.open_turns = executing.count_open_turns(text)  # of the outermost loop whose end is not known
+
+    @cached_property
+    def shared(self) -> SharedMemory:
+        """Shared memory: 18 MB, which a run for the host's constants never needs."""
+        return SharedMemory()
 
     @property
     def is_certain(self) -> bool:
@@ -298,7 +303,7 @@ class KernelRunner:
 
     def run(self, statement: tree.Statement | None, scope: Scope, mask: Mask) -> Mask:
         """Run a statement; return the threads that continue after it."""
-        if statement is None or (mask is not self.running and not mask.any()):
+        if statement is None or (mask is not self.running and not np.count_nonzero(mask)):
             return mask
         self.running = mask
         self.steps += 1

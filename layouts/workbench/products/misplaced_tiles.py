@@ -71,9 +71,11 @@ class StoredTile:
 
     def is_whole(self) -> bool:
         """Return whether the elements are a rectangle of the matrix, each stored once."""
-        places = np.unique(self.put, axis=0)
-        lengths = [len(np.unique(axis)) for axis in self.put.T]
-        return len(places) == len(self.put) >= _LEAST and lengths[0] * lengths[1] == len(places)
+        if len(self.put) < _LEAST:
+            return False
+        rows, columns = (self.put - self.put.min(axis=0)).T
+        places = np.unique(rows * (columns.max() + 1) + columns)
+        return len(places) == len(self.put) == len(np.unique(rows)) * len(np.unique(columns))
 
     def find_steps(self) -> tuple[int, int] | None:
         """Return how many elements rows, and columns, are stored apart; None if they are not in one order."""
@@ -122,8 +124,10 @@ def are_placed(tiles: Sequence[StoredTile]) -> bool:
 
 def _find_shift(tile: StoredTile) -> ShiftedTile | None:
     """Return how far away a whole tile is stored; None if its elements are not stored as a whole."""
-    shifts = np.unique(tile.find_shifts(), axis=0) if tile.is_whole() else np.empty((0, 2), np.int64)
-    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1])) if len(shifts) == 1 else None
+    if not tile.is_whole():
+        return None
+    shifts = tile.find_shifts()
+    return ShiftedTile(tile, int(shifts[0][0]), int(shifts[0][1])) if (shifts == shifts[0]).all() else None
 
 
 def _find_other_pitch(array: str, tiles: Sequence[StoredTile], depth: int) -> Pitfall | None:
