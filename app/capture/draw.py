@@ -17,12 +17,10 @@ WORDS = {"right": "the expected element", "wrong": "another element"}
 
 @dataclass(frozen=True, slots=True)
 class OperandPictures:
-    """The pictures of one operand; memory and legend are empty for one in registers. low: memory's first byte."""
+    """The pictures of one operand; memory: None for one in registers."""
 
     operand: str
-    memory: str
-    legend: list[tuple[str, str]]
-    low: int
+    memory: read_pictures.MemoryPicture | None = None
 
 
 def draw_operand(picture: OperandPicture) -> OperandPictures:
@@ -35,11 +33,9 @@ def draw_operand(picture: OperandPicture) -> OperandPictures:
         cells = read_pictures.make_chunks(side.address, picture.places, side.seen, name)
         return OperandPictures(
             read_pictures.render_operand(cells, f"{name}: the byte that each 16-byte chunk is read from"),
-            read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),
-            read_pictures.list_legend(cells),
-            read_pictures.find_chunk_states(cells)[0] * 16,
+            read_pictures.draw_memory(cells),
         )
-    return OperandPictures(_draw_matrix(picture), "", [], 0)
+    return OperandPictures(_draw_matrix(picture))
 
 
 def _draw_matrix(picture: OperandPicture) -> str:

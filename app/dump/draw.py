@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,22 +71,9 @@ def _format_cell(value: float, status: int) -> str:
     return f"✗{text}" if status == WRONG else text
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPicture:
-    """Shared memory if one layout was found: the chunks that are read, and those of the tile. low: first byte drawn."""
-
-    svg: str
-    low: int
-    legend: list[tuple[str, str]]
-
-
-def draw_memory(examined: Examined) -> MemoryPicture | None:
+def draw_memory(examined: Examined) -> read_pictures.MemoryPicture | None:
     """Return the picture of shared memory; None if the tile's place does not follow from one layout."""
     if examined.where is None or examined.where.by != "layout":
         return None
     cells = read_pictures.make_chunks(examined.address, examined.where.address, examined.seen, examined.operand.upper())
-    return MemoryPicture(
-        read_pictures.render_memory(cells, "shared memory, 128 bytes per row"),
-        read_pictures.find_chunk_states(cells)[0] * 16,
-        read_pictures.list_legend(cells),
-    )
+    return read_pictures.draw_memory(cells)

@@ -48,13 +48,11 @@ from lanescope.ptx.architectures import list_targets_of_kind
 from lanescope.ptx.table.descriptors import USUAL, list_variants
 from lanescope.ptx.targets import strip_suffix
 from lanescope.render.read_pictures import (
-    MOST_LINES,
     OperandChunks,
+    draw_memory,
     find_chunk_states,
-    list_legend,
     make_chunks,
     render_hatches,
-    render_memory,
     render_operand,
 )
 from lanescope.shared.storage import Storage
@@ -225,7 +223,7 @@ def _format_assumed(made: dict[str, str], to: dict[str, str]) -> str:
 
 
 def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
-    """Return both pictures, their legend, and the data with which the script pairs an element and the byte it is
+    """Return both pictures, and the data with which the script pairs an element and the byte it is
     read from.
     """
     low, state = find_chunk_states(made)
@@ -244,11 +242,8 @@ def _draw_pictures(made: OperandChunks) -> dict[str, Any]:
     }
     return {
         "operand_svg": render_operand(made, f"operand {made.operand}: what is read for each chunk"),
-        "memory_svg": render_memory(made, "shared memory, 128 bytes per row"),
-        "legend": list_legend(made),
+        "memory": draw_memory(made),
         "hatches": render_hatches(),
-        "low": low * 16,
-        "cut": len(state) >= MOST_LINES,
         "pairs": encode_json(pairs).decode(),
     }
 

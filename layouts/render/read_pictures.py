@@ -261,6 +261,23 @@ def render_hatches() -> str:
     return f'<svg class="hidden" width="0" height="0" aria-hidden="true"><defs>{patterns}</defs></svg>'
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryPicture:
+    """Shared memory of an operand: its picture and legend. low: the first byte drawn; cut: not all lines are."""
+
+    svg: str
+    low: int
+    legend: list[tuple[str, str]]
+    cut: bool
+
+
+def draw_memory(chunks: OperandChunks) -> MemoryPicture:
+    """Draw the shared memory that an operand is read from, with the legend of its chunks."""
+    low, state = find_chunk_states(chunks)
+    svg = render_memory(chunks, "shared memory, 128 bytes per row")
+    return MemoryPicture(svg, low * 16, list_legend(chunks), len(state) >= MOST_LINES)
+
+
 def list_legend(chunks: OperandChunks) -> list[tuple[str, str]]:
     """Return (class, text) of the states that occur in the picture of memory."""
     present = set(find_chunk_states(chunks)[1].ravel().tolist())
