@@ -25,7 +25,6 @@ from lanescope.errors import LayoutError, join_errors
 from lanescope.names import lookup
 from lanescope.ptx.table.descriptors import FORMATS, WGMMA
 from lanescope.ptx.table.kinds import ALONE
-from lanescope.render.figure import FigurePanel
 from lanescope.render.svg import render_svg
 from lanescope.shared.slices import describe_strides
 from lanescope.shared.tile_map import DOWN, TileMap, list_tile_strides
@@ -181,7 +180,7 @@ def draw_tile_panels(name: str, tile: Tile, look: TileLook, rows: int, pins: Seq
         panels.append(
             {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
         )
-        places.append(build_panel_place(panel))
+        places.append({"name": panel.name, **panel.place})
     return {"name": name, "panels": panels, "script": drawing.build_script_data() | {"name": name, "panels": places}}
 
 
@@ -247,15 +246,3 @@ def build_step_query(tile: Tile, rows: int, k: int) -> str:
         "s_k": tile.k,
     }
     return urlencode(query | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
-
-
-def build_panel_place(panel: FigurePanel) -> dict[str, Any]:
-    return {
-        "name": panel.name,
-        "rows": panel.rows,
-        "cols": panel.cols,
-        "x": panel.x,
-        "y": panel.y,
-        "cell_width": panel.cell_width,
-        "cell_height": panel.cell_height,
-    }

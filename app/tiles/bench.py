@@ -15,7 +15,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import copy_fact, fact
 from lanescope.app.kit.look import build_look
 from lanescope.app.kit.maps import drawing, script_data, stage
-from lanescope.app.kit.maps.script_data import ShadeData, TileData
+from lanescope.app.kit.maps.script_data import TileData, build_shade
 from lanescope.app.kit.question_form import Control
 from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.state import DIMS, PATH, BenchState
@@ -24,10 +24,10 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import WARP
-from lanescope.render import palette, window
+from lanescope.render import window
 from lanescope.tiles import code, shades
 from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
-from lanescope.tiles.shades import WARPGROUP, TileShade
+from lanescope.tiles.shades import WARPGROUP
 
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
 
@@ -293,22 +293,13 @@ def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
         bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
         digits=(),
-        categories={name: _build_shade(shade) for name, shade in names.items()},
+        categories={name: build_shade(shade, None if shade.numbers is None else ()) for name, shade in names.items()},
         held=answer.ELEMENT,
         answer=answer.SHARED if op.shared else answer.LINE,
         value_bits=() if op.shared else list_value_bits(atom_operand)[: op.modes[0]],
         per_register=0 if op.shared else get_per_register(atom_operand),
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
-    )
-
-
-def _build_shade(shade: TileShade) -> ShadeData:
-    return copy_fact(
-        ShadeData,
-        shade,
-        numbers=None if shade.numbers is None else (),
-        wheel=palette.list_fill_variables(shade.count),
     )
 
 

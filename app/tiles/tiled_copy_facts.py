@@ -318,7 +318,9 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
     if found:
         across = copy_fact(GlobalCost, found)
     solution = shared.solution if shared else None
-    return TiledCopyFacts(
+    return copy_fact(
+        TiledCopyFacts,
+        shared,
         threads=made.threads,
         atom=made.atom.name,
         bits=made.atom.bits,
@@ -328,14 +330,8 @@ def build_tiled_copy(body: Json) -> TiledCopyFacts:
         tile=list(made.tile),
         source=_build_side(made.source),
         destination=_build_side(made.destination),
-        shared=shared.side if shared else None,  # type: ignore[arg-type]  # one of the two
+        shared=shared.side if shared else None,
         addresses=shared.address if shared else None,
-        access=shared.access if shared else None,
-        vector_bits=shared.vector_bits if shared else None,
-        why=shared.why if shared else None,
-        wavefronts=shared.wavefronts if shared else None,
-        ideal=shared.ideal if shared else None,
-        ways=shared.ways if shared else None,
         swizzle=str(solution.swizzle) if solution and solution.free else None,
         global_=across,
         notes=list_copy_notes(made, body),

@@ -87,14 +87,7 @@ class LiveMatrix:
         return {
             "name": self.name,
             "title": self.title or self.name,
-            "grid": {
-                "x": panel.x,
-                "y": panel.y,
-                "cell_width": panel.cell_width,
-                "cell_height": panel.cell_height,
-                "rows": panel.rows,
-                "cols": panel.cols,
-            },
+            "grid": panel.place,
             "unit": self.unit,
             "held": self.cells.astype("<i4").tobytes(),
             "lanes": self.lanes.astype("<i4").tobytes(),

@@ -43,6 +43,11 @@ class FigurePanel:
     y: float = field(default=TOP, kw_only=True)
 
     @property
+    def place(self) -> dict[str, float]:
+        """Return the cells of the panel for static/kit/cells.js."""
+        return {side: getattr(self, side) for side in ("x", "y", "cell_width", "cell_height", "rows", "cols")}
+
+    @property
     def has_cells(self) -> bool:
         """Whether the panel has cells; an operand in shared memory has none."""
         return self.grid is not None or self.category is not None or self.status is not None

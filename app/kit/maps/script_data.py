@@ -12,6 +12,7 @@ from lanescope.app.kit.maps.bench import PIN, HolderMap, MapBench
 from lanescope.app.kit.matrix import MatrixData
 from lanescope.render import palette
 from lanescope.render.view import BETWEEN_OWNERS, SPOKEN
+from lanescope.tiles.shades import TileShade
 
 
 @fact
@@ -112,15 +113,17 @@ def build_page_data(
     }
 
 
+def build_shade(shade: TileShade, numbers: tuple[int, ...] | None = None) -> ShadeData:
+    """Return a colouring by a digit of thread or value for the script."""
+    return copy_fact(ShadeData, shade, numbers=numbers, wheel=palette.list_fill_variables(shade.count))
+
+
 def build_tile_data(holder_map: HolderMap, element: str = "", answer: str = "") -> TileData:
     """Return a map for the script. element, answer: templates of an element's name and of the sentence about it."""
     values, bits = holder_map.cell.shape[1], holder_map.element_bits
     steps = holder_map.cell[0] - holder_map.cell[0, 0]
     adds_up = bool((holder_map.cell >= 0).all()) and bool((holder_map.cell == holder_map.cell[:, :1] + steps).all())
-    colours = {
-        name: copy_fact(ShadeData, shade, numbers=None, wheel=palette.list_fill_variables(shade.count))
-        for name, shade in holder_map.shades.items()
-    }
+    colours = {name: build_shade(shade) for name, shade in holder_map.shades.items()}
     for name, colouring in holder_map.of_cells.items():
         numbers = tuple(colouring.numbers.reshape(-1).tolist())
         colours[name] = ShadeData(
