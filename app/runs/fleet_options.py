@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanescope.app.kit.settings import check_tls_files, list_settings, name_variable
 from lanescope.app.kit.settings import parse_scheduler as address_of
@@ -54,7 +54,7 @@ def add_fleet_options(*names: str) -> Callable[[Verb], Verb]:
     return take_options("contact", options, _make_contact)
 
 
-def _make_contact(where: dict[str, str]) -> FleetContact:
+def _make_contact(where: dict[str, Any]) -> FleetContact:
     return FleetContact(where.get("scheduler", ""), tuple(where[name] for name in NAMES))
 
 
