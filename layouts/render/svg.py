@@ -20,7 +20,6 @@ from lanescope.render.view import OperandGrid
 from lanescope.render.window import format_number
 
 MOST_LABELS = 900
-_HALO = ' stroke="{}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
 def render_svg(
@@ -41,10 +40,10 @@ def render_svg(
     palette: None writes CSS variables (--fill-0 …). threads: fades the cells of all other owners. extra: elements drawn
     on top. pointed: whether panels carry tooltip data for static/kit/point.js.
     """
-    ink, line, muted, shared, paper = (
-        ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)", "var(--paper)")
+    ink, line, muted, shared = (
+        ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
         if palette is None
-        else (palette.ink, palette.line, palette.muted, palette.paper, palette.paper)
+        else (palette.ink, palette.line, palette.muted, palette.paper)
     )
     out = [
         (
@@ -87,8 +86,8 @@ def render_svg(
                 out += _render_cells(panel, panel.grid, colour, threads, palette)
             out.append(_render_lines(panel, line))
             if labelled:
-                halo = paper if palette is BW or has_hatches(panel) else ""
-                out += _render_labels(panel, panel.grid, label, threads, ink, halo)
+                paint = f'fill="{ink}"{_render_halo(panel, palette)}'
+                out += _render_labels(panel, panel.grid, label, threads, paint)
         out.append("</g>")
     if extra:
         out.append(extra)
@@ -211,8 +210,16 @@ def _render_ticks(panel: FigurePanel, muted: str) -> list[str]:
     return out
 
 
+def _render_halo(panel: FigurePanel, palette: Palette | None) -> str:
+    """Return the attributes of labels that cannot be read on their cells' hatches; "" for other labels."""
+    if palette is not BW and not has_hatches(panel):
+        return ""
+    paper = palette.paper if palette else "var(--paper)"
+    return f' stroke="{paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+
+
 def _render_labels(
-    panel: FigurePanel, grid: OperandGrid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: str
+    panel: FigurePanel, grid: OperandGrid | None, kind: str, threads: frozenset[int] | None, paint: str
 ) -> list[str]:
     texts = panel.texts or (grid.format_labels(kind) if grid else [])
     if not any(map(any, texts)):
@@ -220,7 +227,6 @@ def _render_labels(
     down, across = panel.window
     texts = [row[across] for row in texts[down]]
     visible = mask_shown(panel, threads)
-    paint = f'fill="{ink}"' + (_HALO.format(halo) if halo else "")
     return _draw_labels(panel, texts, visible, paint)
 
 
