@@ -303,10 +303,11 @@ def test_a_question_is_read_as_its_fields_say() -> None:
 def test_the_list_names_the_verbs_that_a_feature_has(folder: str) -> None:
     """And a feature with tools has their help there; another has a verbs.py, which --help may load."""
     verbs = features.FEATURES[folder]
-    declared = {tool.command.partition(" ")[0] for tool in features.load_feature(folder).tools} - {""}
+    feature = features.load_feature(folder)
+    declared = {tool.command.partition(" ")[0] for tool in feature.tools} - {""}
     written = (ROOT / "app" / folder / "verbs.py").exists()
     assert {verb for verb, help in verbs.items() if help} == declared
-    assert written == any(not help for help in verbs.values())
+    assert written == (any(not help for help in verbs.values()) or "verbs" in feature.written)
 
 
 def test_every_folder_of_a_feature_is_in_the_list() -> None:
