@@ -52,7 +52,7 @@ _CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an express
 
 def _evaluate_name(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, node.path, scope)
-    if found is None and _CONSTANTS.fullmatch(node.last) and not scope.declares(node.last):
+    if found is None and _CONSTANTS.fullmatch(node.last) and scope.find_owner(node.last) is None:
         return CONSTANT
     return load_place(run, found, node.span) if isinstance(found, Pointer) else found
 
