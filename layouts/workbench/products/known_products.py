@@ -26,9 +26,10 @@ from lanescope.reader.threads.tile_trace import TileSetup
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, find_mma, locate_operand
 from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
+from lanescope.workbench.products.misplaced_tiles import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
-from lanescope.workbench.products.unproved_results import Block, are_whole
+from lanescope.workbench.products.unproved_results import are_whole
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 

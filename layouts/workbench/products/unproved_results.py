@@ -84,9 +84,10 @@ def _list_sums(block: Block, finder: OriginFinder) -> Iterator[_Sum]:
     """Yield the sums that no later product adds to, in each warpgroup."""
     added: set[tuple[int, int]] = set()
     for products in finder.products.values():
-        one = products[0]
-        for warp in np.flatnonzero(one.mask[::32]) if one.added is not None else ():
-            added.add((-int(one.added.record[32 * warp, 0]) - 1, int(warp)))
+        before = products[0].added
+        if before is not None:
+            warps = np.flatnonzero(products[0].mask[::32]).tolist()
+            added |= {(-int(before.record[32 * warp, 0]) - 1, warp) for warp in warps}
     together = {-record - 1 for pair in finder.run.joined for record in pair}
     for result, products in finder.products.items():
         warps = np.flatnonzero(products[0].mask[::32])
@@ -105,8 +106,10 @@ def _shares_barrier(events: Sequence[BarrierEvent]) -> bool:
     """Return whether more threads wait at a barrier of some threads, by its number, than it counts."""
     waiting: dict[tuple[int, int], Mask] = {}
     for event in events:
-        pairs = np.stack([event.places, event.values], axis=1)[event.mask] if event.kind in THREAD_BARRIERS else []
-        for number, count in {(int(number), int(count)) for number, count in pairs}:
+        if event.kind not in THREAD_BARRIERS:
+            continue
+        pairs = np.stack([event.places, event.values], axis=1)[event.mask]
+        for number, count in np.unique(pairs, axis=0).tolist():
             mine = event.mask & (event.places == number)
             waiting[number, count] = waiting.get((number, count), mine) | mine
     return any(0 < count < mask.sum() for (_, count), mask in waiting.items())
