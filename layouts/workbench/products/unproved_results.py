@@ -86,8 +86,8 @@ def _list_sums(block: Block, finder: OriginFinder) -> Iterator[_Sum]:
     for products in finder.products.values():
         before = products[0].added
         if before is not None:
-            warps = np.flatnonzero(products[0].mask[::32]).tolist()
-            added |= {(-int(before.record[32 * warp, 0]) - 1, warp) for warp in warps}
+            active = np.flatnonzero(products[0].mask[::32]).tolist()
+            added |= {(-int(before.record[32 * warp, 0]) - 1, warp) for warp in active}
     together = {-record - 1 for pair in finder.run.joined for record in pair}
     for result, products in finder.products.items():
         warps = np.flatnonzero(products[0].mask[::32])
