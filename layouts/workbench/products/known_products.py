@@ -158,7 +158,8 @@ class _KnownRun:
             grid = tiles // 2 + 1, 1, 1
             last = (tiles - 1) % grid[0], 0, 0
         x, y, z = grid or (*PLANE, OTHERS if "blockIdx.z" in self.body else 1)
-        blocks = [(0, 0, 0), (x // 2, y // 2, 0), last or (x - 1, y - 1, 0), (0, 0, z - 1)]
+        between = [(x // 2, 0, 0)] if y == 1 else []  # of a line, whose blocks divide their number
+        blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
         reason, unsized, fragments = self._run_blocks(sizes, blocks, (x, y, z))
         judged = [max(_judge_order(_Order(*of), one, grid) for of in _ORDERS)[1] for one in fragments.values()]
         return reason or next(filter(None, judged), ""), unsized
