@@ -13,6 +13,7 @@ from lanescope.reader.threads.names import find_type
 from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.places import evaluate_operand, find_place
 from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.results import CONSTANT
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Mask, Pointer
 from lanescope.reader.threads.types import SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.values import convert_value, store_place
@@ -157,7 +158,7 @@ def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
     if kind.pointer and kind.target is not None:
         return Pointer("global", name, make_uniform(0, LONG), kind.target, kind.dims)
     if not kind.integer:
-        return None
+        return CONSTANT if kind.scope is None and not kind.pointer and not kind.vector and kind.size <= 8 else None
     number_kind = (max(kind.size * 8, 32), kind.signed)
     if run.sizes is not None and name in run.sizes:
         return make_number(run.sizes[name], number_kind)

@@ -14,6 +14,7 @@ from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.asm_code import AsmCode
 from lanescope.reader.threads.barrier_instructions import follow_barrier, is_skipped, lose_product, require_statements
 from lanescope.reader.threads.barrier_trace import TraceLostError
+from lanescope.reader.threads.bit_words import combine_bits
 from lanescope.reader.threads.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
 from lanescope.reader.threads.matrix_reads import read_descriptors, read_tensor_descriptors
@@ -215,13 +216,13 @@ def _move_vector(code: AsmCode, opcode: str, operands: list[str]) -> None:
 
 
 def _combine_bits(code: AsmCode, opcode: str, operands: list[str]) -> None:
-    """Execute a lop3 that is the and or the or of two of its operands."""
-    table = code.get_value(operands[4])
+    """Execute lop3, on data as the and or the or of two of its operands."""
+    *values, table = (code.get_value(operand) for operand in operands[1:5])
     known = table.known if isinstance(table, ThreadNumber) else None
     op, left, right = _TABLES.get(known or 0, ("", 0, 0))
-    two = [operands[1 + left], operands[1 + right]]
-    values = [code.get_value(operand) for operand in two]
-    code.put_value(operands[0], pack_bytes(op, *values) or apply_operator(op, *map(get_number, values)) if op else None)
+    two = values[left], values[right]
+    result = pack_bytes(op, *two) or apply_operator(op, *map(get_number, two)) if op else None
+    code.put_value(operands[0], result or (combine_bits(known, *values) if known is not None else None))
 
 
 def _permute(code: AsmCode, opcode: str, operands: list[str]) -> None:

@@ -12,6 +12,7 @@ from lanescope.cxx.integers import COMPARED
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import calling
+from lanescope.reader.threads.bit_words import compute_elements
 from lanescope.reader.threads.cute import bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.names import find_type, resolve_path
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _ARITHMETIC = ("+", "-", "*", "/")
 _CONSTANTS = re.compile(r"INFINITY|HUGE_VALF?|(?:FLT|DBL)_MAX|CUDART_(?:INF|MAX_NORMAL)\w*")  # of math.h and CUDA
+_NEGATIVE = re.compile(r"-\s*(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?f?", re.I)
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 _CHANGES = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)")  # of a value, in an expression
@@ -66,6 +68,10 @@ def _evaluate_literal(run: KernelRunner, node: tree.NumberLiteral, scope: Scope)
 
 def _evaluate_real(run: KernelRunner, node: tree.RealLiteral, scope: Scope) -> Any:
     return CONSTANT
+
+
+def _evaluate_opaque(run: KernelRunner, node: tree.OpaqueExpression, scope: Scope) -> Any:
+    return CONSTANT if _NEGATIVE.fullmatch(node.text) else None
 
 
 def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
@@ -91,7 +97,7 @@ def _combine_values(run: KernelRunner, op: str, left: Any, right: Any) -> Any:
         return apply_operator(op, left, right)
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _move_pointer(op, left, right)
-    result = keep_result(run, left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
+    result = compute_elements(run, left, right) if op in _ARITHMETIC else pack_bytes(op, left, right)
     return result or apply_operator(op, get_number(left), get_number(right))
 
 
@@ -150,7 +156,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     given = evaluate_operand(run, node.value, scope)
     value = get_number(given)
     if value is None:
-        return keep_result(run, given) if node.op in "+-" else None
+        return compute_elements(run, given) if node.op in "+-" else None
     if node.op == "-":
         return apply_operator("-", make_uniform(0, value.kind), value)
     if node.op == "~":
@@ -355,6 +361,7 @@ HANDLERS: dict[type, Any] = {  # by the class of an expression
     tree.Name: _evaluate_name,
     tree.NumberLiteral: _evaluate_literal,
     tree.RealLiteral: _evaluate_real,
+    tree.OpaqueExpression: _evaluate_opaque,
     tree.Binary: _evaluate_binary,
     tree.Unary: _evaluate_unary,
     tree.ConditionalExpression: _evaluate_conditional,

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 
 from lanescope.reader.threads.asm_code import AsmCode
+from lanescope.reader.threads.bit_words import compute_elements
 from lanescope.reader.threads.numbers import ThreadNumber
-from lanescope.reader.threads.results import keep_result, shuffle_value
+from lanescope.reader.threads.results import shuffle_value
 from lanescope.reader.threads.storage import DataBytes, join_data
 
 _FLOAT = r"(?:b?f|tf|e\d+m)\d+"
@@ -20,7 +21,10 @@ _SHUFFLES = {"idx": "", "bfly": "xor"}
 
 def _compute_elements(code: AsmCode, opcode: str, operands: list[str]) -> None:
     """Execute arithmetic on floating-point registers, as far as the result depends on elements of D."""
-    code.put_value(operands[0], keep_result(code.run, *map(code.get_value, operands[1:])))
+    code.put_value(
+        operands[0],
+        compute_elements(code.run, *map(code.get_value, operands[1:]), size=2 if opcode.endswith("x2") else 4),
+    )
 
 
 def _convert_elements(code: AsmCode, opcode: str, operands: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads import library_barriers
+from lanescope.reader.threads.bit_words import BitWord, compute_elements, make_elements
 from lanescope.reader.threads.cute.copies import forget_tensors
 from lanescope.reader.threads.numbers import (
     LONG,
@@ -23,7 +24,7 @@ from lanescope.reader.threads.numbers import (
 from lanescope.reader.threads.order_events import follow_call, has_own_pipeline
 from lanescope.reader.threads.packing import permute_bytes
 from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.results import CONSTANT, Reduction, keep_result, shuffle_value, store_result
+from lanescope.reader.threads.results import CONSTANT, Reduction, shuffle_value, store_result
 from lanescope.reader.threads.storage import DataBytes, LocalMemory, Pointer, join_data
 from lanescope.reader.threads.types import SizedType, find_builtin
 from lanescope.reader.threads.values import convert_value, load_place
@@ -44,8 +45,9 @@ _SILENT = re.compile(
 )
 _TO_TWO = re.compile(
     r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
-    r"|__(?:float|double)2half\w*"
+    r"|__(?:float|double)2half|__u?(?:char|short|int|ll)2(?:half|bfloat16|float)_r[nzud]|__(?:low|high)2(?:half|bfloat16)"
 )
+_TO_BOTH = re.compile(r"__(?:(?:half|bfloat16)22float2|float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)")
 _PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
 _AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
 # CUDA Math API 13.0: functions of one element each, also of both of a half2
@@ -90,7 +92,7 @@ def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) ->
         return NOT_HERE
     left, right = (run.evaluate(argument, scope) for argument in node.arguments)
     if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
-        return keep_result(run, left, right)
+        return compute_elements(run, left, right)
     result = apply_operator(name, left, right)
     return result if result is not None else _drop_bound(run, name, node.span, left, right)
 
@@ -113,7 +115,8 @@ def _drop_bound(
 
 def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
     """Return what the result of a mathematical function depends on."""
-    return keep_result(run, *(run.evaluate(argument, scope) for argument in node.arguments))
+    size = 2 if "2" in name and "h" in name else 4  # of a half2
+    return compute_elements(run, *(run.evaluate(argument, scope) for argument in node.arguments), size=size)
 
 
 def _call_atomic(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
@@ -135,14 +138,18 @@ def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> A
 
 
 def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    value, size = run.evaluate(node.arguments[0], scope), 4 if name.endswith("2float") else 2
+    value, size = run.evaluate(node.arguments[0], scope), 4 if "2float" in name else 2
     if value is CONSTANT or isinstance(value, Reduction):
         return value
-    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (2, 4, 8) else None
+    value = make_elements(run, value, 4) if isinstance(value, BitWord) else value
+    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (1, 2, 4, 8) else None
 
 
 def _keep_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
-    return run.evaluate(node.arguments[0], scope)
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, BitWord):
+        return value
+    return make_elements(run, value, 4) if name.endswith("float") else make_elements(run, value, 2, 1)
 
 
 def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -168,6 +175,16 @@ def _make_vector(kind: SizedType | None, parts: list[Any]) -> Pointer | None:
     for n, part in enumerate(parts):
         memory.write_value(n * kind.vector, kind.vector, part, None)
     return Pointer("local", memory, make_number(0, LONG), kind)
+
+
+def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return both halves of a half2: one element twice, or two floats."""
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, DataBytes):
+        return value if value is CONSTANT or isinstance(value, Reduction) else None
+    if "22float2" in name:
+        return join_data([value.cut_bytes(n, 2).resize_element(4) for n in (0, 2)]) if value.size == 4 else None
+    return join_data([value.resize_element(2)] * 2)
 
 
 def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
@@ -219,6 +236,11 @@ _FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.
     (re.compile("move|forward"), 1, _pass_value),
     (_LOAD, 0, _call_load),
     (_TO_TWO, 0, _convert_bits),
+    (
+        re.compile(r"__(?:half|bfloat16)22float2|__(?:float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)"),
+        1,
+        _spread_half,
+    ),
     (_PAIR, 0, _join_halves),
     (_AS_BITS, 1, _keep_bits),
     (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.bit_words import BitWord, move_bits, permute_bits
 from lanescope.reader.threads.numbers import ThreadNumber
 from lanescope.reader.threads.storage import DataBytes, join_data
 
@@ -25,10 +26,11 @@ def pack_bytes(op: str, left: Any, right: Any) -> Any:
         return _join_parts(*_list_parts(left), *_list_parts(right))
     count = right.known if isinstance(right, ThreadNumber) else None
     known = isinstance(left, DataBytes) and left.size <= REGISTER and count is not None
-    return _OPERATIONS[op](left, count) if known and op in _OPERATIONS else None
+    result = _OPERATIONS[op](left, count) if known and op in _OPERATIONS else None
+    return result if result is not None else move_bits(op, left, right)
 
 
-def permute_bytes(low: Any, high: Any, selector: Any) -> DataBytes | None:
+def permute_bytes(low: Any, high: Any, selector: Any) -> DataBytes | BitWord | None:
     """Return the bytes that prmt in its default mode selects from two registers; None if one is not known.
 
     Source: PTX ISA 9.1, 9.7.9.7 (prmt).
@@ -41,7 +43,7 @@ def permute_bytes(low: Any, high: Any, selector: Any) -> DataBytes | None:
         digit = chosen >> 4 * n & 0xF
         data = (low, high)[digit >> 2 & 1]
         if digit > 7 or not isinstance(data, DataBytes) or digit % REGISTER >= data.size:
-            return None
+            return permute_bits(low, high, chosen)
         parts.append(data.cut_bytes(digit % REGISTER, 1))
     return join_data(parts)
 

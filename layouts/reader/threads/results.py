@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_RESULTS, MOST_STORES = 4000, 2000
 MOST_REDUCED = 1 << 12  # elements of D that a value depends on
 _REGISTER_BYTES = 4
-CONSTANT = object()  # a floating-point number that the text gives
+CONSTANT = object()  # a floating-point number that depends on no element
 
 
 @value_class(frozen=True, slots=True, eq=False)

@@ -86,6 +86,7 @@ class KernelRunner:
         self.reached: Span = (0, 0)  # the last statement of the text itself that was begun
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
+        self.unit_records: dict[tuple[int, int], int] = {}  # by record and bits: the record that counts these
         self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
@@ -214,7 +215,8 @@ class KernelRunner:
         for lane, place in zip(lanes[unread][:1], first[unread][:1], strict=True):
             shared, cell = self.shared, slice(int(place), int(place) + 1)
             before = DataBytes(*(part[None, cell] for part in (shared.record, shared.thread, shared.byte)))
-            if self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
+            computed = any(self.records[int(n)].parts for n in (before.record[0, 0], data.record[lane, 0]))
+            if not computed and self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
                 self.order.report_second_store(site)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
@@ -268,7 +270,7 @@ class KernelRunner:
         lanes = np.flatnonzero(self.mask)[order]
         first, second = int(lanes[near[0]]), int(lanes[near[0] + 1])
         away = int(places[second] - places[first])
-        known = data.record[first, away] > 1 and data.record[second, 0] > 1
+        known = all(n > 1 and not self.records[n].parts for n in (data.record[first, away], data.record[second, 0]))
         if known and self.find_origin(data, first, away) != self.find_origin(data, second, 0):
             self.clashes.append((site, first, second))
 

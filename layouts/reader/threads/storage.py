@@ -37,13 +37,16 @@ Span = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
     """A load of global memory: the array, and the first byte that each thread reads; site: the expression of the
-    address; calls: around it, outermost first.
+    address; calls: around it, outermost first; unit: bits that are counted instead of bytes; parts: of what is computed
+    from several loads, these.
     """
 
     array: str
     offset: ThreadNumber
     site: Span = (0, 0)
     calls: tuple[Span, ...] = ()
+    unit: int = 8
+    parts: tuple[DataBytes, ...] = ()
 
 
 @value_class(frozen=True, slots=True, eq=False)

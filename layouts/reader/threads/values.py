@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.threads.bit_fields import extract_field, insert_field, is_word, read_word
-from lanescope.reader.threads.numbers import LONG, Number, ThreadNumber, convert_number, get_number
+from lanescope.reader.threads.bit_words import BitWord, make_elements, move_bits
+from lanescope.reader.threads.numbers import LONG, ULONG, Number, ThreadNumber, convert_number, get_number, make_uniform
 from lanescope.reader.threads.results import CONSTANT, is_result, store_result
 from lanescope.reader.threads.storage import (
     DataBytes,
@@ -34,10 +35,18 @@ def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
         return run.load_global(place.array, place.offset, kind.size, span)
     if place.space == "shared":
         return _load_shared(run, place, span)
+    return _load_local(run, place)
+
+
+def _load_local(run: KernelRunner, place: Pointer) -> Any:
+    """Return the value of a local variable in the threads that are running."""
+    kind: SizedType = place.type
     offset = _find_active_value(run, place.offset)
     if offset is None or not isinstance(place.array, LocalMemory):
         return None
     value = place.array.read_value(offset, kind.size)
+    if isinstance(value, BitWord) and not kind.integer:
+        return make_elements(run, value, kind.vector or kind.size, None if kind.vector else 1)
     if kind.vector and isinstance(value, ThreadNumber):
         return place  # of numbers: its members are read one by one
     if kind.field[1]:
@@ -157,12 +166,21 @@ def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
                 return value
             to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
             return run.turn_counts.keep_argument(value, convert_number(value, to))
-        return CONSTANT if value.known is not None and not kind.pointer else None
+        return CONSTANT if not kind.pointer else None
+    if isinstance(value, BitWord):
+        return _convert_word(run, value, kind)
     if isinstance(value, DataBytes):
         return fit_data(run, value, kind)
     if isinstance(value, Pointer) and kind.integer and is_word(value.type):
         return convert_value(run, read_word(value), kind)
     return value
+
+
+def _convert_word(run: KernelRunner, word: BitWord, kind: SizedType) -> Any:
+    """Convert a word to an integer, or its value to one floating-point number."""
+    if kind.integer:
+        return move_bits("&", word, make_uniform((1 << kind.kind[0]) - 1, ULONG)) if kind.size < 4 else word
+    return word if kind.vector else make_elements(run, word, 4).resize_element(kind.size)
 
 
 def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:

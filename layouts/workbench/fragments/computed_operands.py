@@ -83,18 +83,22 @@ def count_lines_apart(computed: tuple[str, Lines], loaded: tuple[str, Lines]) ->
     """
     marks = {name[-1] for name, (_, step) in computed[1].items() if step}
     mark = marks.pop() if len(marks) == 1 else ""
-    array = computed[0].split(MARK)["AB".find(mark)] if mark and computed[0].count(MARK) == 1 else loaded[0]
+    arrays = computed[0].split(MARK)
     lines = {name.removesuffix(MARK + mark): line for name, line in computed[1].items() if name.endswith(MARK + mark)}
     steps = [{name: step for name, (_, step) in one.items() if step} for one in (lines, loaded[1])]
-    if array == loaded[0] or steps[0] != steps[1]:
+    if not mark or len(arrays) > 2 or arrays["AB".find(mark)] == loaded[0] or steps[0] != steps[1]:
         return None
-    names = {*lines, *loaded[1]}
-    away = {name: loaded[1].get(name, (0, 0))[0] - lines.get(name, (0, 0))[0] for name in names}
-    counts = {
-        away[name] / steps[0][name] if name in steps[0] else 0.5 for name in names if name in steps[0] or away[name]
-    }
+    return _count_steps(lines, loaded[1], steps[0])
+
+
+def _count_steps(lines: Lines, others: Lines, steps: Mapping[str, int]) -> int | None:
+    """Return how many steps lead from the first element of lines to that of others; None if it is no whole number."""
+    names = {*lines, *others}
+    away = {name: others.get(name, (0, 0))[0] - lines.get(name, (0, 0))[0] for name in names}
+    counts = {away[name] / step for name, step in steps.items()}
     count = counts.pop()
-    return int(count) if not counts and count == int(count) else None
+    outside = any(away[name] for name in names - steps.keys())
+    return int(count) if not outside and not counts and count == int(count) else None
 
 
 def has_lines_of_product(run: KernelRunner, names: Sequence[str], rows: Sequence[Sequence[int]]) -> bool:

@@ -98,6 +98,11 @@ def _is_apart(judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOpera
     return all(count is not None and 0 < abs(count) < MOST_APART for count in counts)
 
 
+def is_order_open(arrived: ArrivedOperand, order: tuple[int, ...] | None) -> bool:
+    """Return whether an operand is of unpacked elements in another order than that of K: they may be packed so."""
+    return any(warp.unit < 8 for warp in arrived.warps or ()) and not _is_plain(order)
+
+
 def _is_plain(order: tuple[int, ...] | None) -> bool:
     """Return whether an order along K is that of the elements."""
     return order is not None and order == tuple(range(len(order)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
-from lanescope.reader.threads.records import MatrixLoad, Span
+from lanescope.reader.threads.records import MatrixLoad, MmaUse, RegisterUse, Span
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, list_offsets
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
@@ -36,6 +36,31 @@ class _WrongBits:
     bits: frozenset[int]
     lost: frozenset[int]
     rows: bool
+
+
+_REGISTER = re.compile(r"\"r\"\s*\(\s*([A-Za-z_][\w.\[\]+ ]*?)\[(\d)\]\s*\)")
+
+
+def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
+    """Return the place (the asm statement of the product, else the call around it) that passes the registers of one
+    ldmatrix in another order than it fills them; None if the order is right.
+    """
+    numbers = [register.number for register in arrived.registers]
+    if len(arrived.loads) != 1 or numbers == sorted(numbers):
+        return None
+    last: dict[str, int] = {}
+    for match in _REGISTER.finditer(text, *use.span):
+        if int(match[2]) < last.get(match[1], -1):
+            return match.span()
+        last[match[1]] = int(match[2])
+    return use.calls[-1] if use.calls else use.span
+
+
+def find_repeated_register(arrived: ArrivedOperand) -> RegisterUse | None:
+    """Return the register of an operand that is one of its ldmatrix for the second time, instead of another."""
+    numbers = [register.number for register in arrived.registers]
+    repeated = [n for n, number in enumerate(numbers) if numbers.count(number) > 1 and number != n]
+    return arrived.registers[repeated[-1]] if repeated and len(arrived.loads) == 1 else None
 
 
 def find_wrong_value(run: KernelRunner, arrived: ArrivedOperand, load: MatrixLoad) -> Span | None:

@@ -33,6 +33,8 @@ def is_packed_load(run: KernelRunner, load: MatrixLoad) -> bool:
 
 def _keeps_order(run: KernelRunner, data: DataBytes, places: Ints, groups: Ints) -> bool:
     """Return whether the bytes of each group have the same distances in shared and in global memory."""
+    if any(run.records[int(n)].parts for n in np.unique(data.record) if n > OPEN):
+        return True  # which load the bytes are in the order of is not known
     if (data.record <= OPEN).any() or len({run.records[int(n)].array for n in np.unique(data.record)}) > 1:
         return False
     for name, grid in list_offsets(run.records, data, run.threads):

@@ -7,7 +7,6 @@ operands have it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,10 +18,11 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
+from lanescope.reader.threads.bit_words import list_choices
 from lanescope.reader.threads.matrix_loads import gather_register
-from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse, Span
+from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, join_data, list_offsets
+from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, LoadRecord, join_data, list_offsets
 from lanescope.workbench.fragments.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.text.known_values import find_common_value
 
@@ -40,6 +40,7 @@ class FragmentOrigin:
     names: tuple[str, ...]
     places: tuple[Ints, ...]
     filled: NDArray[np.bool_]
+    unit: int = 8  # bits that offsets count
 
     @property
     def empty(self) -> int:
@@ -90,13 +91,19 @@ class FragmentOrigin:
     def has_rows_twice(self) -> bool:
         """Whether some rows occur twice, but not only one."""
         rows = np.stack([g[:, 0] for g in self.places])
-        return self.repeats_rows and _count_columns(rows) > 1
+        return bool(1 < _count_columns(rows) < rows.shape[1])
 
     @cached_property
     def repeats_rows(self) -> bool:
         """Whether any row occurs twice."""
         rows = np.stack([g[:, 0] for g in self.places])
         return bool(_count_columns(rows) < rows.shape[1])
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether two elements come from the same place."""
+        places = np.stack([g.ravel() for g in self.places])
+        return bool(_count_columns(places) < places.shape[1])
 
     @cached_property
     def computed(self) -> bool:
@@ -177,9 +184,6 @@ class FragmentOrigin:
         return wrong & self.filled
 
 
-_REGISTER = re.compile(r"\"r\"\s*\(\s*([A-Za-z_][\w.\[\]+ ]*?)\[(\d)\]\s*\)")
-
-
 def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
     first = next((n for n in order if n), 1)
     return tuple(-n for n in order) if first < 0 else order
@@ -226,28 +230,6 @@ def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
     elements = np.asarray(wrong).reshape(len(i), operand.registers, -1).sum(axis=0)
     register = int(elements.sum(axis=1).argmax())
     return register, int(elements[register].argmax()) * max(operand.container_bits // 8, 1)
-
-
-def find_misordered_registers(text: str, use: MmaUse, arrived: ArrivedOperand) -> Span | None:
-    """Return the place (the asm statement of the product, else the call around it) that passes the registers of one
-    ldmatrix in another order than it fills them; None if the order is right.
-    """
-    numbers = [register.number for register in arrived.registers]
-    if len(arrived.loads) != 1 or numbers == sorted(numbers):
-        return None
-    last: dict[str, int] = {}
-    for match in _REGISTER.finditer(text, *use.span):
-        if int(match[2]) < last.get(match[1], -1):
-            return match.span()
-        last[match[1]] = int(match[2])
-    return use.calls[-1] if use.calls else use.span
-
-
-def find_repeated_register(arrived: ArrivedOperand) -> RegisterUse | None:
-    """Return the register of an operand that is one of its ldmatrix for the second time, instead of another."""
-    numbers = [register.number for register in arrived.registers]
-    repeated = [n for n, number in enumerate(numbers) if numbers.count(number) > 1 and number != n]
-    return arrived.registers[repeated[-1]] if repeated and len(arrived.loads) == 1 else None
 
 
 @lru_cache(maxsize=256)
@@ -308,11 +290,24 @@ def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, nam
 def locate_warps(
     run: KernelRunner, data: Sequence[DataBytes], operand: Operand, use: MmaUse
 ) -> tuple[FragmentOrigin, ...] | None:
-    """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known."""
+    """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known.
+
+    Of elements that are computed from several loads, it is the only load that gives each a different one.
+    """
     fragment = join_data(list(data))
     size = max(operand.container_bits // 8, 1)
     first = DataBytes(fragment.record[:, ::size], fragment.thread[:, ::size], fragment.byte[:, ::size])
-    first = replace_results(run, first, _locate_sides)
+    choices = list_choices(run, replace_results(run, first, _locate_sides))
+    found = [_locate_elements(run, choice, operand, use) for choice in choices]
+    if len(found) > 1:
+        found = [warps for warps in found if warps is None or not any(warp.is_shared for warp in warps)]
+    return found[0] if len(found) == 1 else None
+
+
+def _locate_elements(
+    run: KernelRunner, first: DataBytes, operand: Operand, use: MmaUse
+) -> tuple[FragmentOrigin, ...] | None:
+    """Return the origin of elements, of which the first bytes are given, in each warp; None if one is not known."""
     if _is_open(first.record[use.active]):
         return None
     offsets = dict(list_offsets(run.records, first, run.threads))
@@ -320,26 +315,36 @@ def locate_warps(
     records = _arrange_elements(operand, first.record)
     located = []
     for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
-        numbers = set(records[warp].ravel().tolist()) - {EMPTY}
-        array = find_common_value(run.records[n].array for n in numbers) or ""
-        if not array and any(is_computed(run.records[n].array) for n in numbers):
-            return None  # of several sums
-        places = tuple(grid[warp] for grid in grids)
-        located.append(FragmentOrigin(array, tuple(offsets), places, records[warp] != EMPTY))
+        loads = [run.records[n] for n in set(records[warp].ravel().tolist()) - {EMPTY}]
+        array = _find_array(loads)
+        if array is None:
+            return None
+        places, unit = tuple(grid[warp] for grid in grids), loads[0].unit if loads else 8
+        located.append(FragmentOrigin(array, tuple(offsets), places, records[warp] != EMPTY, unit))
     return tuple(located) or None
+
+
+def _find_array(loads: Sequence[LoadRecord]) -> str | None:
+    """Return the array of all loads, "" if they have several; None if what they load is not comparable."""
+    array, units = find_common_value(load.array for load in loads) or "", {load.unit for load in loads}
+    alone = any(load.parts or load.unit != 8 or is_computed(load.array) for load in loads)
+    mixed = len(units) > 1 or any(load.parts for load in loads)
+    return None if mixed or (alone and not array) else array
 
 
 def _locate_sides(run: KernelRunner, use: MmaUse) -> tuple[Instruction, list[Side]] | None:
     """Return the rows of A and the columns of B of a product; None if they are not known."""
     instruction, sides = find_mma(use.opcode), list[Side]()
-    for name in "ab" if instruction is not None else "":
+    if instruction is None:
+        return None
+    for name in "ab":
         warps = locate_operand(run, use, instruction, name).warps
         arrays = {warp.array for warp in warps or ()}
         if not warps or len(arrays) > 1 or not all(warp.separable and not warp.repeats_rows for warp in warps):
             return None  # of one row for all threads, or two times the same rows
         grids = tuple(np.stack([warp.places[n][:, 0] for warp in warps]) for n in range(len(warps[0].names)))
         sides.append(Side(arrays.pop(), warps[0].names, grids))
-    return (instruction, sides) if instruction is not None else None
+    return instruction, sides
 
 
 def _arrange_elements(operand: Operand, values: Ints) -> Ints:

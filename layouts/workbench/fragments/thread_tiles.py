@@ -24,11 +24,12 @@ from lanescope.workbench.fragments.fragment_causes import (
     find_k_order,
     find_wrong_k_step,
     has_other_rows,
+    is_order_open,
     judge_fragment,
     list_unsure_steps,
 )
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
-from lanescope.workbench.fragments.lane_blame import find_wrong_value
+from lanescope.workbench.fragments.lane_blame import find_misordered_registers, find_repeated_register, find_wrong_value
 from lanescope.workbench.fragments.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.fragments.register_sums import find_sum_mistakes
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
@@ -38,9 +39,7 @@ from lanescope.workbench.fragments.thread_descriptors import judge_descriptors
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
-    find_misordered_registers,
     find_mma,
-    find_repeated_register,
     find_wrong_element,
     locate_operand,
 )
@@ -280,6 +279,9 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     unsure = list_unsure_steps(judge, a, b)
     for operand, other in ((a, b), (b, a)):
+        if is_order_open(operand, orders[operand.name]):
+            verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
+            continue
         code = judge_fragment(judge, operand, other, orders, stuck)
         if code == "" and (operand.name in unsure or has_other_rows(judge, operand)):
             verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
