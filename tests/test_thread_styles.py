@@ -175,6 +175,22 @@ def test_other_words_of_the_same_kernel(edits: tuple[tuple[str, str], ...]) -> N
     assert {finding.code for finding in wrong.findings} >= {"fragment_mismatch"}
 
 
+def test_an_object_with_an_operator_of_its_own_is_not_converted() -> None:
+    """As C++ chooses, the operator[] of a pointer that converts; this one reads other rows."""
+    cursor = (
+        "struct Rows {\n  const half* at;\n  __device__ Rows(const half* at_) : at(at_) {}\n"
+        "  __device__ const half& operator[](int n) const { return at[n / 2]; }\n"
+        "  __device__ operator const half*() const { return at; } };\n"
+    )
+    edits = (
+        (KERNEL, cursor + KERNEL),
+        ("      *reinterpret_cast<uint4*>(&As", "      Rows from(A);\n      *reinterpret_cast<uint4*>(&As"),
+        ("&A[(blockIdx.y", "&from[(blockIdx.y"),
+    )
+    report = check_thread_tiles(plant(*edits, text=PADDED), {})
+    assert report.verified == 1 and (report.findings or report.kernels[0].gap)
+
+
 def test_a_specialization_that_is_not_certain_is_not_followed() -> None:
     """Both fit 32 and half, and neither is more specialized; a pointer's pattern is not compared with an alias."""
     for patterns in (("int W", "half, W"), ("class T", "T, 32")), (("class T", "T*, 32"), ("class T", "T, 32")):

@@ -81,10 +81,10 @@ def _evaluate_binary(run: KernelRunner, node: tree.Binary, scope: Scope) -> Any:
     called = call_operator(run, node.op, (node.left, node.right), node, scope)
     if called is not NOT_HERE:
         return called
-    left = evaluate_operand(run, node.left, scope)
+    left = evaluate_operand(run, node.left, scope, node.op)
     if node.op in ("&&", "||"):
         return _evaluate_logical(run, node, scope, get_number(left))
-    right = evaluate_operand(run, node.right, scope)
+    right = evaluate_operand(run, node.right, scope, node.op)
     result = _combine_values(run, node.op, left, right)
     if result is None and isinstance(left, ThreadNumber) and isinstance(right, ThreadNumber) and node.op in COMPARED:
         run.limits[node.span] = left, right
@@ -153,7 +153,7 @@ def _evaluate_unary(run: KernelRunner, node: tree.Unary, scope: Scope) -> Any:
     if node.op == "*":
         place = find_place(run, node, scope)
         return load_place(run, place, node.span) if isinstance(place, Pointer) else None
-    given = evaluate_operand(run, node.value, scope)
+    given = evaluate_operand(run, node.value, scope, node.op)
     value = get_number(given)
     if value is None:
         return compute_elements(run, given) if node.op in "+-" else None

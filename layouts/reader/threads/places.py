@@ -40,16 +40,19 @@ def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
     return convert_number(number, LONG) if number is not None else None
 
 
-def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope) -> Any:
+def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope, op: str = "") -> Any:
     """Return the value of an expression, of an object what the only conversion function of its class returns.
 
-    ISO C++20: [class.conv.fct].
+    op: the operator that takes it; an object is not converted if that may be a function. ISO C++20: [class.conv.fct].
     """
     value = run.evaluate(node, scope)
     if not run.has_operators or not isinstance(value, Pointer) or not isinstance(node, tree.Name | tree.Member):
         return value
     place = find_place(run, node, scope)
     if not isinstance(place, Pointer) or place.type.scope is None or place.type.pointer or place.dims:
+        return value
+    function = f"operator{op}" if op else ""
+    if function in place.type.scope.names or run.globals.declares(function):
         return value
     names = [name for name in place.type.scope.names if name.startswith("operator ")]
     call = tree.Call(tree.Name(((names[0], None),)), (), span=node.span) if len(names) == 1 else None
@@ -64,7 +67,7 @@ def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
         case tree.Index():
             return _find_item(run, node, scope)
         case tree.Unary(op="*"):
-            pointer = evaluate_operand(run, node.value, scope)
+            pointer = evaluate_operand(run, node.value, scope, "*")
             return pointer if isinstance(pointer, Pointer) else None
         case tree.Member():
             return _find_member(run, node, scope)
@@ -95,7 +98,7 @@ def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Po
 
 
 def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
-    pointer = evaluate_operand(run, node.value, scope)
+    pointer = evaluate_operand(run, node.value, scope, "[]")
     for index in node.indices:
         if not isinstance(pointer, Pointer):
             return None
