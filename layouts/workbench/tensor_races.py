@@ -19,7 +19,15 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barrier_trace import BarrierTrace
 from lanescope.reader.threads.tensor_order import OrderedAccess, list_ordered_accesses
 from lanescope.workbench.tensor_causes import CauseFinder
-from lanescope.workbench.tensor_regions import SCALES, Earlier, OpenColumnsError, Region, TensorMemory, list_regions
+from lanescope.workbench.tensor_regions import (
+    ROWS,
+    SCALES,
+    Earlier,
+    OpenColumnsError,
+    Region,
+    TensorMemory,
+    list_regions,
+)
 
 TITLES = {
     "tmem_unwritten": "Columns of tensor memory are read that nothing has written",
@@ -162,8 +170,15 @@ class _RaceSearch:
                 yield Pitfall("tmem_overlap", message, _find_site(access, "at"))
 
     def _differ(self, one: OrderedAccess, other: OrderedAccess) -> bool:
-        """Return whether two instructions are at different places, or in different turns of a loop around both."""
-        return (one.event.call, one.event.loops) != (other.event.call, other.event.loops)
+        """Return whether two instructions are at different places, or in different turns of a loop without products: a
+        turn with some may leave them out.
+        """
+        turns = zip(one.event.loops, other.event.loops, strict=False)
+        loop = next((mine[0] for mine, theirs in turns if mine != theirs), None)
+        if loop is None:
+            return one.event.call != other.event.call
+        products = (access.event.loops for access in self.accesses if access.verb == "mma")
+        return all(loop != around for loops in products for around, _ in loops)
 
     def _check_write(self, memory: TensorMemory, access: OrderedAccess, region: Region) -> Iterator[Pitfall]:
         if access.verb == "cp":
@@ -180,7 +195,9 @@ class _RaceSearch:
             product, fixed = self.causes.find_overlapping_product(), self.causes.find_fixed_product()
             site = _find_site(access, "at") if product is None else _find_site(product, "d")
             yield Pitfall("tmem_unwritten", message, site if fixed is None else fixed.event.call)
-        yield from self._check_order(memory, memory.list_writers(region.parts), access, region)
+        writers = memory.list_writers(region.parts)
+        if len(writers) == 1:  # of several, the registers of some may not be used
+            yield from self._check_order(memory, writers, access, region)
 
     def _check_order(
         self, memory: TensorMemory, before: Sequence[Earlier], access: OrderedAccess, region: Region
@@ -229,10 +246,11 @@ class _RaceSearch:
 
     def _follow_allocation(self, n: int, access: OrderedAccess) -> Iterator[Pitfall]:
         memory = self.memories[access.block]
-        count = int(access.event.operands["columns"][access.thread])
+        at, count = (int(access.event.operands[name][access.thread]) for name in ("at", "columns"))
         if access.verb == "dealloc":
-            memory.freed = n
-            parts = memory.allocated != 0
+            parts = np.zeros((ROWS, COLUMNS), np.bool_)
+            parts[:, at : at + count] = True
+            memory.freed[parts] = n
             for number, _ in [*memory.list_readers(parts), *memory.list_writers(parts)]:
                 earlier = self.accesses[number - 1]
                 if not earlier.is_complete_before(access):
@@ -245,8 +263,8 @@ class _RaceSearch:
         """Yield an operand outside the allocated columns, or one that may be used before they are allocated, or after
         they are freed.
         """
-        if memory.freed:
-            yield _make_freed_pitfall(self.accesses[memory.freed - 1], access)
+        if (freed := int(memory.freed[region.parts].max(initial=0))) > 0:
+            yield _make_freed_pitfall(self.accesses[freed - 1], access)
         own = memory.allocated[region.parts]
         if not own.all() or region.past > COLUMNS:
             count = int(memory.allocated.any(axis=0).sum())
@@ -266,7 +284,7 @@ class _RaceSearch:
 
     def _check_freed(self) -> Iterator[Pitfall]:
         allocation = next(access for access in self.accesses if access.verb == "alloc")
-        if not any(memory.freed for memory in self.memories):
+        if not any(memory.freed.any() for memory in self.memories):
             message = (
                 f"{self.kernel} ends without tcgen05.dealloc: all columns that it allocates have to be freed before."
             )

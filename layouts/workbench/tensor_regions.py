@@ -60,13 +60,13 @@ class Region:
 @dataclass(slots=True)
 class TensorMemory:
     """The tensor memory of one block: numbers of the access that wrote each part last, of those that have read it since
-    by their slots, and of its allocation; 0 if there is none.
+    by their slots, and of its allocation and deallocation; 0 if there is none.
     """
 
     writers: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
     readers: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     allocated: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
-    freed: int = 0
+    freed: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
 
     def read(self, slot: int, parts: Mask, number: int) -> None:
         if slot not in self.readers:

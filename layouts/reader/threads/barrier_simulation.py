@@ -91,7 +91,7 @@ class Outcome:
     blocked: the agents that wait for ever, each with its step; passed: (agent, mbarrier) → (event, parity, completed
     phases) of its waits; begun: (agent, arrival) → its phase; awaited: (agent, mbarrier) → the phases of the arrivals
     that it has waited for; barriers: every mbarrier at the end; moves: (agent, event) of copies and products in order;
-    order: the steps of all agents in order, but for copies.
+    order: the steps of all agents in order.
     """
 
     blocked: list[tuple[int, AgentStep]] = field(default_factory=list)
@@ -306,6 +306,7 @@ class _BlockState:
         elif step.kind in ("copy", "expect"):
             if step.kind == "copy":
                 self._note_refill(n, step)
+                self._note_order(n, step, self.outcome.barriers[step.place].completed, False)
                 self.outcome.moves.append((n, step.event))
             parts = agent.count * self.simulation.parts.get((step.kind, step.place), 0)
             self.outcome.barriers[step.place].expect(parts)

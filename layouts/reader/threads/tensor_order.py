@@ -87,7 +87,9 @@ class _Clocks:
     def pass_on(self, taken: StepTaken, commits: bool) -> None:
         """Join what an agent knows into a phase, or what has arrived there into the agent."""
         step, n = taken.step, taken.agent
-        kind = "meeting" if step.kind in MEETINGS else "mbarrier" if step.kind in ("arrive", *WAITS) else "barrier"
+        kind = (
+            "meeting" if step.kind in MEETINGS else "mbarrier" if step.kind in ("arrive", "copy", *WAITS) else "barrier"
+        )
         place = step.event if kind == "meeting" else step.place
         key = kind, place, taken.turn
         if taken.passes:

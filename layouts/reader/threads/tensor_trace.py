@@ -78,6 +78,7 @@ def follow_tensor(code: AsmCode, opcode: str, instruction: PtxInstruction) -> No
     if event is None or trace.doubt or code.run.assumed or len(tensor.events) >= MOST_EVENTS:
         tensor.lost = True
         return
+    tensor.lost = event.verb == "alloc" and any(one.verb == "dealloc" for one in tensor.events)  # columns come again
     tensor.events.append(event)
     if event.verb == "alloc":
         first = int(event.mask.argmax())
