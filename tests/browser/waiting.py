@@ -24,7 +24,7 @@ def wait_until(page: Page, read: str | Callable[[], Any], wanted: Any = True) ->
     AssertionError: it did not in PATIENCE, with both values. Not wait_for_function: that polls with eval, which the
     pages' policy forbids; and page.url moves only while Playwright waits.
     """
-    end = time.monotonic() + PATIENCE
+    end, pause = time.monotonic() + PATIENCE, 20.0
     while True:
         try:
             seen = page.evaluate(read) if isinstance(read, str) else read()
@@ -36,7 +36,8 @@ def wait_until(page: Page, read: str | Callable[[], Any], wanted: Any = True) ->
             return
         if time.monotonic() > end:
             assert seen == wanted
-        page.wait_for_timeout(20)
+        page.wait_for_timeout(pause)
+        pause = min(200.0, 1.5 * pause)  # a busy machine is not asked more often for it
 
 
 def wait_for_rest(page: Page) -> None:
