@@ -14,7 +14,7 @@ from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentS
 from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
-from tests.checked import check_text, list_codes
+from tests.checked import check_text, check_whole, list_codes
 from tests.sample import take_each
 from tests.test_copied_bytes import RIGHT as RING
 from tests.transfer_kernels import plant
@@ -55,7 +55,7 @@ def change(old: str, new: str) -> str:
 
 def test_a_right_ring_has_no_mistake() -> None:
     assert RIGHT.count(RELEASE) == 1
-    report = check_text(RIGHT)
+    report = check_whole(RIGHT)
     assert (report.findings, report.steps) == ((), check_text(RING).steps)
 
 
@@ -126,7 +126,7 @@ def test_a_kernel_that_takes_too_many_steps_is_a_doubt(monkeypatch: pytest.Monke
     text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(
         "t < K / BK", "t < turns * 1"
     )
-    assert [doubt.code for doubt in check_text(text).doubts] == ["mbarriers_unfinished"]
+    assert [doubt.code for doubt in check_whole(text).doubts] == ["mbarriers_unfinished"]
 
 
 def test_a_count_is_found_through_the_sum_of_a_helper() -> None:
@@ -169,7 +169,7 @@ def test_a_poll_is_used_before_that_of_another_phase() -> None:
 
 def test_a_mistake_of_copies_is_reported_alone() -> None:
     """That no thread waits for the copies is said once."""
-    assert list_codes(change(READ, "")) == ["bytes_not_copied"]
+    assert list_codes(change(READ, ""), check_whole) == ["bytes_not_copied"]
 
 
 @for_each(

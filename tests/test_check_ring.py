@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text, list_codes
+from tests.checked import check_text, check_whole, list_codes
 from tests.ring_kernels import RING, plant_after
 from tests.sample import FULL
 from tests.test_copied_bytes import RIGHT as COPIES
@@ -26,7 +26,7 @@ MISTAKES = {
 
 
 def test_the_right_kernel_is_verified() -> None:
-    report = check_text(RING)
+    report = check_whole(RING)
     assert (report.findings, report.unverified, report.steps) == ((), (), 96)
 
 

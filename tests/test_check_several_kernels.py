@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.checked import check_text
+from tests.checked import check_text, check_whole
 from tests.transfer_kernels import EPILOGUE, HELPERS, KERNEL
 
 DEEP = KERNEL + EPILOGUE
@@ -56,7 +56,7 @@ TWO = HELPERS + FLAT_HELPERS + FLAT + DEEP + HOST
 
 
 def test_each_kernel_reads_the_tiles_that_its_own_maps_fill() -> None:
-    report = check_text(TWO)
+    report = check_whole(TWO)
     assert not report.findings and not report.unverified
     assert report.steps == 3 * FLAT_READS
 

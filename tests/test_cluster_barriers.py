@@ -11,7 +11,7 @@ from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy, join_b
 from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
 from lanescope.reader.threads.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_whole
 from tests.sample import take_each
 from tests.test_barrier_protocol import RELEASE, find_lines
 from tests.test_barrier_protocol import RIGHT as RING
@@ -57,7 +57,7 @@ def test_a_right_cluster_has_no_mistake() -> None:
         assert RIGHT.count(text) == 1
     assert RIGHT.count("meet();") == 3
     assert find_lines(RIGHT) == []
-    assert check_text(RIGHT).findings == ()
+    assert check_whole(RIGHT).findings == ()
 
 
 WAIT = "wait(&s.empty[q], phase ^ 1);"

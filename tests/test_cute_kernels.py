@@ -7,7 +7,7 @@ import pytest
 from lanescope.reader.threads.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, check_whole
 from tests.sample import take_each
 from tests.transfer_kernels import plant
 
@@ -207,7 +207,7 @@ WHOLE_K = RING.replace("Tile<_32, _32, _16>", "Tile<_32, _32, _32>")
 
 @pytest.mark.parametrize(("text", "fragments"), [(RING, 4), (TURNED, 2), (WHOLE_K, 2)])
 def test_every_fragment_of_a_right_kernel_is_verified(text: str, fragments: int) -> None:
-    made = check_text(text)
+    made = check_whole(text)
     assert (made.steps, made.findings) == (fragments, ())
     assert not any(kernel.gap for kernel in made.kernels)
 

@@ -12,7 +12,7 @@ from lanescope.reader.threads.storage import Pointer
 from lanescope.reader.threads.types import SizedType
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_whole
 from tests.sample import take_each
 
 HOST = """
@@ -215,7 +215,7 @@ APART = RING.replace(  # the bytes are expected twice, and without an arrival
 
 @for_each("text", (RING, PIPELINE, TENSOR, STORED, APART))
 def test_a_right_kernel_has_no_mistake(text: str) -> None:
-    assert check_text(text).findings == ()
+    assert check_whole(text).findings == ()
 
 
 WAIT = "Full::wait(&s.full[read.index()], read.phase());"

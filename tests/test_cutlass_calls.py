@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text, list_findings
+from tests.checked import check_whole, list_findings
 
 _REGISTERS = ", ".join(f"%{n}" for n in range(32))
 _OUTPUTS = ", ".join(f'"+f"(d[{n}])' for n in range(32))
@@ -99,7 +99,7 @@ MULTICAST = (
 
 @for_each("text", [TEXT, MULTICAST], ids=["one CTA", "multicast"])
 def test_right_kernels_are_clean(text: str) -> None:
-    report = check_text(text)
+    report = check_whole(text)
     assert (report.findings, report.steps) == ((), 24)
 
 

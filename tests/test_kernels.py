@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lanescope.workbench.check_report import CheckReport
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, check_whole
 from tests.sample import take_sample
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -173,7 +173,8 @@ def check_kernel(name: str, old: str = "", new: str = "") -> CheckReport:
     """What check says of a kernel, with the file that the kernels share put in and one text replaced."""
     text = (KERNELS / f"{name}.cu").read_text()
     assert not old or old in text
-    return check_text(text.replace(old, new).replace(SHARED, (KERNELS / "accumulators.h").read_text()))
+    checks = check_text if old else check_whole
+    return checks(text.replace(old, new).replace(SHARED, (KERNELS / "accumulators.h").read_text()))
 
 
 def test_every_kernel_stands_in_the_table() -> None:

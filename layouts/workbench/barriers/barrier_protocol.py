@@ -21,7 +21,6 @@ from lanescope.reader.threads.barrier_simulation import WAITS, is_exact, join_ev
 from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierTrace
 from lanescope.reader.threads.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
-from lanescope.workbench import tensor_races
 from lanescope.workbench.barriers import barrier_initialization, cluster_mistakes
 from lanescope.workbench.barriers.barrier_initialization import (
     find_early_signal,
@@ -38,6 +37,7 @@ from lanescope.workbench.barriers.barrier_messages import (
     describe_other_bytes,
     describe_unread,
 )
+from lanescope.workbench.tensor_memory import tensor_races
 
 TITLES = {
     "mbarrier_count": "An mbarrier is initialized for another number of arrivals",

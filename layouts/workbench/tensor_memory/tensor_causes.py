@@ -12,7 +12,7 @@ import numpy as np
 
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.threads.tensor_order import OrderedAccess
-from lanescope.workbench.tensor_regions import ROWS, SCALES, Region, TensorMemory
+from lanescope.workbench.tensor_memory.tensor_regions import ROWS, SCALES, Region, TensorMemory
 
 
 @dataclass(frozen=True)
