@@ -52,7 +52,7 @@ def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Sco
     if not isinstance(place, Pointer) or place.type.scope is None or place.type.pointer or place.dims:
         return value
     function = f"operator{op}" if op else ""
-    if function in place.type.scope.names or run.globals.declares(function):
+    if function in place.type.scope.names or run.globals.find_owner(function) is not None:
         return value
     names = [name for name in place.type.scope.names if name.startswith("operator ")]
     call = tree.Call(tree.Name(((names[0], None),)), (), span=node.span) if len(names) == 1 else None
