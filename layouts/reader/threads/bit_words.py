@@ -58,21 +58,23 @@ def combine_bits(table: int, *operands: Any) -> BitWord | None:
 
     table: its bit 4·a + 2·b + c is the result for bits a, b and c (PTX ISA 9.1, 9.7.8.6, lop3).
     """
-    words = [(list_bits(value), value.known if isinstance(value, ThreadNumber) else None) for value in operands]
-    result: list[Bit] = []
-    for n in range(WORD):
-        choices, source = [0], None
-        for bits, number in words:
-            bit = bits[n] if bits is not None else None
-            if bits is None or (bit is not None and source is not None):
-                return None
-            source = bit or source
-            known = (0, 1) if bit is not None or number is None else ((number >> n) & 1,)
-            choices = [2 * choice + digit for choice in choices for digit in known]
-        shift = 3 - len(operands)
-        found = {table >> (choice << shift) & 1 for choice in choices}
-        result.append(source if len(found) > 1 else None)
-    return BitWord(tuple(result))
+    words = [list_bits(value) for value in operands]
+    numbers = [value.known if isinstance(value, ThreadNumber) else None for value in operands]
+    known = [word for word in words if word is not None]
+    columns = list(zip(*known, strict=True))
+    if len(known) < len(words) or any(sum(bit is not None for bit in column) > 1 for column in columns):
+        return None
+    return BitWord(tuple(_combine_column(table, n, column, numbers) for n, column in enumerate(columns)))
+
+
+def _combine_column(table: int, n: int, column: Sequence[Bit], numbers: Sequence[int | None]) -> Bit:
+    """Return bit n of lop3: the bit of data that the result depends on, None if it depends on none."""
+    choices = [0]
+    for bit, number in zip(column, numbers, strict=True):
+        digits = (0, 1) if bit is not None or number is None else ((number >> n) & 1,)
+        choices = [2 * choice + digit for choice in choices for digit in digits]
+    found = {table >> (choice << 3 - len(column)) & 1 for choice in choices}
+    return next((bit for bit in column if bit is not None), None) if len(found) > 1 else None
 
 
 def permute_bits(low: Any, high: Any, selector: int) -> BitWord | None:

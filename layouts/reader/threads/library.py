@@ -54,7 +54,7 @@ _AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+
 _MATH = re.compile(
     r"_{0,2}(?:h2?|f|n)?(?:exp(?:2|10|m1)?|log(?:2|10|1p)?|r?sqrt|r?cbrt|rcp|(?:a?(?:sin|cos)|tan)h?|tanh_approx|erfc?|pow"
     r"|(?:f|h)?(?:abs|max|min)2?(?:_nan)?|fmod|fdivide|saturate|floor|ceil|rint|trunc|round|neg2?"
-    r"|(?:add|sub|mul|div|fma|mad)2?|mul24)f?(?:_r[nzud])?(?:_sat|_relu)?"
+    r"|(?<=__[hf])(?:add|sub|mul|div|mad)2?|fma2?)f?(?:_r[nzud])?(?:_sat|_relu)?"
 )
 _LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
 
