@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from lanescope.reader.threads import kernels
-from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
-from lanescope.reader.threads.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
+from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
+from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_text, check_whole, list_codes

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lanescope.reader.threads.barrier_bytes import BarrierBytes, BoxCopy, join_bytes
-from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, AgentStep, Simulation
-from lanescope.reader.threads.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
+from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
+from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes, BoxCopy, join_bytes
+from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation
+from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT, ClusterPlace, list_targets, map_address
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.sample import take_each

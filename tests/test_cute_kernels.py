@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanescope.reader.threads.program import Scope, parse_expression
+from lanescope.reader.threads.language.program import Scope, parse_expression
 from lanescope.reader.threads.runner import KernelRunner
 from tests.cases import for_each
 from tests.checked import check_text, check_whole

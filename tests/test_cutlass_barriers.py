@@ -6,10 +6,10 @@ that copies and two that multiply, one a barrier for copies and one for tcgen05.
 
 from __future__ import annotations
 
-from lanescope.reader.threads.numbers import LONG, make_number
-from lanescope.reader.threads.shared_fills import StageReads
-from lanescope.reader.threads.storage import Pointer
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.language.numbers import LONG, make_number
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.shared_fills import StageReads
+from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from tests.cases import for_each
 from tests.checked import check_whole

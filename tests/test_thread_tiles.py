@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.ptx import catalog
-from lanescope.reader.threads.matrix_loads import gather_register
-from lanescope.reader.threads.storage import DataBytes
-from lanescope.reader.threads.types import find_builtin
+from lanescope.reader.threads.instructions.matrix_loads import gather_register
+from lanescope.reader.threads.language.types import find_builtin
+from lanescope.reader.threads.memory.storage import DataBytes
 from lanescope.workbench.fragments.thread_gaps import UNREAD_PARTS
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each

@@ -14,19 +14,19 @@ from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.arguments import deduce_template_argument, hold_value, make_argument
-from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
-from lanescope.reader.threads.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
-from lanescope.reader.threads.cutlass_source import LIBRARY, parse_library
-from lanescope.reader.threads.names import bind_templates, evaluate_template, find_type, resolve_path
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_number
-from lanescope.reader.threads.program import (
+from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
+from lanescope.reader.threads.barriers.cutlass_source import LIBRARY, parse_library
+from lanescope.reader.threads.block_sizes import WARP, find_block, find_given_block, read_sizes
+from lanescope.reader.threads.language.arguments import deduce_template_argument, hold_value, make_argument
+from lanescope.reader.threads.language.names import bind_templates, evaluate_template, find_type, resolve_path
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
+from lanescope.reader.threads.language.program import (
     FunctionSet,
     KernelLaunch,
     LaterValue,
     Scope,
     enter_definitions,
-    find_launch_bounds,
     find_qualifier,
     is_kernel,
     list_launches,
@@ -38,17 +38,15 @@ from lanescope.reader.threads.program import (
     parse_program,
     read_head,
     read_namespace,
-    uses_dimensions,
 )
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
+from lanescope.reader.threads.memory.storage import Pointer
+from lanescope.reader.threads.memory.tile_trace import TileSetup, TileTrace
+from lanescope.reader.threads.memory.turn_counts import CountFoundError, TurnCounts
 from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, StepsOverError
-from lanescope.reader.threads.shared_order import OrderMistakeFound, SharedOrder
-from lanescope.reader.threads.storage import Pointer
-from lanescope.reader.threads.tile_trace import TileSetup, TileTrace
-from lanescope.reader.threads.turn_counts import CountFoundError, TurnCounts
-from lanescope.reader.threads.types import SizedType
 
 MOST_KERNELS = 24
-WARP = 32
 MOST_ORDERED = 4  # launches of one kernel whose order is followed
 THREADS_OPEN = "the number of threads is open"
 ORDER, BARRIERS = "order", "barriers"
@@ -211,7 +209,7 @@ class _Program:
         for statement in list_local_constants(launch.around, launch.at):
             enclosing.names[statement.name] = LaterValue(statement, home=enclosing)
         inner = self._bind_templates(host, function, launch, enclosing)
-        block = _find_block(host, function, launch, enclosing, inner) or _find_given_block(host, self.block, self.scope)
+        block = find_block(host, function, launch, enclosing, inner) or find_given_block(host, self.block, self.scope)
         key = (block, *(_make_key(inner.names.get(p.name)) for p in function.templates))
         if key in seen or (block is None and key[1:] in seen):
             return None
@@ -242,7 +240,7 @@ class _Program:
         around = launch.around.span if launch.around is not None else (0, self.length if len(kernels) == 1 else 0)
         scope = inner if "__cluster_dims__" in head else enclosing
         written = find_cluster_text(head, self.text[slice(*around)])
-        sizes = _read_sizes(host, parse_expression(f"dim3({', '.join(written)})"), scope) if written else None
+        sizes = read_sizes(host, parse_expression(f"dim3({', '.join(written)})"), scope) if written else None
         x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
         return (x, y, z) if 0 < x * y * z <= MOST_CTAS else (1, 1, 1)
 
@@ -366,57 +364,3 @@ def _find_namesake(host: KernelRunner, parameter: tree.Parameter) -> Any:
 
 def _make_key(value: Any) -> Any:
     return value.known if isinstance(value, ThreadNumber) else getattr(value, "name", None)
-
-
-def _find_block(
-    host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
-) -> tuple[int, int, int] | None:
-    """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
-    expression = parse_expression(launch.block)
-    sizes = _read_sizes(host, expression, enclosing)
-    if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
-        bound = parse_expression(find_launch_bounds(host.text, function))
-        sizes = _read_sizes(host, bound, inner)
-    return _make_block(sizes)
-
-
-def _find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[int, int, int] | None:
-    return _make_block(_read_sizes(host, parse_expression(arguments), scope)) if arguments else None
-
-
-def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
-    """Return a block size that is a multiple of a warp; None for any other."""
-    if sizes is None:
-        return None
-    x, y, z = (*sizes, 1, 1)[:3]
-    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % WARP else None
-
-
-def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.Expression, ...]:
-    """Return the sizes that a number, a list or a dim3, here or declared before, has."""
-    items: tuple[tree.Expression, ...] = ()
-    declaration = _find_dim3(expression, scope)
-    if declaration is not None:
-        expression, items = declaration.value, declaration.arguments or ()
-    if isinstance(expression, tree.Call) and getattr(expression.function, "last", "") == "dim3":
-        items = expression.arguments
-    if isinstance(expression, tree.ItemList):
-        items = tuple(value for _, value in expression.items)
-    return items or ((expression,) if expression is not None else ())
-
-
-def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declaration | None:
-    """Find the declaration of a variable of type dim3."""
-    found = scope.names.get(expression.last) if isinstance(expression, tree.Name) else None
-    statement = found.statement if isinstance(found, LaterValue) else None
-    if isinstance(statement, tree.Declaration) and statement.type is not None and statement.type.name == "dim3":
-        return statement
-    return None
-
-
-def _read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
-    values = [host.evaluate(size, scope) for size in _list_sizes(expression, scope)]
-    known = [value.known for value in values if isinstance(value, ThreadNumber)]
-    if not values or len(known) < len(values) or not all(known):
-        return None
-    return tuple(int(size or 0) for size in known)

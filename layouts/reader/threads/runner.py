@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from lanescope.deadline import check_deadline
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads import calling, evaluating, executing, names, places
-from lanescope.reader.threads.barrier_trace import BarrierTrace, TraceLostError
-from lanescope.reader.threads.clusters import ClusterPlace
+from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
+from lanescope.reader.threads.barriers.clusters import ClusterPlace
 from lanescope.reader.threads.cute.open_strides import OpenStrides
-from lanescope.reader.threads.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
-from lanescope.reader.threads.program import LaterValue, Scope, StructSet
-from lanescope.reader.threads.records import (
+from lanescope.reader.threads.language import calling, evaluating, executing, names, places
+from lanescope.reader.threads.language.numbers import UINT, ThreadNumber, add_numbers, list_size_names, make_number
+from lanescope.reader.threads.language.program import LaterValue, Scope, StructSet
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.records import (
     DescriptorUse,
     FactorUse,
     MmaUse,
@@ -26,8 +27,8 @@ from lanescope.reader.threads.records import (
     ResultStore,
     StoredFragment,
 )
-from lanescope.reader.threads.shared_order import SharedAccess, SharedOrder
-from lanescope.reader.threads.storage import (
+from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
+from lanescope.reader.threads.memory.storage import (
     OPEN,
     SHARED_BYTES,
     DataBytes,
@@ -38,8 +39,7 @@ from lanescope.reader.threads.storage import (
     make_open_data,
     spread_coefficient,
 )
-from lanescope.reader.threads.turn_counts import TurnCounts
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
 MOST_STEPS = 20_000
 Span = tuple[int, int]

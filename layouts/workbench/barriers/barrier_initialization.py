@@ -14,9 +14,9 @@ import numpy as np
 from lanescope.cxx.source_text import find_closing
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barrier_simulation import USES
-from lanescope.reader.threads.barrier_trace import WARP, BarrierEvent
-from lanescope.reader.threads.clusters import EVERYONE, get_rank
+from lanescope.reader.threads.barriers.barrier_agents import USES
+from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
+from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.text.loop_texts import find_enclosing_brace, find_next_statement

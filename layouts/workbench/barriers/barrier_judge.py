@@ -7,18 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barrier_simulation import (
+from lanescope.reader.threads.barriers.barrier_agents import WAITS, AgentStep, join_events, make_cluster_agents
+from lanescope.reader.threads.barriers.barrier_simulation import (
     SCHEDULES,
-    WAITS,
-    AgentStep,
     Outcome,
     Simulation,
     count_arrivals,
     find_phase,
-    join_events,
-    make_cluster_agents,
 )
-from lanescope.reader.threads.barrier_trace import BarrierEvent
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.workbench.barriers.barrier_initialization import find_unsynchronized_use
 from lanescope.workbench.barriers.barrier_messages import describe_count, describe_parity, describe_stuck
 from lanescope.workbench.barriers.barrier_repairs import (

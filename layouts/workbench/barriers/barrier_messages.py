@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.barrier_bytes import BarrierBytes
-from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
-from lanescope.reader.threads.barrier_trace import BarrierEvent
-from lanescope.reader.threads.shared_fills import (
+from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
+from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.memory.shared_fills import (
     OVERWRITTEN,
     UNAWAITED,
     UNCOMMITTED,

@@ -16,10 +16,10 @@ from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.barrier_bytes import BarrierBytes, join_bytes
-from lanescope.reader.threads.barrier_simulation import WAITS, is_exact, join_events
-from lanescope.reader.threads.barrier_trace import MOST_EVENTS, BarrierTrace
-from lanescope.reader.threads.cutlass_source import NAMES
+from lanescope.reader.threads.barriers.barrier_agents import WAITS, is_exact, join_events
+from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes, join_bytes
+from lanescope.reader.threads.barriers.barrier_trace import MOST_EVENTS, BarrierTrace
+from lanescope.reader.threads.barriers.cutlass_source import NAMES
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
 from lanescope.workbench.barriers import barrier_initialization, cluster_mistakes
 from lanescope.workbench.barriers.barrier_initialization import (

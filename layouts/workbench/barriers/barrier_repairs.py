@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from lanescope.reader.threads.barrier_simulation import Agent, AgentStep
-from lanescope.reader.threads.barrier_trace import BarrierEvent
-from lanescope.reader.threads.clusters import RANK_BIT, get_rank
+from lanescope.reader.threads.barriers.barrier_agents import Agent, AgentStep
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.barriers.clusters import RANK_BIT, get_rank
 from lanescope.workbench.results import Span
 
 MOST_REPAIRS = 24

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barrier_simulation import WAITS, Agent, Outcome, count_arrivals
-from lanescope.reader.threads.barrier_trace import BarrierEvent
-from lanescope.reader.threads.clusters import WINDOW
+from lanescope.reader.threads.barriers.barrier_agents import WAITS, Agent
+from lanescope.reader.threads.barriers.barrier_simulation import Outcome, count_arrivals
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.barriers.clusters import WINDOW
 from lanescope.workbench.results import Span
 
 TITLES = {"cluster_exit": "A block of a cluster may end before another one arrives in its shared memory"}

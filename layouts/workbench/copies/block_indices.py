@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, DataBytes
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.threads.numbers import ThreadNumber
-from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, LoadRecord
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, DataBytes, Ints, LoadRecord
 
 MARK = "·"  # between the arrays of A and B in the name of the array of their products
 Lines = Mapping[str, tuple[int, int]]

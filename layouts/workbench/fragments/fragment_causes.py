@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanescope.reader.threads.kernels import KernelRun
-from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.computed_operands import count_lines_apart, has_lines_of_product
 from lanescope.workbench.fragments.packed_copies import is_packed_load

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
-from lanescope.reader.threads.records import MatrixLoad, MmaUse, RegisterUse, Span
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, list_offsets
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
 from lanescope.workbench.repair.blamed_numbers import find_given_value

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from lanescope.reader.threads.records import MmaUse, RegisterUse
+from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
+from lanescope.reader.threads.memory.storage import OPEN, ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, ReadBytes
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.warp_coverage import Rows, split_origin
 from lanescope.workbench.results import CheckFinding

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.reader.threads.matrix_reads import find_described_places
-from lanescope.reader.threads.records import DescriptorUse, MatrixLoad
+from lanescope.reader.threads.memory.matrix_reads import find_described_places
+from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, DataBytes, Ints, list_offsets
 from lanescope.shared.swizzle import WIDEST_PATTERN
 
 

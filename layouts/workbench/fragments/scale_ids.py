@@ -10,7 +10,7 @@ from itertools import product
 
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.workbench.results import CheckFinding
 
 TITLES = {"scale_selector": "The byte-id or thread-id of a scale factor does not exist"}

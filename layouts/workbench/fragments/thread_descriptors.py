@@ -9,8 +9,8 @@ import numpy as np
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
-from lanescope.reader.threads.matrix_reads import find_described_places, read_described_bytes
-from lanescope.reader.threads.records import DescriptorUse
+from lanescope.reader.threads.memory.matrix_reads import find_described_places, read_described_bytes
+from lanescope.reader.threads.memory.records import DescriptorUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locate_descriptor

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
-from lanescope.reader.threads.bit_words import list_choices
-from lanescope.reader.threads.matrix_loads import gather_register
-from lanescope.reader.threads.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.instructions.matrix_loads import gather_register
+from lanescope.reader.threads.language.bit_words import list_choices
+from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse, RegisterUse
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, LoadRecord, join_data, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import EMPTY, OPEN, DataBytes, LoadRecord, join_data, list_offsets
 from lanescope.workbench.fragments.computed_operands import Side, is_computed, replace_results
 from lanescope.workbench.text.known_values import find_common_value
 

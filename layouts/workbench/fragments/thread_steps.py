@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, reload_operand
 

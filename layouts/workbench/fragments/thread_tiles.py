@@ -15,9 +15,9 @@ from lanescope.cxx.source_text import is_kernel_head
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
+from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.copies.block_indices import find_equal_blocks
 from lanescope.workbench.fragments.fragment_causes import (
     JudgedProduct,

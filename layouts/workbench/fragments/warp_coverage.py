@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import ReadBytes
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.results import CheckFinding

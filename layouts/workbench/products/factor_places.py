@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from lanescope.reader.threads.memory.storage import OPEN, Ints, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, Ints, list_offsets
 from lanescope.workbench.products.result_stores import TilePlaces
 
 Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes

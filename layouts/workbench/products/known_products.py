@@ -19,10 +19,10 @@ from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
-from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
+from lanescope.reader.threads.memory.tile_trace import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import Ints, spread_coefficient
-from lanescope.reader.threads.tile_trace import TileSetup
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, find_mma, locate_operand
 from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes

@@ -17,9 +17,9 @@ import numpy as np
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun
-from lanescope.reader.threads.records import MmaUse
+from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import Ints, spread_coefficient
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, locate_descriptor
 from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
 from lanescope.workbench.kernels.address_values import list_values

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.records import ResultStore
-from lanescope.reader.threads.storage import DataBytes, Ints
-from lanescope.reader.threads.tile_trace import BoxMove
+from lanescope.reader.threads.memory.records import ResultStore
+from lanescope.reader.threads.memory.storage import DataBytes, Ints
+from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_store_place
 from lanescope.workbench.products.product_origins import SumOrigin
 from lanescope.workbench.results import Span

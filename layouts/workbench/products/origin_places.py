@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.tile_trace import BoxMove
+from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.workbench.products.product_origins import LoadedBox, OriginFinder, SumOrigin, is_in_panels
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import Span

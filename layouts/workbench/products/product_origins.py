@@ -17,11 +17,12 @@ import numpy as np
 from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.threads.barrier_simulation import SCHEDULES, Agent, Simulation, is_exact, make_agents
-from lanescope.reader.threads.matrix_reads import find_described_places
+from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, make_agents
+from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation
+from lanescope.reader.threads.memory.matrix_reads import find_described_places
+from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints
+from lanescope.reader.threads.memory.tile_trace import BoxMove, TileProduct, TileTrace
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import SHARED_BYTES, Ints
-from lanescope.reader.threads.tile_trace import BoxMove, TileProduct, TileTrace
 from lanescope.shared.swizzle import get_mode
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line

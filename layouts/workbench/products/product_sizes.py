@@ -8,7 +8,7 @@ from functools import cached_property
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun
-from lanescope.reader.threads.numbers import ThreadNumber
+from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text

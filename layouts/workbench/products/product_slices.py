@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.tile_trace import TileProduct
+from lanescope.reader.threads.memory.tile_trace import TileProduct
 from lanescope.workbench.products.misplaced_tiles import Block
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
 from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin

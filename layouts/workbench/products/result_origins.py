@@ -20,16 +20,16 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.threads.barrier_trace import TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
 from lanescope.reader.threads.kernels import BARRIERS, KernelRun, run_kernels
-from lanescope.reader.threads.numbers import ThreadNumber
-from lanescope.reader.threads.program import parse_expression
-from lanescope.reader.threads.records import ResultStore
-from lanescope.reader.threads.results import MOST_STORES
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import parse_expression
+from lanescope.reader.threads.memory.records import ResultStore
+from lanescope.reader.threads.memory.results import MOST_STORES
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.tile_trace import BoxMove, TileSetup
+from lanescope.reader.threads.memory.turn_counts import CountFoundError
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
-from lanescope.reader.threads.storage import DataBytes, Ints, spread_coefficient
-from lanescope.reader.threads.tile_trace import BoxMove, TileSetup
-from lanescope.reader.threads.turn_counts import CountFoundError
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices

@@ -21,9 +21,9 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
-from lanescope.reader.threads.records import ProductResult, ResultStore
+from lanescope.reader.threads.memory.records import ProductResult, ResultStore
+from lanescope.reader.threads.memory.storage import OPEN, Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.reader.threads.storage import OPEN, Ints, spread_coefficient
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.repair.blamed_terms import list_terms

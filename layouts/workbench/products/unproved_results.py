@@ -14,9 +14,9 @@ from math import gcd
 import numpy as np
 
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.threads.barrier_simulation import THREAD_BARRIERS
-from lanescope.reader.threads.barrier_trace import BarrierEvent
-from lanescope.reader.threads.storage import Mask
+from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
+from lanescope.reader.threads.memory.storage import Mask
 from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import Block, StoredTile, are_placed

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from lanescope.ptx.table.tmem import COLUMNS
-from lanescope.reader.threads.tensor_order import OrderedAccess
+from lanescope.reader.threads.barriers.tensor_order import OrderedAccess
 from lanescope.workbench.tensor_memory.tensor_regions import ROWS, SCALES, Region, TensorMemory
 
 

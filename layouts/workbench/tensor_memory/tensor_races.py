@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.tmem import COLUMNS
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.barrier_trace import BarrierTrace
-from lanescope.reader.threads.tensor_order import OrderedAccess, list_ordered_accesses
+from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
+from lanescope.reader.threads.barriers.tensor_order import OrderedAccess, list_ordered_accesses
 from lanescope.workbench.tensor_memory.tensor_causes import CauseFinder
 from lanescope.workbench.tensor_memory.tensor_regions import (
     ROWS,

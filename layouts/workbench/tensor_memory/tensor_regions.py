@@ -19,7 +19,7 @@ from lanescope.blackwell.tmem.operands import TmemMma, make_tmem_layout
 from lanescope.blackwell.tmem.placement import PlacedOperand
 from lanescope.blackwell.umma import parse_mma_opcode
 from lanescope.ptx.table.tmem import COLUMNS, LANES, QUARTER
-from lanescope.reader.threads.tensor_order import OrderedAccess
+from lanescope.reader.threads.barriers.tensor_order import OrderedAccess
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -16,13 +16,13 @@ from lanescope.reader.code.cute.cute_mmas import SMEM_SELECTORS, tile_to_mma_sha
 from lanescope.reader.code.cute.cute_values import make_canonical_atom
 from lanescope.reader.cute.smem_atoms import choose_smem_atom
 from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
-from lanescope.reader.threads.barrier_trace import BarrierEvent, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.layouts import make_strided
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
-from lanescope.reader.threads.numbers import ThreadNumber
-from lanescope.reader.threads.storage import Pointer, spread_coefficient
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

@@ -48,17 +48,17 @@ from lanescope.reader.threads.cute.tiled import (
     partition,
     retile,
 )
-from lanescope.reader.threads.numbers import (
+from lanescope.reader.threads.language.numbers import (
     LONG,
     ThreadNumber,
     apply_operator,
     make_number,
     multiply_numbers,
 )
-from lanescope.reader.threads.program import Scope
-from lanescope.reader.threads.storage import Pointer
-from lanescope.reader.threads.types import SizedType
-from lanescope.reader.threads.values import load_place
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.values import load_place
+from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:

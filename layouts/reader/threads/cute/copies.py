@@ -13,9 +13,9 @@ from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import CuteCopy, ElementCopy, ThreadSlice
-from lanescope.reader.threads.matrix_loads import load_matrices
-from lanescope.reader.threads.storage import LocalMemory, make_open_data, spread_coefficient
-from lanescope.reader.threads.values import load_place, store_place
+from lanescope.reader.threads.instructions.matrix_loads import load_matrices
+from lanescope.reader.threads.language.values import load_place, store_place
+from lanescope.reader.threads.memory.storage import LocalMemory, make_open_data, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner

@@ -32,9 +32,9 @@ from lanescope.reader.threads.cute.tiled import (
     make_element_copy,
     make_tiled_mma,
 )
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, make_name, make_number
-from lanescope.reader.threads.program import LaterValue, Scope, parse_expression
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number
+from lanescope.reader.threads.language.program import LaterValue, Scope, parse_expression
+from lanescope.reader.threads.language.types import SizedType
 from lanescope.shared.swizzle import Swizzle
 from lanescope.tiles.mma import TiledMMA
 

@@ -28,12 +28,12 @@ from lanescope.reader.threads.cute.tiled import (
     CuteCopy,
     ScalarMma,
 )
-from lanescope.reader.threads.numbers import (
+from lanescope.reader.threads.language.numbers import (
     LONG,
     ThreadNumber,
     make_name,
 )
-from lanescope.reader.threads.program import Scope
+from lanescope.reader.threads.language.program import Scope
 from lanescope.shared.swizzle import Swizzle
 from lanescope.tiles.mma import TiledMMA
 

@@ -10,7 +10,7 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.cute.open_strides import OPEN_EXTENT
-from lanescope.reader.threads.numbers import LONG, Number, ThreadNumber, make_number, multiply_numbers
+from lanescope.reader.threads.language.numbers import LONG, Number, ThreadNumber, make_number, multiply_numbers
 from lanescope.shared.swizzle import Swizzle
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, as_array, make_number
-from lanescope.reader.threads.quotients import Monomial
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, as_array, make_number
+from lanescope.reader.threads.language.quotients import Monomial
 
 OPEN_EXTENT = 945 << 34  # 945 = 27 · 5 · 7
 _LEAST_OPEN = 1 << 30  # what is left of an open extent after any tile

@@ -11,11 +11,11 @@ from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, 
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import ThreadSlice
-from lanescope.reader.threads.matrix_loads import MOST_PRODUCTS, make_use
-from lanescope.reader.threads.records import MmaUse, RegisterUse
-from lanescope.reader.threads.results import find_added, make_results
-from lanescope.reader.threads.storage import DataBytes, LocalMemory, join_data, make_open_data
-from lanescope.reader.threads.values import load_place
+from lanescope.reader.threads.instructions.matrix_loads import MOST_PRODUCTS, make_use
+from lanescope.reader.threads.language.values import load_place
+from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
+from lanescope.reader.threads.memory.results import find_added, make_results
+from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, join_data, make_open_data
 from lanescope.tiles.mma import TiledMMA
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.tuples import size
 from lanescope.reader.threads.cute.open_strides import multiply_by_array
-from lanescope.reader.threads.numbers import (
+from lanescope.reader.threads.language.numbers import (
     LONG,
     Number,
     ThreadNumber,
@@ -22,8 +22,8 @@ from lanescope.reader.threads.numbers import (
     make_number,
     multiply_numbers,
 )
-from lanescope.reader.threads.storage import LocalMemory, Pointer, spread_coefficient
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer, spread_coefficient
 from lanescope.shared.swizzle import Swizzle
 
 if TYPE_CHECKING:

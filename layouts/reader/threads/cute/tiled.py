@@ -13,8 +13,8 @@ from lanescope.cute.copy_atom import CopyAtom, make_plain_atom
 from lanescope.cute.layout import CuteLayout
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.cute.tensors import CuteTensor, locate, make_fragment
-from lanescope.reader.threads.numbers import LONG, ThreadNumber, as_array, make_number
-from lanescope.reader.threads.types import SizedType
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, as_array, make_number
+from lanescope.reader.threads.language.types import SizedType
 from lanescope.tiles.copy import TiledCopy, make_copy_atom
 from lanescope.tiles.copy_layouts import copy_from_layouts, copy_from_operand, get_tiler_sizes
 from lanescope.tiles.mma import SIDES, TiledMMA

@@ -1,0 +1,115 @@
+"""Barriers, groups and waits in device code, as PTX and as calls of CUDA's and CUTLASS's functions."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.running.work_words import COMPUTING
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.barriers.barrier_calls import follow_barrier_call
+from lanescope.reader.threads.language.names import evaluate_template
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+Span = tuple[int, int]
+_BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
+_OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
+_SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
+_COMMIT = re.compile(r"__pipeline_commit|producer_commit|_{0,2}cp_async_(?:fence|commit\w*)")
+_WAIT = re.compile(r"__pipeline_wait_prior|pipeline_consumer_wait_prior|_{0,2}cp_async_wait\w*")
+_PIPELINE = re.compile(r"producer_\w+|consumer_release|pipeline_consumer_\w+|make_pipeline|aligned_size_t|memcpy_async")
+_SHARED_PIPELINE = re.compile(  # its waits are barriers, too
+    r"\bpipeline_shared_state\b|\bthread_scope_(?!thread\b)|\bcuda::barrier\b"
+)
+_NO_ORDER = re.compile(  # functions without an effect on the order
+    r"__(?!pipeline|cluster|grid|nv_cp)(?!\w*(?:bar(?!rett)|sync(?!warp)))\w+|(?:load|store)_matrix_sync|mma_sync"
+    r"|__pipeline_memcpy_async|fill_fragment|data|x|y|begin|end|at|empty|clear|thread_rank|thread_index|group_index|num_threads|shfl\w*"
+    rf"|{COMPUTING}"
+)
+
+
+def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span: Span, guarded: bool) -> bool:
+    """Follow a barrier, a commit or a wait of PTX; return whether the instruction is one. operands: their values."""
+    order = run.order
+    if order is None:
+        return False
+    if opcode.startswith("cp.async.commit_group"):
+        order.commit_group(run.mask, guarded or run.assumed > 0)
+    elif opcode.startswith("cp.async.wait_all"):
+        order.wait_groups(run.mask, None, _find_site(run, span))
+    elif opcode.startswith("cp.async.wait_group"):
+        count = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
+        order.wait_groups(run.mask, count, span)
+    elif _BARRIER.match(opcode):
+        order.pass_barrier(_find_site(run, span), max(len(run.calls) - 1, 0))
+    elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
+        order.forget_stores()
+    else:
+        return False
+    return True
+
+
+def _find_site(run: KernelRunner, span: Span) -> Span:
+    return run.calls[-1] if run.calls else span
+
+
+def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Follow a call of a function without a body."""
+    order = run.order
+    follow_barrier_call(run, name, node)
+    if order is None:
+        return
+    if _PIPELINE.fullmatch(name) and not has_own_pipeline(run.text):
+        order.forget_stores()
+    elif _SYNC.fullmatch(name):
+        order.pass_barrier(node.span, len(run.calls))
+    elif _COMMIT.fullmatch(name):
+        order.commit_group(run.mask, run.assumed > 0)
+    elif _WAIT.fullmatch(name):
+        order.wait_groups(run.mask, _find_count(run, node, scope), node.span)
+    elif name == "__syncwarp":
+        order.meet_warp()
+    elif name == "load_matrix_sync":
+        _read_fragment(run, node, scope)
+    elif not _NO_ORDER.fullmatch(name) and not _PIPELINE.fullmatch(name):
+        order.forget_stores()
+
+
+@lru_cache(maxsize=8)
+def has_own_pipeline(text: str) -> bool:
+    """Return whether every cuda::pipeline of a text is that of one thread, whose commits and waits are those of groups
+    of cp.async.
+    """
+    return "make_pipeline" in text and _SHARED_PIPELINE.search(text) is None
+
+
+def _find_count(run: KernelRunner, node: tree.Call, scope: Scope) -> int | None:
+    """Return the groups that a call leaves pending; None, which waits for all, if that is not known."""
+    function = node.function
+    given = function.path[-1][1] if isinstance(function, tree.Name) else None
+    value = evaluate_template(run, given[0], scope) if given else None
+    if node.arguments and not given:
+        value = run.evaluate(node.arguments[0], scope)
+    return value.known if isinstance(value, ThreadNumber) else None
+
+
+def _read_fragment(run: KernelRunner, node: tree.Call, scope: Scope) -> None:
+    """Follow wmma::load_matrix_sync: its fragment has at least 8 rows of 8 elements, in either order."""
+    if run.order is None or len(node.arguments) < 3:
+        return
+    run.order.meet_warp()  # it may read more
+    pointer, pitch = (run.evaluate(argument, scope) for argument in node.arguments[1:3])
+    rows = pitch.known if isinstance(pitch, ThreadNumber) else None
+    if not isinstance(pointer, Pointer) or pointer.space != "shared" or pointer.offset is None or rows is None:
+        return
+    if pointer.offset.const is None or not pointer.type.size:
+        return
+    first = spread_coefficient(pointer.offset.const, run.threads)
+    for row in range(8):
+        run.load_shared(first + row * rows * pointer.type.size, 8 * pointer.type.size, run.mask, node.span)

@@ -1,0 +1,73 @@
+"""Block sizes of kernels: of a launch, of launch bounds, or as a request gives them."""
+
+from __future__ import annotations
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import (
+    KernelLaunch,
+    LaterValue,
+    Scope,
+    find_launch_bounds,
+    parse_expression,
+    uses_dimensions,
+)
+from lanescope.reader.threads.runner import KernelRunner
+
+WARP = 32
+
+
+def find_block(
+    host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
+) -> tuple[int, int, int] | None:
+    """Return the block size of the launch, else that of the kernel's launch bounds, unless it asks for y or z."""
+    expression = parse_expression(launch.block)
+    sizes = read_sizes(host, expression, enclosing)
+    if sizes is None and not uses_dimensions(host.text, function):  # bounds are a product
+        bound = parse_expression(find_launch_bounds(host.text, function))
+        sizes = read_sizes(host, bound, inner)
+    return _make_block(sizes)
+
+
+def find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[int, int, int] | None:
+    """Return the block size that a request gives, as the arguments of a dim3; None for none."""
+    return _make_block(read_sizes(host, parse_expression(arguments), scope)) if arguments else None
+
+
+def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
+    """Return a block size that is a multiple of a warp; None for any other."""
+    if sizes is None:
+        return None
+    x, y, z = (*sizes, 1, 1)[:3]
+    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % WARP else None
+
+
+def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.Expression, ...]:
+    """Return the sizes that a number, a list or a dim3, here or declared before, has."""
+    items: tuple[tree.Expression, ...] = ()
+    declaration = _find_dim3(expression, scope)
+    if declaration is not None:
+        expression, items = declaration.value, declaration.arguments or ()
+    if isinstance(expression, tree.Call) and getattr(expression.function, "last", "") == "dim3":
+        items = expression.arguments
+    if isinstance(expression, tree.ItemList):
+        items = tuple(value for _, value in expression.items)
+    return items or ((expression,) if expression is not None else ())
+
+
+def _find_dim3(expression: tree.Expression | None, scope: Scope) -> tree.Declaration | None:
+    """Find the declaration of a variable of type dim3."""
+    found = scope.names.get(expression.last) if isinstance(expression, tree.Name) else None
+    statement = found.statement if isinstance(found, LaterValue) else None
+    if isinstance(statement, tree.Declaration) and statement.type is not None and statement.type.name == "dim3":
+        return statement
+    return None
+
+
+def read_sizes(host: KernelRunner, expression: tree.Expression | None, scope: Scope) -> tuple[int, ...] | None:
+    """Return the sizes of a number, a list or a dim3; None if one is unknown or 0."""
+    values = [host.evaluate(size, scope) for size in _list_sizes(expression, scope)]
+    known = [value.known for value in values if isinstance(value, ThreadNumber)]
+    if not values or len(known) < len(values) or not all(known):
+        return None
+    return tuple(int(size or 0) for size in known)

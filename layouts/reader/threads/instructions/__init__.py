@@ -1,0 +1,1 @@
+"""PTX, and the functions of CUDA that stand for instructions."""

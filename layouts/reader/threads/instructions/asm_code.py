@@ -1,0 +1,183 @@
+"""An asm statement as it is run: the values and places of its operands, and its registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.ptx.inline_ptx import parse_immediate
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax.tree_statements import Assembly
+from lanescope.reader.threads.instructions.special_registers import read_register
+from lanescope.reader.threads.language.names import evaluate_template
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    ThreadNumber,
+    add_numbers,
+    convert_number,
+    make_uniform,
+)
+from lanescope.reader.threads.language.places import find_place
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.sites import trace_site
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.language.values import load_place, store_place
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_parse_number = lru_cache(maxsize=1024)(parse_immediate)
+
+
+@lru_cache(maxsize=1024)
+def _parse_operand(token: str) -> tuple[int | None, str]:
+    """Return (the number of %0, the name of %[name]) of a token of PTX; (None, "") for another one."""
+    found = re.fullmatch(r"\s*%(?:(\d+)|\[(\w+)\])\s*", token)
+    return (int(found[1]) if found and found[1] else None, found[2] or "" if found else "")
+
+
+class AsmCode:
+    """One asm statement: the values of its operands, and of the registers that it declares.
+
+    later: the numbers of operands that are loaded only if something needs them.
+    """
+
+    def __init__(
+        self, run: KernelRunner, assembly: Assembly, scope: Scope, later: Collection[int] = frozenset()
+    ) -> None:
+        self.run, self.assembly, self.scope = run, assembly, scope
+        self.names = {name: n for n, name in enumerate(assembly.names) if name}
+        self.places: list[Any] = [None] * len(assembly.operands)
+        self.values: list[Any] = [None] * len(assembly.operands)
+        self.registers: dict[str, Any] = {}
+        self.left = frozenset(later)
+        self._load_operands(set(range(len(assembly.operands))) - self.left)
+        self.written: set[int] = set()
+        self.guards: dict[str, bool] = {}
+
+    def _load_operands(self, numbers: Collection[int]) -> None:
+        for n in sorted(numbers):
+            kind, expression = self.assembly.operands[n]
+            out = kind.startswith(("=", "+"))
+            place = self.places[n] = find_place(self.run, expression, self.scope) if out else None
+            if not out:
+                self.values[n] = self.run.evaluate(expression, self.scope)
+            elif not kind.startswith("="):
+                self.values[n] = load_place(self.run, place, expression.span) if isinstance(place, Pointer) else None
+
+    def load_rest(self) -> None:
+        """Load the operands that were left for later."""
+        self._load_operands(self.left)
+        self.left = frozenset()
+
+    def find_number(self, token: str) -> int | None:
+        """Return the number of an operand, None for another token."""
+        number, name = _parse_operand(token)
+        if number is not None:
+            return number if number < len(self.values) else None
+        return self.names.get(name)
+
+    def get_value(self, token: str) -> Any:
+        """Return the value of an operand."""
+        token = token.strip()
+        n = self.find_number(token)
+        if n is not None:
+            return self.values[n]
+        immediate = _parse_number(token)
+        if immediate is not None:
+            return make_uniform(immediate, LONG)
+        return self.registers.get(token) or read_register(self.run, token)
+
+    def find_string(self, number: int) -> str:
+        """Return the string of an operand "C"(Name<type>::value) that a specialization of a struct gives, "" if none
+        does (CUDA's Inline PTX Assembly, "Constraints").
+        """
+        if number >= len(self.assembly.operands) or self.assembly.operands[number][0] != "C":
+            return ""
+        node = self.assembly.operands[number][1]
+        owner, templates = node.path[-2] if isinstance(node, tree.Name) and len(node.path) > 1 else ("", None)
+        kind = evaluate_template(self.run, templates[0], self.scope) if templates and len(templates) == 1 else None
+        if not isinstance(kind, SizedType):
+            return ""
+        form = rf'\b{owner}\s*<\s*(?:\w+::)*{re.escape(kind.name)}\s*>\s*\{{[^{{}}]*?"([^"]*)"'
+        found = set(re.findall(form, self.run.text))
+        return found.pop() if len(found) == 1 else ""
+
+    def is_unset(self, token: str) -> bool:
+        """Return whether an operand is a variable that nothing has written."""
+        n = self.find_number(token)
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return False
+        offset = place.offset.known
+        return offset is not None and place.array.is_unset(offset, place.type.size)
+
+    def get_address(self, token: str) -> Any:
+        """Return the address in brackets, with the offset added."""
+        inner = token.strip().removeprefix("[").removesuffix("]")
+        base, _, offset = inner.partition("+")
+        value = self.get_value(base)
+        added = self.get_value(offset) if offset.strip() else None
+        if isinstance(value, Pointer):
+            return value.move(add_numbers(value.offset, added)) if offset.strip() else value
+        if isinstance(value, ThreadNumber):
+            return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
+        return None
+
+    def get_shared_address(self, token: str) -> Any:
+        """Return the address of shared memory in brackets, None if it is unknown or of another memory."""
+        address = self.get_address(token)
+        return address.shared_address if isinstance(address, Pointer) else address
+
+    def put_value(self, token: str, value: Any) -> None:
+        """Write a value to an operand or to a register of the statement."""
+        n = self.find_number(token)
+        if n is None:
+            self.registers[token.strip()] = value
+            return
+        self.values[n] = value
+        self.written.add(n)
+
+    def assume_guard(self, guard: tuple[str, bool]) -> bool:
+        """Assume the first guard of an open predicate to be true: it is a bound that inner tiles keep. Return whether
+        this guard is then true, too.
+        """
+        return self.guards.setdefault(guard[0], guard[1]) == guard[1]
+
+    def get_site(self, token: str, first: bool = False) -> tuple[int, int]:
+        """Return the place of an operand's expression in the kernel's own function."""
+        inner = token.strip().strip("[]").partition("+")[0]
+        n = self.find_number(inner)
+        if n is None:
+            return self.assembly.span
+        key = self.assembly.span, n, first, tuple(self.run.calls)
+        if key not in self.run.sites:
+            self.run.sites[key] = trace_site(self.run, self.assembly.operands[n][1], self.scope, first=first)
+        return self.run.sites[key]
+
+    def find_store(self, token: str) -> tuple[int, int]:
+        """Return the expression that was stored last in the local variable of an operand; (0, 0) if it is not known."""
+        n = self.find_number(token)
+        place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
+        if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
+            return 0, 0
+        offset = place.offset.known
+        return place.array.sites.get(offset, (0, 0)) if offset is not None else (0, 0)
+
+    def get_span(self, operands: list[str]) -> tuple[int, int]:
+        """Return the place of a statement's only operand: the call that passes it, if it is a parameter."""
+        n = self.find_number(operands[0]) if len(operands) == 1 else None
+        node = self.assembly.operands[n][1] if n is not None else None
+        if isinstance(node, tree.Name) and self.run.calls:
+            return self.run.calls[-1]
+        return node.span if node is not None else self.assembly.span
+
+    def write_outputs(self) -> None:
+        """Write the outputs; those that nothing computed become unknown."""
+        for n, (kind, expression) in enumerate(self.assembly.operands):
+            if n not in self.left and kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
+                value = self.values[n] if n in self.written else None
+                store_place(self.run, self.places[n], value, expression.span)

@@ -1,0 +1,273 @@
+"""CUDA functions that device code calls: address conversions, loads, element conversions, shuffles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.barriers import library_barriers
+from lanescope.reader.threads.barriers.order_events import follow_call, has_own_pipeline
+from lanescope.reader.threads.cute.copies import forget_tensors
+from lanescope.reader.threads.instructions.wmma_calls import call_load_matrix, call_mma, store_matrix
+from lanescope.reader.threads.language.bit_words import BitWord, compute_elements, make_elements
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    ULONG,
+    ThreadNumber,
+    add_numbers,
+    apply_operator,
+    convert_number,
+    make_number,
+    make_uniform,
+)
+from lanescope.reader.threads.language.packing import permute_bytes
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType, find_builtin
+from lanescope.reader.threads.language.values import convert_value, load_place
+from lanescope.reader.threads.memory.results import CONSTANT, Reduction, shuffle_value, store_result
+from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Pointer, join_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+NOT_HERE = object()
+_TO_SHARED = re.compile(
+    r"__cvta_generic_to_shared|__nvvm_get_smem_pointer|cast_smem_ptr_to_uint|get_smem_pointer|smem_ptr_to_u\w*"
+)
+_SILENT = re.compile(
+    r"__sync\w+|__threadfence\w*|assert|printf|__nanosleep|__builtin_\w+|__trap|static_assert"
+    r"|__pipeline_(?:commit|wait\w*)|__cp_async_\w*(?:wait|commit)\w*|cp_async_(?:wait|fence)\w*"
+    r"|__launch_bounds__|clock\w*"
+    r"|LANESCOPE_[A-Z]+"  # of lanescope.cuh: they record, and write no register
+)
+_TO_TWO = re.compile(
+    r"__(?:float|double)2(?:half|bfloat16)(?:_r[nzud])?|__half2float|__bfloat162float|__half2bfloat16"
+    r"|__(?:float|double)2half|__u?(?:char|short|int|ll)2(?:half|bfloat16|float)_r[nzud]|__(?:low|high)2(?:half|bfloat16)"
+)
+_TO_BOTH = re.compile(r"__(?:(?:half|bfloat16)22float2|float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)")
+_PAIR = re.compile(r"__(?:floats2(?:half|bfloat16)2(?:_rn)?|halves2(?:half2|bfloat162))|make_\w+[234]")
+_AS_BITS = re.compile(r"__(?:u?short|u?int|float|b?float16|half|bfloat16)_as_\w+")
+# CUDA Math API 13.0: functions of one element each, also of both of a half2
+_MATH = re.compile(
+    r"_{0,2}(?:h2?|f|n)?(?:exp(?:2|10|m1)?|log(?:2|10|1p)?|r?sqrt|r?cbrt|rcp|(?:a?(?:sin|cos)|tan)h?|tanh_approx|erfc?|pow"
+    r"|(?:f|h)?(?:abs|max|min)2?(?:_nan)?|fmod|fdivide|saturate|floor|ceil|rint|trunc|round|neg2?"
+    r"|(?<=__[hf])(?:add|sub|mul|div|mad)2?|fma2?)f?(?:_r[nzud])?(?:_sat|_relu)?"
+)
+_LOAD = re.compile(r"__ld(?:g|cg|ca|cs|lu|cv)|__stg")
+
+
+def call_library(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the result of a CUDA or standard library function; NOT_HERE for any other."""
+    result = library_barriers.call_function(run, name, node, scope)
+    if result is not library_barriers.NOT_HERE:
+        return result
+    follow_call(run, name, node, scope)
+    call = _find_function(name, len(node.arguments))
+    return call(run, name, node, scope) if call is not None else NOT_HERE
+
+
+@lru_cache(maxsize=1 << 10)
+def _find_function(name: str, arguments: int) -> Callable[[KernelRunner, str, tree.Call, Scope], Any] | None:
+    """Return what a library function with a number of arguments does; None for an unknown one."""
+    return next((call for names, least, call in _FUNCTIONS if arguments >= least and names.fullmatch(name)), None)
+
+
+def _ignore_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Ignore a function without effect on values of the code."""
+
+
+def _get_address(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value = run.evaluate(node.arguments[0], scope)
+    if isinstance(value, Pointer):
+        return convert_number(value.shared_address, ULONG)
+    return value if isinstance(value, ThreadNumber) else None
+
+
+def _call_select(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the minimum or the maximum of two numbers."""
+    if len(node.arguments) != 2:
+        return NOT_HERE
+    left, right = (run.evaluate(argument, scope) for argument in node.arguments)
+    if not isinstance(left, ThreadNumber) or not isinstance(right, ThreadNumber):
+        return compute_elements(run, left, right)
+    result = apply_operator(name, left, right)
+    return result if result is not None else _drop_bound(run, name, node.span, left, right)
+
+
+def _drop_bound(
+    run: KernelRunner, name: str, site: tuple[int, int], left: ThreadNumber, right: ThreadNumber
+) -> ThreadNumber | None:
+    """Return the row that a minimum or maximum keeps inside a matrix, as in the inner tiles of a grid; None if neither
+    operand is a bound: an open size, or 0 from below.
+    """
+    below = name == "min"
+    for value, bound in ((left, right), (right, left)):
+        if not value.uniform and bound.uniform and (bound.const is None if below else bound.known == 0):
+            past = add_numbers(bound, make_uniform(1)) if below else None
+            if past is not None:
+                run.limits[site] = value, past
+            return value
+    return None
+
+
+def _call_math(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return what the result of a mathematical function depends on."""
+    size = 2 if "2" in name and "h" in name else 4  # of a half2
+    return compute_elements(run, *(run.evaluate(argument, scope) for argument in node.arguments), size=size)
+
+
+def _call_atomic(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Store the value of an atomic operation, as far as it may be an element of D; what was there is not known."""
+    address, value = (run.evaluate(argument, scope) for argument in node.arguments[:2])
+    if isinstance(address, Pointer) and address.space == "global":
+        store_result(run, address, convert_value(run, value, address.type), node.span, True)
+    else:
+        forget_targets(run, [address], name)
+
+
+def _pass_value(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    return run.evaluate(node.arguments[0], scope)
+
+
+def _call_load(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    pointer = run.evaluate(node.arguments[0], scope)
+    return load_place(run, pointer, node.span) if isinstance(pointer, Pointer) else None
+
+
+def _convert_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value, size = run.evaluate(node.arguments[0], scope), 4 if "2float" in name else 2
+    if value is CONSTANT or isinstance(value, Reduction):
+        return value
+    value = make_elements(run, value, 4) if isinstance(value, BitWord) else value
+    return value.resize_element(size) if isinstance(value, DataBytes) and value.size in (1, 2, 4, 8) else None
+
+
+def _keep_bits(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, BitWord):
+        return value
+    return make_elements(run, value, 4) if name.endswith("float") else make_elements(run, value, 2, 1)
+
+
+def _permute_bytes(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    return permute_bytes(*(run.evaluate(argument, scope) for argument in node.arguments[:3]))
+
+
+def _join_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    parts = [run.evaluate(argument, scope) for argument in node.arguments]
+    if parts and name.startswith("make_") and all(isinstance(part, ThreadNumber) for part in parts):
+        return _make_vector(find_builtin(name.removeprefix("make_")), parts)
+    if not parts or not all(isinstance(part, DataBytes) for part in parts):
+        return None
+    if "floats2" in name:
+        parts = [part.resize_element(2) for part in parts]
+    return join_data(parts) if len({part.size for part in parts}) == 1 else None
+
+
+def _make_vector(kind: SizedType | None, parts: list[Any]) -> Pointer | None:
+    """Return a vector of numbers, as the place that holds it."""
+    if kind is None or not kind.vector:
+        return None
+    memory = LocalMemory()
+    for n, part in enumerate(parts):
+        memory.write_value(n * kind.vector, kind.vector, part, None)
+    return Pointer("local", memory, make_number(0, LONG), kind)
+
+
+def _spread_half(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return both halves of a half2: one element twice, or two floats."""
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, DataBytes):
+        return value if value is CONSTANT or isinstance(value, Reduction) else None
+    if "22float2" in name:
+        return join_data([value.cut_bytes(n, 2).resize_element(4) for n in (0, 2)]) if value.size == 4 else None
+    return join_data([value.resize_element(2)] * 2)
+
+
+def _split_halves(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    value = run.evaluate(node.arguments[0], scope)
+    if not isinstance(value, DataBytes) or value.size != 8:
+        return None
+    return join_data([value.cut_bytes(0, 4).resize_element(2), value.cut_bytes(4, 4).resize_element(2)])
+
+
+def _call_shuffle(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Return the value of another lane, as far as its number is known."""
+    value, by, *width = (run.evaluate(argument, scope) for argument in node.arguments[1:4])
+    if isinstance(value, ThreadNumber) and value.uniform:
+        return value
+    wide = width[0].known if width and isinstance(width[0], ThreadNumber) else 0 if width else 32
+    away = by.const if isinstance(by, ThreadNumber) else None
+    if away is None or wide not in (2, 4, 8, 16, 32):
+        return None
+    return shuffle_value(run, name.removeprefix("__shfl_").removesuffix("sync").strip("_"), value, away, wide)
+
+
+def _call_memcpy(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Any:
+    """Copy bytes from global to shared memory; when those of a pipeline of several threads arrive is not followed."""
+    counted = node.arguments[2]
+    if isinstance(counted, tree.Call) and len(counted.arguments) == 1:  # cuda::aligned_size_t<16>(n)
+        counted = counted.arguments[0]
+    target, source, size = (run.evaluate(argument, scope) for argument in (*node.arguments[:2], counted))
+    bytes_ = size.known if isinstance(size, ThreadNumber) else None
+    if not isinstance(target, Pointer) or target.space != "shared":
+        return forget_targets(run, [target, source], name)  # a group may come first
+    if not isinstance(source, Pointer) or source.space != "global" or not bytes_ or bytes_ > 64:
+        run.shared.broken = run.shared.broken or "a copy of a size that is not known"
+        return None
+    data = run.load_global(source.array, source.offset, bytes_, node.arguments[1].span)
+    run.store_shared(target.offset, data, node.arguments[0].span, "async" in name)
+    if name == "memcpy_async" and not has_own_pipeline(run.text):
+        run.forget_order()
+    return None
+
+
+_FUNCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[KernelRunner, str, tree.Call, Scope], Any]], ...] = (
+    # names, the arguments that a call has at least
+    (_SILENT, 0, _ignore_call),
+    (_TO_SHARED, 0, _get_address),
+    (re.compile("min|max"), 2, _call_select),
+    (_MATH, 1, _call_math),
+    (re.compile(r"atomic[A-Z]\w*"), 2, _call_atomic),
+    (re.compile("__byte_perm"), 3, _permute_bytes),
+    (re.compile("move|forward"), 1, _pass_value),
+    (_LOAD, 0, _call_load),
+    (_TO_TWO, 0, _convert_bits),
+    (
+        re.compile(r"__(?:half|bfloat16)22float2|__(?:float2(?:half|bfloat16)2(?:_rn)?|half2half2|bfloat162bfloat162)"),
+        1,
+        _spread_half,
+    ),
+    (_PAIR, 0, _join_halves),
+    (_AS_BITS, 1, _keep_bits),
+    (re.compile("__float22half2_rn|__float22bfloat162_rn"), 0, _split_halves),
+    (re.compile(r"__shfl_(?:(?:xor|up|down)_)?sync"), 3, _call_shuffle),
+    (re.compile("__pipeline_memcpy_async|memcpy(?:_async)?"), 3, _call_memcpy),
+    (re.compile("load_matrix_sync"), 3, call_load_matrix),
+    (re.compile("mma_sync"), 4, call_mma),
+    (re.compile("store_matrix_sync"), 4, store_matrix),
+    (re.compile("fill_fragment"), 2, _ignore_call),
+)
+_HARMLESS = re.compile(r"mbar|barrier|fence|wait|commit|prefetch|elect|arrive|setmaxnreg|reg_|tensormap", re.I)
+
+
+def forget_arguments(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
+    """Make unknown everything that a function without a body may write."""
+    name = node.function.last if isinstance(node.function, tree.Name) else getattr(node.function, "name", "")
+    values = [run.evaluate(argument, scope) for argument in node.arguments]
+    if not _HARMLESS.search(str(name)):
+        forget_targets(run, values, str(name))
+    return None
+
+
+def forget_targets(run: KernelRunner, values: list[Any], name: str = "") -> None:
+    """Make the targets of pointers unknown."""
+    forget_tensors(run, values, name)
+    for value in values:
+        if isinstance(value, Pointer) and value.space == "local" and isinstance(value.array, LocalMemory):
+            value.array.forget_values()
+        elif isinstance(value, Pointer) and value.space == "shared":
+            run.shared.broken = run.shared.broken or f"{name or 'a function'} may write it"

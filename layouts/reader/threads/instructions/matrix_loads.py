@@ -1,0 +1,89 @@
+"""Registers that ldmatrix fills and mma takes, whether PTX or CuTe executes them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.threads.memory.records import LoadedRegister, MatrixLoad, RegisterUse, Span
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, make_open_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_PRODUCTS = 2000
+
+
+def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, spans: tuple[Span, ...]) -> list[DataBytes]:
+    """Return the registers that ldmatrix fills.
+
+    address: of a row, for every thread, None if unknown; spans: of the instruction, of the expression of the address
+    and of where a loop moves it, which are the instruction's by default.
+    """
+    span, site, step = (*spans, *spans[:1] * 2)[:3]
+    followed = address is not None and "m8n8" in opcode and "b16" in opcode
+    if not followed or not run.follows_bytes or (not run.runs_everyone() and not _has_complete_warps(run)):
+        return [make_open_data(run.threads, 4)] * count
+    arguments = run.mask & _gives_address(run, count)
+    rows = run.load_shared(address, 16, arguments, site)
+    writers = tuple(np.unique(run.shared.writer.take(address, mode="clip")).tolist())
+    places = np.asarray(address)[arguments]
+    aligned = not ((places - places[:1]) % 16).any()  # wherever the array begins
+    load = MatrixLoad(
+        opcode, span, rows, site, tuple(run.calls), writers, aligned, np.asarray(address), step, _note_read(run)
+    )
+    registers: list[DataBytes] = []
+    for n in range(count):
+        data = gather_register(rows, n, ".trans" in opcode)
+        registers.append(LoadedRegister(data.record, data.thread, data.byte, load, n))
+    return registers
+
+
+def _note_read(run: KernelRunner) -> int:
+    """Note that the last read was an ldmatrix; return its number."""
+    if run.order is None:
+        return 0
+    run.order.matrices.add(run.order.reads)
+    return run.order.reads
+
+
+def _gives_address(run: KernelRunner, count: int) -> Any:
+    return np.arange(run.threads) % 32 < 8 * count
+
+
+def _has_complete_warps(run: KernelRunner) -> bool:
+    warps = np.array_split(run.mask, max(run.threads // 32, 1))
+    return all(bool(warp.all()) or not warp.any() for warp in warps)
+
+
+def gather_register(rows: DataBytes, number: int, turned: bool) -> DataBytes:
+    """Return the contents of register `number` of ldmatrix.b16, given the 16 bytes at every lane's address.
+
+    Matrix `number` has its rows at the addresses of lanes 8·number to 8·number + 7 of the warp; lane l gets elements
+    2(l mod 4) and + 1 of row l div 4, with .trans of column l div 4 (PTX ISA 9.1, 9.7.14.5.15).
+    """
+    row, at = _place_register(rows.record.shape[0], number, turned)
+    return DataBytes(rows.record[row, at], rows.thread[row, at], rows.byte[row, at])
+
+
+@lru_cache(maxsize=64)
+def _place_register(threads: int, number: int, turned: bool) -> tuple[Ints, Ints]:
+    """Return (the lane at whose address each byte of a register is, its place there): [threads, 4]."""
+    lane, (half, byte) = np.arange(threads)[:, None], np.divmod(np.arange(4), 2)
+    group, position = lane % 32 // 4, 2 * (lane % 4) + half
+    row, column = (position, group) if turned else (group, position)
+    return np.minimum(lane // 32 * 32 + 8 * number + row, threads - 1), 2 * column + byte
+
+
+def make_use(run: KernelRunner, value: Any, unset: bool) -> RegisterUse:
+    """Return the use of a register by an mma. unset: whether nothing has written it."""
+    if run.order is not None:
+        run.order.product = run.order.reads
+    if isinstance(value, LoadedRegister):
+        if run.order is not None and value.load is not None:
+            run.order.taken.add(value.load.read)
+        return RegisterUse(value, value.load, value.number)
+    known = isinstance(value, DataBytes) and value.size == 4
+    return RegisterUse(value if known else None, unset=unset)

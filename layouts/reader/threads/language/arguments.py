@@ -1,0 +1,190 @@
+"""Arguments of calls and of kernels in device code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_argument
+from lanescope.reader.threads.language.names import find_type
+from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
+from lanescope.reader.threads.language.places import evaluate_operand, find_place
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.values import convert_value, store_place
+from lanescope.reader.threads.memory.results import CONSTANT
+from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Mask, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+def hold_value(value: Any, arguments: Any = None, owners: Mask | None = None) -> Any:
+    """Return a place that holds a value, typed by the value; numbers too, since they may be written.
+
+    owners: the threads that declare it, None for all.
+    """
+    if isinstance(value, Pointer | ThreadNumber | DataBytes):
+        memory = LocalMemory(initializer=arguments, owners=owners)
+        if is_object(value):
+            return value
+        if isinstance(value, Pointer):
+            kind = make_pointer_type(value.type, value.dims)
+        elif isinstance(value, ThreadNumber):
+            kind = _make_auto_type(*value.kind)
+        else:
+            kind = SizedType("auto", value.size, vector=4 if value.size > 4 else 2 if value.size == 4 else 0)
+        memory.write_value(0, kind.size, value, None)
+        return Pointer("local", memory, make_uniform(0, LONG), kind)
+    return value
+
+
+def is_object(value: Any) -> TypeGuard[Pointer]:
+    """Return whether a value is an object of a class in a thread's own memory."""
+    return isinstance(value, Pointer) and value.type.scope is not None and not value.dims and value.space == "local"
+
+
+def is_plain(type_: tree.Type) -> bool:
+    """Return whether a type is a pointer or built in, to which an object is converted."""
+    return bool(type_.pointers) or find_builtin(type_.name) is not None
+
+
+def _copy_object(run: KernelRunner, place: Pointer) -> Pointer:
+    """Return a copy of an object."""
+    copy = Pointer("local", LocalMemory(), make_uniform(0, LONG), place.type)
+    store_place(run, copy, place, (0, 0))
+    return copy
+
+
+@cache
+def _make_auto_type(bits: int, signed: bool) -> SizedType:
+    """Return the type of a variable that holds an integer."""
+    return SizedType("auto", bits // 8, True, signed)
+
+
+def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call, scope: Scope, inner: Scope) -> None:
+    """Bind the parameters of a function in `inner` to the arguments of a call, or to their defaults."""
+    for n, parameter in enumerate(function.parameters):
+        given = n < len(node.arguments)
+        expression, enclosing = (node.arguments[n], scope) if given else (parameter.default, inner)
+        place = _find_referenced(run, parameter.type, expression, enclosing)
+        if place is not None:
+            _deduce_template_arguments(inner, parameter.type, SizedType("", 0) if place.dims else place.type)
+            inner.names[parameter.name] = place
+        else:
+            plain = parameter.type is not None and expression is not None and is_plain(parameter.type)
+            value = evaluate_operand(run, expression, enclosing) if plain else run.evaluate(expression, enclosing)
+            converted = value if parameter.type is None else _pass_value(run, value, parameter.type, inner)
+            if is_object(converted) and parameter.type is not None and not parameter.type.reference:
+                converted = _copy_object(run, converted)
+            inner.names[parameter.name] = hold_value(converted, (expression, enclosing), run.mask)
+            inner.passed[parameter.name] = expression, enclosing
+
+
+def _find_referenced(run: KernelRunner, type_: tree.Type | None, expression: Any, scope: Scope) -> Pointer | None:
+    """Return the place that a reference parameter is bound to."""
+    if type_ is None or not type_.reference or expression is None:
+        return None
+    place = find_place(run, expression, scope)
+    return place if isinstance(place, Pointer) else None
+
+
+def _pass_value(run: KernelRunner, value: Any, type_: tree.Type, inner: Scope) -> Any:
+    """Convert an argument to the type of its parameter, and deduce template arguments from it."""
+    if is_cute_value(value):
+        _bind_cute_type(inner, type_, value)
+    elif isinstance(value, Pointer):
+        _deduce_template_arguments(inner, type_, value.type)
+    kind = find_type(run, type_, inner) if type_.name != "auto" else None
+    return value if kind is None else _convert_argument(run, value, kind)
+
+
+def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
+    """Convert a value to a parameter's type: an array decays to a pointer to its first item."""
+    if kind.dims and not kind.pointer:
+        kind = make_pointer_type(replace(kind, dims=()), kind.dims[1:])
+    if not kind.pointer or kind.target is None or not isinstance(value, Pointer):
+        return convert_value(run, value, kind)
+    known = kind.target.name != "void" and kind.target.size
+    return Pointer(value.space, value.array, value.offset, kind.target, kind.dims) if known else value
+
+
+def _deduce_template_arguments(inner: Scope, type_: tree.Type | None, kind: SizedType) -> None:
+    """Bind a type parameter to the type of its argument."""
+    if type_ is None:
+        return
+    name = type_.name
+    if name in inner.names and inner.names[name] is None and len(type_.path) == 1 and kind.size:
+        inner.names[name] = kind
+
+
+def deduce_template_argument(
+    host: KernelRunner, parameter: tree.Parameter, argument: tree.Expression, enclosing: Scope, inner: Scope
+) -> None:
+    """Bind the type parameter of a kernel that a launch gives only by the type of an argument."""
+    type_ = parameter.type
+    if type_ is None or len(type_.path) != 1 or inner.names.get(type_.name, type_) is not None:
+        return
+    value = host.evaluate(argument, enclosing)
+    if is_cute_value(value):
+        _bind_cute_type(inner, type_, value)
+    elif isinstance(value, Pointer) and type_.pointers == 1:
+        _deduce_template_arguments(inner, type_, value.type)
+
+
+def _bind_cute_type(inner: Scope, type_: tree.Type, value: Any) -> None:
+    """Bind a type parameter to a value of CuTe, and those of Tensor<Engine, Layout> to the tensor."""
+    names = [type_.name, *(getattr(n, "name", getattr(n, "last", "")) for n in type_.path[-1][1] or ())]
+    for name in names:
+        if name in inner.names and inner.names[name] is None:
+            inner.names[name] = value
+
+
+def make_argument(run: KernelRunner, parameter: tree.Parameter, scope: Scope) -> Any:
+    """Return the value of a kernel's parameter: an array in global memory, an open number, or a struct of these."""
+    kind = find_type(run, parameter.type, scope)
+    if kind is None:
+        return make_cute_argument(run, parameter.type, scope) if parameter.type is not None else None
+    if kind.members and not kind.dims and not kind.pointer:
+        return _make_struct_argument(run, parameter.name, kind)
+    return hold_value(_make_plain_argument(run, parameter.name, kind))
+
+
+def _make_plain_argument(run: KernelRunner, name: str, kind: SizedType) -> Any:
+    """Return an array in global memory, or a number that is open unless the run has known sizes."""
+    if kind.pointer and kind.target is not None:
+        return Pointer("global", name, make_uniform(0, LONG), kind.target, kind.dims)
+    if not kind.integer:
+        return CONSTANT if kind.scope is None and not kind.pointer and not kind.vector and kind.size <= 8 else None
+    number_kind = (max(kind.size * 8, 32), kind.signed)
+    if run.sizes is not None and name in run.sizes:
+        return make_number(run.sizes[name], number_kind)
+    if run.size and _is_size(run.text, name):
+        if run.sizes is not None:
+            run.unsized.add(name)
+        return run.turn_counts.make_argument(name, 1 if kind.name == "bool" else run.size, number_kind)
+    return make_name(name, number_kind)
+
+
+@lru_cache(maxsize=1024)
+def _is_size(text: str, name: str) -> bool:
+    """Return whether a parameter may be a size: one that is only compared for equality is a mode or a count."""
+    _, member, last = name.rpartition(".")
+    for use in re.finditer(rf"(?<![\w{'' if member else '.>'}]){re.escape(last)}\b", text):
+        before, after = text[: use.start()].rstrip()[-2:], text[use.end() :].lstrip()[:2]
+        if not before[-1:].isidentifier() and not {"==", "!="} & {before, after}:  # not its declaration either
+            return True
+    return False
+
+
+def _make_struct_argument(run: KernelRunner, name: str, kind: SizedType) -> Pointer:
+    """Return an object whose members are arguments of their own."""
+    memory = LocalMemory()
+    for member in kind.members:
+        value = _make_plain_argument(run, f"{name}.{member.name}", member.type) if not member.dims else None
+        if value is not None:
+            memory.write_value(member.offset, member.type.size, value, None)
+    return Pointer("local", memory, make_uniform(0, LONG), kind)

@@ -1,0 +1,244 @@
+"""Declarations of device code: variables, arrays, shared memory, objects and their constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.source_text import read_statement_head, strip_comments
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.cute.cute_types import is_cute_value
+from lanescope.reader.threads.language import objects
+from lanescope.reader.threads.language.arguments import bind_parameters, hold_value, is_object, is_plain
+from lanescope.reader.threads.language.names import find_type
+from lanescope.reader.threads.language.numbers import LONG, make_uniform
+from lanescope.reader.threads.language.overload_choice import choose_overload
+from lanescope.reader.threads.language.places import evaluate_operand, find_place
+from lanescope.reader.threads.language.program import DEFAULTS, FunctionSet, Scope, StructSet
+from lanescope.reader.threads.language.types import VOID, SizedType, make_pointer_type
+from lanescope.reader.threads.language.values import store_place
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_DEEP = 24
+
+
+def define_local(run: KernelRunner, statement: Any, scope: Scope) -> None:
+    """Define an alias, a struct or a function of a body."""
+    if isinstance(statement, tree.StructDefinition):
+        scope.names[statement.name] = StructSet(statement.name, (statement,), scope)
+    elif isinstance(statement, tree.Alias):
+        scope.names[statement.name] = run.evaluate_template(statement.type, scope) if statement.type else None
+
+
+def declare_variable(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> None:
+    """Make a variable: shared memory, an array, a reference or a value."""
+    type_ = declaration.type
+    kind = find_type(run, type_, scope)
+    first = type_ if type_ is not None and type_.body is not None else declaration  # a struct is before the name
+    head = _read_line_head(run.text, first.span[0])
+    if "__shared__" in head:
+        scope.names[declaration.name] = _allocate_shared(run, declaration, kind, head)
+        return
+    if type_ is not None and type_.reference:
+        scope.names[declaration.name] = _find_referenced(run, declaration.value, scope)
+        return
+    value = _evaluate_initial(run, declaration, scope)
+    if value is None and kind is None and type_ is not None:
+        value = _evaluate_declared(run, type_, scope)
+        if value is None and type_.path[0][0] == "cutlass" and "Convert" in type_.path[-1][0]:
+            scope.names[f"{declaration.name}()"] = True
+    kind = _find_other_type(declaration, kind, value)
+    if kind is None or kind.name == "auto":
+        scope.names[declaration.name] = hold_value(value, (declaration.value, scope), run.mask)
+    else:
+        _allocate_local(run, declaration, kind, value, scope)
+
+
+def _find_other_type(declaration: tree.Declaration, kind: SizedType | None, value: Any) -> SizedType | None:
+    """Return the type of a variable: for auto that of an object, or of T (*p)[n], which is given a value later."""
+    type_ = declaration.type
+    if type_ is not None and type_.name == "auto" and declaration.value is None and declaration.arguments is None:
+        return make_pointer_type(VOID, ())
+    return value.type if kind is not None and kind.name == "auto" and is_object(value) else kind
+
+
+def _evaluate_declared(run: KernelRunner, type_: tree.Type, scope: Scope) -> Any:
+    """Return the value of a variable without initializer whose type is CuTe's."""
+    value = run.evaluate_template(type_, scope) if names_cute(run.text) else None
+    return value if is_cute_value(value) else None
+
+
+def _find_referenced(run: KernelRunner, initial: tree.Expression | None, scope: Scope) -> Any:
+    """Return the place that a reference is bound to, else the value."""
+    if initial is None:
+        return None
+    place = find_place(run, initial, scope)
+    if isinstance(place, Pointer):
+        return place
+    value = run.evaluate(initial, scope)
+    return hold_value(value) if isinstance(value, Pointer) else value
+
+
+def _evaluate_initial(run: KernelRunner, declaration: tree.Declaration, scope: Scope) -> Any:
+    """Return the initial value of a declaration, given by = or by one argument."""
+    if declaration.value is not None and declaration.type is not None and is_plain(declaration.type):
+        return evaluate_operand(run, declaration.value, scope)
+    value = run.evaluate(declaration.value, scope) if declaration.value is not None else None
+    if declaration.arguments is None:
+        return value
+    arguments = [run.evaluate(argument, scope) for argument in declaration.arguments]
+    return arguments[0] if len(arguments) == 1 else None
+
+
+def _allocate_local(
+    run: KernelRunner, declaration: tree.Declaration, kind: SizedType, value: Any, scope: Scope
+) -> None:
+    """Make a variable of a known type with its value, items or constructor."""
+    initial = declaration.value
+    memory = LocalMemory(initializer=(initial, scope), owners=run.mask)
+    listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
+    dims, item_type = (kind.dims, replace(kind, dims=())) if listed and kind.dims else ((), kind)
+    place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
+    scope.names[declaration.name] = place
+    if item_type.scope is not None and not dims and _start_object(run, place, declaration, value, scope):
+        return
+    if dims and isinstance(initial, tree.ItemList):
+        fill_list(run, place, initial, scope)
+    elif (initial is not None or declaration.arguments is not None) and not dims:
+        mask = run.mask
+        run.mask = run.everyone  # a new variable: what other threads would hold is not looked at
+        store_place(run, place, value, declaration.span)
+        run.mask = mask
+
+
+def _start_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, value: Any, scope: Scope) -> bool:
+    """Construct the object of a declaration, unless it is a copy of one; return whether that was possible."""
+    copied = is_object(value) and value.type.name == place.type.name
+    constructed = not copied and construct_object(run, place, declaration, scope)
+    objects.note_object(run, place, scope, copied or constructed)
+    return constructed
+
+
+def make_object(run: KernelRunner, kind: SizedType, node: tree.Call, scope: Scope) -> Pointer | None:
+    """Return a new object that a call of its class constructs; None if that is not followed."""
+    place = Pointer("local", LocalMemory(), make_uniform(0, LONG), kind)
+    declaration = tree.Declaration(name="", type=None, arguments=node.arguments, span=node.span)
+    constructed = construct_object(run, place, declaration, scope)
+    objects.note_object(run, place, scope, constructed)
+    return place if constructed else None
+
+
+def construct_object(run: KernelRunner, place: Pointer, declaration: tree.Declaration, scope: Scope) -> bool:
+    """Construct an object by its constructor or from its members' items; return whether that was possible."""
+    _set_defaults(run, place)
+    arguments = _list_constructor_arguments(run, place.type.name, declaration, scope)
+    functions = place.type.scope.names.get(place.type.name)
+    if arguments is None and declaration.value is None and isinstance(functions, FunctionSet):
+        arguments = ()
+    if arguments is None:
+        return False
+    chosen = choose_overload(run, functions, arguments, scope) if isinstance(functions, FunctionSet) else None
+    home = make_member_scope(place)
+    if chosen is not None and len(run.frames) < MOST_DEEP:
+        call = tree.Call(tree.Name(((place.type.name, None),)), tuple(arguments), span=declaration.span)
+        _run_constructor(run, chosen, call, scope, home)
+        return True
+    if isinstance(functions, FunctionSet) or len(arguments) > len(place.type.members):
+        return False
+    for member, expression in zip(place.type.members, arguments, strict=False):
+        target = home.names[member.name]
+        if isinstance(expression, tree.ItemList) and member.dims:
+            fill_list(run, target, expression, scope)
+        elif not member.dims:
+            store_place(run, target, run.evaluate(expression, scope), declaration.span)
+    return True
+
+
+def _set_defaults(run: KernelRunner, place: Pointer) -> None:
+    """Give the members of a new object their initializers."""
+    home = make_member_scope(place)
+    for declaration in place.type.scope.names.get(DEFAULTS, ()):
+        member = home.names.get(declaration.name)
+        if isinstance(member, Pointer) and not declaration.static and not member.dims:
+            store_place(run, member, run.evaluate(declaration.value, home), declaration.span)
+
+
+def _list_constructor_arguments(
+    run: KernelRunner, name: str, declaration: tree.Declaration, scope: Scope
+) -> Sequence[tree.Expression] | None:
+    """Return the constructor arguments of a declaration; None for another kind of initializer."""
+    initial = declaration.value
+    if declaration.arguments is not None:
+        return declaration.arguments
+    if isinstance(initial, tree.ItemList):
+        return tuple(value for _, value in initial.items)
+    if isinstance(initial, tree.Call) and find_type(run, declaration.type, scope) is not None:
+        called = initial.function
+        return initial.arguments if getattr(called, "last", getattr(called, "name", "")) == name else None
+    return None
+
+
+def _run_constructor(run: KernelRunner, constructor: tree.Function, call: tree.Call, scope: Scope, home: Scope) -> None:
+    """Initialize the members of an object by its constructor's list, then run its body. home: the members' places."""
+    inner = Scope(home)
+    bind_parameters(run, constructor, call, scope, inner)
+    for name, arguments in constructor.starts:
+        member = home.names.get(name)
+        if isinstance(member, Pointer) and not member.dims and len(arguments) == 1:
+            store_place(run, member, run.evaluate(arguments[0], inner), call.span)
+    run.run_function(constructor.body, inner, call.span)
+
+
+def make_member_scope(base: Pointer) -> Scope:
+    """Return the scope of an object's functions, with its members as places of the object."""
+    home = Scope(base.type.scope)
+    for member in base.type.members:
+        home.names[member.name] = base.find_part(member.offset, member.type, member.dims)
+    return home
+
+
+def fill_list(run: KernelRunner, place: Pointer, initial: tree.ItemList, scope: Scope) -> None:
+    """Write the items of a braced list into an array of one dimension."""
+    dims = place.dims[1:]
+    step = place.type.size * prod(dims)
+    for n, (_, expression) in enumerate(initial.items):
+        at = place.find_part(n * step, place.type, dims)
+        if isinstance(expression, tree.ItemList) and dims:
+            fill_list(run, at, expression, scope)
+        elif not dims:
+            store_place(run, at, run.evaluate(expression, scope), expression.span)
+
+
+@lru_cache(maxsize=4096)
+def _read_line_head(text: str, at: int) -> str:
+    return strip_comments(read_statement_head(text, at))
+
+
+def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str) -> Any:
+    """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
+    if kind is None:
+        run.shared.broken = "shared memory of a type that is not known"
+        return None
+    dims, item_type = kind.dims, replace(kind, dims=())
+    if "extern" in head or declaration.external:
+        known = run.dynamic.get("")
+        address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
+        result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
+        run.dynamic.setdefault("", result)
+        return result
+    key = f"{declaration.span}"
+    if key in run.dynamic:
+        return run.dynamic[key]
+    size = item_type.size * prod(dims)
+    if not size or size > 100 * 1024:
+        run.shared.broken = "shared memory of a size that is not known"
+        return None
+    run.dynamic[key] = Pointer("shared", None, make_uniform(run.shared.allocate_array(size), LONG), item_type, dims)
+    return run.dynamic[key]

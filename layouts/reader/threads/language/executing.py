@@ -1,0 +1,296 @@
+"""Execute statements of device code for all threads that reach them; each returns the threads that continue.
+
+Loops with an open end run a few iterations; open conditions are assumed true, as in the inner tiles of a grid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.syntax import tree_statements as statements
+from lanescope.reader.threads.instructions.assembly import run_assembly
+from lanescope.reader.threads.language import declaring, objects
+from lanescope.reader.threads.language.arguments import hold_value
+from lanescope.reader.threads.language.numbers import get_number, make_number
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.memory.storage import Mask, merge_values, spread_coefficient
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+OPEN_TURNS = 2  # of a loop whose end is not known
+_RING_TURNS = 5  # of the outermost one that multiplies, if copies are waited for by groups: stages are used again
+_WAITS = re.compile(r"cp[._]async[._]wait(?!_all)|__pipeline_wait_prior|consumer_wait_prior")
+MOST_TURNS = 4096
+
+
+def _run_block(run: KernelRunner, block: statements.Block, scope: Scope, mask: Mask) -> Mask:
+    inner, entered = Scope(scope) if block.scoped else scope, mask
+    for part in block.body:
+        mask = run.run(part, inner, mask)
+    if block.scoped:
+        objects.end_scope(run, inner, entered)
+    return mask
+
+
+def _run_deferred(run: KernelRunner, body: tree.DeferredBody, scope: Scope, mask: Mask) -> Mask:
+    return run.run(body.make(), scope, mask)
+
+
+def _run_expression(run: KernelRunner, statement: statements.ExpressionStatement, scope: Scope, mask: Mask) -> Mask:
+    run.evaluate(statement.value, scope)
+    return mask
+
+
+def _run_declaration(run: KernelRunner, declaration: tree.Declaration, scope: Scope, mask: Mask) -> Mask:
+    declaring.declare_variable(run, declaration, scope)
+    return mask
+
+
+def _run_unpack(run: KernelRunner, unpack: tree.UnpackDeclaration, scope: Scope, mask: Mask) -> Mask:
+    """Run `auto [a, b] = tuple`; the parts of another value are not known."""
+    value = run.evaluate(unpack.value, scope)
+    known = isinstance(value, tuple) and len(value) == len(unpack.names)
+    for n, name in enumerate(unpack.names):
+        item = value[n] if known else None
+        scope.names[name] = hold_value(make_number(item) if isinstance(item, int) else item)
+    return mask
+
+
+def _run_definition(run: KernelRunner, statement: Any, scope: Scope, mask: Mask) -> Mask:
+    declaring.define_local(run, statement, scope)
+    return mask
+
+
+def _run_nothing(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> Mask:
+    return mask
+
+
+def _run_assembly(run: KernelRunner, statement: statements.Assembly, scope: Scope, mask: Mask) -> Mask:
+    run_assembly(run, statement, scope)
+    return mask
+
+
+def _run_if(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask) -> Mask:
+    scope = Scope(scope)
+    if statement.start is not None:
+        run.run(statement.start, scope, mask)
+    met = run.decide_condition(statement.condition, scope, mask)
+    if met is None and run.barriers is not None:
+        met = run.barriers.follow_choice(run, statement.condition, _can_leave(statement.yes))
+    if met is not None:
+        return _run_arms(run, statement, scope, mask, met)
+    if statement.no is None and _can_leave(statement.yes):
+        run.bounds += 1
+        if run.turns and run.turns[-1] and not _can_leave(statement.yes, statements.Return | statements.Throw):
+            run.assumed += 1  # all that follows: the loop may have ended before
+        return mask  # a bound that the inner tiles do not meet
+    run.assumed += 1
+    outer, run.masked = run.masked, run.masked or run.differs_in_threads(statement.condition)
+    mask = run.run(statement.yes, scope, mask)
+    run.masked = outer
+    if statement.no is not None:
+        _run_otherwise(run, statement.no, scope, mask)
+    run.assumed -= 1
+    return mask
+
+
+def _run_arms(run: KernelRunner, statement: statements.If, scope: Scope, mask: Mask, met: Mask) -> Mask:
+    """Run both branches. met: the threads of the mask that run the first one."""
+    left = run.run(statement.yes, scope, met)
+    no = run.nobody if met is mask else mask & ~met
+    return run.join_masks(left, run.run(statement.no, scope, no))
+
+
+def _run_otherwise(run: KernelRunner, statement: tree.Statement, scope: Scope, mask: Mask) -> None:
+    """Run the other branch of an unknown condition: padding with zeros is ignored, other stores make bytes unknown."""
+    if _is_padding(run.text[slice(*statement.span)]):
+        return
+    run.run_otherwise(lambda: run.run(statement, scope, mask))
+
+
+def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask) -> Mask:
+    scope = Scope(scope)
+    if loop.start is not None:
+        run.run(loop.start, scope, mask)
+    left: list[Mask] = [run.nobody, run.nobody]
+    run.enter_loop(loop.span, left)
+    after = _run_turns(run, loop, scope, mask)
+    run.leave_loop()
+    return run.join_masks(after, left[0])
+
+
+def count_open_turns(text: str) -> int:
+    """Return how many iterations of the outermost loop with products are run if its end is not known."""
+    return _RING_TURNS if _WAITS.search(text) else OPEN_TURNS
+
+
+def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> Mask:
+    """Run the iterations of a loop; return the threads that leave it by its condition, or when its end stays open."""
+    after, opened, left = run.nobody, 0, run.frames[-1].loops[-1]
+    watch = run.turn_counts.watch_loop(run, loop, scope)
+    inner, products = bool(run.open_loops), len(run.products)
+    while True:
+        most = OPEN_TURNS if inner or len(run.products) == products else run.open_turns
+        inside = _decide_turn(run, loop, scope, active, most)
+        if inside is None:
+            opened += 1
+            if opened == 1:
+                run.open_loops.append(len(run.turns) - 1)
+                run.ends[-1] = run.list_limit_names(loop.condition)
+            if opened > most:
+                run.forget_order()
+                after = run.join_masks(after, active)
+                break
+            inside = active
+        if inside is not active:
+            after = run.join_masks(after, active & ~inside)
+        if not np.count_nonzero(inside) or run.turns[-1] > MOST_TURNS:
+            break
+        left[1] = run.nobody
+        active = run.join_masks(run.run(loop.body, scope, inside), left[1])
+        run.mask = active
+        if loop.step is not None and np.count_nonzero(active):
+            run.evaluate(loop.step, scope)
+        watch.end_turn(inside)
+        run.count_turn()
+    if opened:
+        run.open_loops.pop()
+    return after
+
+
+def _decide_turn(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask, most: int) -> Mask | None:
+    """Return the threads that run the next iteration of a loop; None if its end is open. most: of an endless loop."""
+    turns, bounds = run.turns[-1], run.bounds
+    inside = active if loop.late and not turns else run.decide_condition(loop.condition, scope, active)
+    if run.bounds > bounds:
+        inside = None  # a function that says whether there is another tile
+    if run.barriers is not None:
+        return run.barriers.follow_loop(run, inside)
+    endless = loop.condition is None or (turns >= most and _is_forever(loop.condition))
+    return None if endless else inside
+
+
+def _run_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
+    inner = Scope(scope)
+    if switch.start is not None:
+        run.run(switch.start, inner, mask)
+    values, labels = get_number(run.evaluate(switch.value, inner)), _list_labels(run, switch, inner)
+    if values is None or labels is None or (values.const is None and (not values.uniform or run.barriers is not None)):
+        run.shared.broken = run.shared.broken or "a switch"
+        run.forget_order()
+        return mask
+    if values.const is None:
+        return _run_open_switch(run, switch, inner, mask)
+    every = spread_coefficient(values.const, run.threads)
+    after = mask & False
+    for value in np.unique(every[mask]).tolist():
+        first = labels.index(value) if value in labels else labels.index(None) if None in labels else len(labels)
+        after = after | _run_cases(run, switch.cases[first:], inner, mask & (every == value))
+    return after
+
+
+def _list_labels(run: KernelRunner, switch: statements.Switch, scope: Scope) -> list[int | None] | None:
+    """List the values of the labels of a switch, None for default; None if one is not known."""
+    numbers = [get_number(run.evaluate(label, scope)) if label is not None else None for label, _ in switch.cases]
+    labels = [number.known if number is not None else None for number in numbers]
+    known = (label is None or number is not None for (label, _), number in zip(switch.cases, labels, strict=True))
+    return labels if all(known) else None
+
+
+def _run_open_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
+    """Run the first case of a switch on an open value, such as blockIdx.z; what the others store becomes unknown."""
+    run.assumed += 1
+    for n in range(1, len(switch.cases)):
+        run.run_otherwise(partial(_run_cases, run, switch.cases[n:], scope, mask))
+    mask = _run_cases(run, switch.cases, scope, mask)
+    run.assumed -= 1
+    return mask
+
+
+def _run_cases(
+    run: KernelRunner, cases: Sequence[tuple[Any, Sequence[tree.Statement]]], scope: Scope, mask: Mask
+) -> Mask:
+    """Run the statements of a switch from a label to a break."""
+    loops = run.frames[-1].loops
+    left: list[Mask] = [mask & False, mask & False]
+    loops.append(left)
+    for _, body in cases:
+        for statement in body:
+            mask = run.run(statement, scope, mask)
+    loops.pop()
+    if loops:
+        loops[-1][1] = loops[-1][1] | left[1]  # what continue leaves is the loop around
+    return mask | left[0]
+
+
+def _run_return(run: KernelRunner, statement: statements.Return, scope: Scope, mask: Mask) -> Mask:
+    frame = run.frames[-1]
+    if statement.value is not None:
+        value = run.evaluate(statement.value, scope)
+        if not frame.has_result:
+            frame.result = value
+        else:
+            frame.result = merge_values(mask, value, frame.result)
+    frame.has_result = True
+    return run.nobody
+
+
+def _run_jump(run: KernelRunner, jump: statements.Jump, scope: Scope, mask: Mask) -> Mask:
+    loops = run.frames[-1].loops
+    if loops and jump.word in ("break", "continue"):
+        which = 0 if jump.word == "break" else 1
+        loops[-1][which] = run.join_masks(loops[-1][which], mask)
+        return run.nobody
+    run.shared.broken = run.shared.broken or "a jump"
+    run.forget_order()
+    return mask
+
+
+def _is_forever(condition: tree.Expression) -> bool:
+    return isinstance(condition, tree.NumberLiteral)
+
+
+_LEAVING = statements.Return | statements.Jump | statements.Throw
+
+
+def _can_leave(statement: tree.Statement | None, kinds: Any = _LEAVING) -> bool:
+    """Return whether a statement ends in a jump out of its block, of these kinds."""
+    if isinstance(statement, tree.DeferredBody):
+        return _can_leave(statement.make(), kinds)
+    if isinstance(statement, statements.Block):
+        return bool(statement.body) and _can_leave(statement.body[-1], kinds)
+    return isinstance(statement, kinds)
+
+
+def _is_padding(text: str) -> bool:
+    """Return whether a branch only stores zeros."""
+    values = re.findall(r"(?<![=!<>])=\s*([^=;]+);", text)
+    zero = r"(?:(?:\w+::)?\w+\s*\(\s*)*\s*\{?\s*(?:0(?:\.0*)?f?u?\s*,?\s*)+\}?\)*"
+    return bool(values) and all(re.fullmatch(zero, value.strip()) for value in values)
+
+
+HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
+    statements.Block: _run_block,
+    tree.DeferredBody: _run_deferred,
+    statements.ExpressionStatement: _run_expression,
+    tree.Declaration: _run_declaration,
+    tree.UnpackDeclaration: _run_unpack,
+    tree.Alias: _run_definition,
+    tree.UsingDeclaration: _run_nothing,
+    tree.NamespaceAlias: _run_nothing,
+    tree.StructDefinition: _run_definition,
+    tree.Function: _run_definition,
+    statements.Assembly: _run_assembly,
+    statements.If: _run_if,
+    statements.Loop: _run_loop,
+    statements.Switch: _run_switch,
+    statements.Return: _run_return,
+    statements.Jump: _run_jump,
+}

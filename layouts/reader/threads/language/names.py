@@ -1,0 +1,394 @@
+"""Resolve names of device code: values, types, and structs with their members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cxx.integers import INT, find_integer_type
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.naming.header_names import LIMITS
+from lanescope.reader.code.symbolic_integers import SymbolicInt
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.code.types.specializations import choose_special
+from lanescope.reader.code.values import OpaqueValue, ResolvedType
+from lanescope.reader.threads.cute import cute_types
+from lanescope.reader.threads.instructions.fragment_types import list_arguments, make_fragment_type
+from lanescope.reader.threads.language.bit_fields import lay_out_bit_fields
+from lanescope.reader.threads.language.numbers import ThreadNumber, add_numbers, make_uniform
+from lanescope.reader.threads.language.program import BASES, DEFAULTS, LaterValue, Scope, StructSet, find_namespace
+from lanescope.reader.threads.language.types import SizedType, StructMember, find_builtin, make_pointer_type
+from lanescope.reader.threads.language.values import convert_value
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_ALIGN = re.compile(r"(?:alignas|__align__|aligned)\s*\(\s*\(?\s*(\w+)")
+
+
+_NAMESPACES = frozenset(("", "std", "cute", "cutlass", "cuda"))  # whose names are taken for those of the text
+
+
+_KEYWORDS = frozenset(
+    ("auto", "void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "unsigned int")
+)
+
+
+def _drop_namespaces(path: tree.Path) -> tree.Path:
+    return tuple(part for part in path if part[0] not in _NAMESPACES)
+
+
+def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
+    """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
+    plain = len(path) == 1 and path[0][0] not in _NAMESPACES
+    found: Any = scope.find(path[0][0]) if plain else None
+    if isinstance(found, Pointer):  # a variable
+        return found
+    parts = path if plain else _drop_namespaces(path)
+    for n, (name, arguments) in enumerate(parts):
+        found = _find_member(run, found, parts[n - 1][0], name, scope) if n else scope.find(name)
+        if isinstance(found, LaterValue):
+            found = _evaluate_later(run, found, arguments, scope)
+        if isinstance(found, StructSet):
+            found = _make_struct(run, found, arguments or (), scope)
+    if found is None and names_cute(run.text):
+        return cute_types.evaluate_path(run, path, scope)
+    return _find_limit(parts, scope) if found is None else found
+
+
+def _find_limit(path: tree.Path, scope: Scope) -> ThreadNumber | None:
+    """Return the value of a name of <climits> or of warpSize, unless the text declares it."""
+    name = path[0][0] if len(path) == 1 else ""
+    if name not in LIMITS or scope.find_owner(name) is not None:
+        return None
+    value, kind = LIMITS[name]
+    return make_uniform(value, (kind.bits, kind.signed))
+
+
+def _find_member(run: KernelRunner, owner: Any, qualifier: str, name: str, scope: Scope) -> Any:
+    """Return the meaning of a name after ::. owner: what its qualifier means, None for a namespace."""
+    if isinstance(owner, SizedType) and owner.scope is not None:
+        return owner.scope.names.get(name)
+    if cute_types.is_cute_value(owner):
+        return cute_types.find_member_type(run, owner, name)
+    if scope.find_owner(qualifier) is not None:  # a type that is not known
+        return None
+    namespace = find_namespace(run.text, run.globals.namespaces, qualifier)
+    return (run.globals.find_home(namespace) if namespace >= 0 else _leave_function(run, scope)).find(name)
+
+
+def _leave_function(run: KernelRunner, scope: Scope) -> Scope:
+    """Return the scope of the namespace or the text around a function, where qualified names are looked up."""
+    outside = (run.globals, *run.globals.namespaces.values())
+    while scope.parent is not None and not any(scope is home for home in outside):
+        scope = scope.parent
+    return scope
+
+
+def _evaluate_later(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the value of a constant, a member of an enumeration, or an alias."""
+    if later in run.values and not arguments:
+        return run.values[later]
+    if later in run.opening:
+        return None
+    run.opening.add(later)
+    try:
+        value = _evaluate_statement(run, later, arguments, scope)
+    finally:
+        run.opening.discard(later)
+    run.values[later] = value
+    return value
+
+
+def _evaluate_statement(run: KernelRunner, later: LaterValue, arguments: Any, scope: Scope) -> Any:
+    """Return the type of an alias, the value of an enumerator or of a constant."""
+    statement = later.statement
+    home = later.home or run.globals.find_home(statement.span[0])
+    if isinstance(statement, tree.Enum):
+        return _find_enumerator(run, statement, later.member, home)
+    if isinstance(statement, tree.Alias):
+        return _evaluate_alias(run, statement, arguments, scope, Scope(home))
+    value = run.evaluate(statement.value, home)
+    kind = find_type(run, statement.type, home) if statement.type is not None else None
+    if isinstance(value, ThreadNumber) and kind is not None and kind.integer:
+        return convert_value(run, value, kind)
+    if statement.value is None and kind is not None and kind.scope is not None:  # an object, for its constants
+        return Pointer("local", LocalMemory(), make_uniform(0), kind)
+    return value
+
+
+def _evaluate_alias(run: KernelRunner, alias: tree.Alias, arguments: Any, scope: Scope, inner: Scope) -> Any:
+    bind_templates(run, alias.templates, arguments or (), scope, inner)
+    kind = find_type(run, alias.type, inner)
+    return evaluate_template(run, alias.type, inner) if kind is None and alias.type is not None else kind
+
+
+def _find_enumerator(run: KernelRunner, enum: tree.Enum, member: str, scope: Scope) -> Any:
+    value: Any = make_uniform(-1)
+    for name, expression, _ in enum.members:
+        value = run.evaluate(expression, scope) if expression is not None else add_numbers(value, make_uniform(1))
+        if name == member:
+            return value
+    return None
+
+
+def evaluate_template(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
+    """Return a template argument: a type or a number."""
+    if isinstance(argument, tree.Type):
+        found = find_type(run, argument, scope)
+        if found is None and not argument.pointers and not argument.dims:
+            found = resolve_path(run, argument.path, scope)
+        if isinstance(found, Pointer):  # a variable: what is in <> is parsed as a type
+            return run.evaluate(tree.Name(argument.path, span=argument.span), scope)
+        return cute_types.evaluate_type(run, argument, scope) if found is None else found
+    if isinstance(argument, tree.Name):
+        found = resolve_path(run, argument.path, scope)
+        if found is None:
+            found = find_builtin(argument.last)
+        if found is None and argument.last in ("true", "false"):
+            return make_uniform(int(argument.last == "true"))
+        return found if not isinstance(found, Pointer) else run.evaluate(argument, scope)
+    return run.evaluate(argument, scope)
+
+
+def find_type(run: KernelRunner, type_: tree.Type | None, scope: Scope) -> SizedType | None:
+    """Return a type with its size, None if unknown."""
+    if type_ is None or not type_.path:
+        return None
+    kind = _find_unqualified_type(run, type_, scope)
+    if kind is None and not type_.pointers:
+        return None
+    kind = kind or SizedType(type_.name, 1)
+    dims = (*find_dims(run, type_.dims, scope), *kind.dims)
+    if not type_.pointers:
+        return replace(kind, dims=dims) if dims else kind
+    for level in range(type_.pointers):
+        kind = make_pointer_type(kind, dims if level == 0 else ())
+    return kind
+
+
+def _find_unqualified_type(run: KernelRunner, type_: tree.Type, scope: Scope) -> SizedType | None:
+    """Return a type without its pointers and dimensions: of the text, built in, or of a library; None if unknown."""
+    found: Any = resolve_path(run, type_.path, scope) if type_.name not in _KEYWORDS else None
+    if isinstance(type_.body, tree.StructDefinition) and not isinstance(found, SizedType):
+        found = _lay_out_struct(run, StructSet(type_.body.name, (type_.body,)), type_.body, (), scope)
+    kind = (
+        found if isinstance(found, SizedType) else None if cute_types.is_cute_value(found) else find_builtin(type_.name)
+    )
+    kind = kind or _find_library_type(type_)
+    return kind or make_fragment_type(type_, [evaluate_template(run, n, scope) for n in list_arguments(type_)])
+
+
+def _find_library_type(type_: tree.Type) -> SizedType | None:
+    """Return a type of cuda::barrier."""
+    names = [name for name, _ in type_.path]
+    if names[-2:] == ["cuda", "barrier"]:
+        return SizedType("cuda::barrier", 8)
+    return SizedType("arrival_token", 8, True, False) if names[-1] == "arrival_token" else None
+
+
+def find_dims(run: KernelRunner, dims: Sequence[tree.Expression | None], scope: Scope) -> tuple[int, ...]:
+    """Return the sizes of an array; 0 for an unknown one."""
+    result = []
+    for dim in dims:
+        value = run.evaluate(dim, scope) if dim is not None else None
+        result.append((value.known or 0) if isinstance(value, ThreadNumber) else 0)
+    return tuple(result)
+
+
+def bind_templates(
+    run: KernelRunner,
+    parameters: Sequence[tree.Parameter],
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+    inner: Scope,
+) -> None:
+    """Bind template parameters in `inner` to arguments, which are evaluated in `scope`, or to their defaults."""
+    for n, parameter in enumerate(parameters):
+        value: Any = None
+        if n < len(arguments):
+            value = evaluate_template(run, arguments[n], scope)
+        elif parameter.default is not None:
+            value = evaluate_template(run, parameter.default, inner)
+        inner.names[parameter.name] = value
+
+
+def _enter_member(member: Any, inner: Scope) -> None:
+    """Enter a function, an alias, a class or a static value of a struct into its scope."""
+    if isinstance(member, tree.Function):
+        inner.add_function(member)
+    elif isinstance(member, tree.Alias | tree.Declaration):
+        inner.names[member.name] = LaterValue(member, home=inner)
+    elif isinstance(member, tree.StructDefinition):
+        inner.names[member.name] = StructSet(member.name, (member,), inner)
+    elif isinstance(member, tree.Enum):
+        inner.names.update({name: LaterValue(member, name, inner) for name, _, _ in member.members})
+
+
+def _make_struct(run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope) -> Any:
+    """Return a struct as a type: its members and static names under its template arguments."""
+    if found in run.structs and not arguments:
+        return run.structs[found]
+    chosen = _choose_definition(run, found, arguments, scope)
+    if chosen is None:
+        return None
+    result = _lay_out_struct(run, found, *chosen, scope)
+    if not arguments:
+        run.structs[found] = result
+    return result
+
+
+def _choose_definition(
+    run: KernelRunner, found: StructSet, arguments: Sequence[tree.Expression], scope: Scope
+) -> tuple[Any, Sequence[tree.Expression]] | None:
+    """Return the definition that some arguments choose, and the arguments of its parameters; None if not certain."""
+    primary = next((d for d in found.definitions if d.specialized is None and d.complete), None)
+    specials = [d for d in found.definitions if d.specialized is not None]
+    chosen = _choose_special(run, found, specials, arguments, scope) if specials else (None, arguments)
+    if chosen is None or (chosen[0] is None and primary is None):
+        return None
+    return chosen[0] or primary, chosen[1]
+
+
+def _choose_special(
+    run: KernelRunner,
+    found: StructSet,
+    specials: Sequence[tree.StructDefinition],
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+) -> tuple[Any, Sequence[tree.Expression]] | None:
+    """Return the specialization that some arguments choose, None for the template, and the arguments of its parameters;
+    None if that is not certain.
+    """
+    arguments = _append_defaults(found, arguments)
+    given = [_find_argument(run, argument, scope) for argument in arguments]
+    home = found.home or run.globals.find_home(found.definitions[0].span[0])
+    if any(len(special.specialized or ()) != len(given) for special in specials):
+        return None  # a default that is not known, or a pack
+    chosen = choose_special(specials, given, lambda pattern, _: _find_argument(run, pattern, home))
+    if chosen is None or chosen[0] is None:
+        return None if chosen is None else (None, arguments)
+    special, bound = chosen
+    own = [n for p in special.templates for n, value in enumerate(given) if bound.get(p.name) is value]
+    return (special, [arguments[n] for n in own]) if len(own) == len(special.templates) else None
+
+
+def _append_defaults(found: StructSet, arguments: Sequence[tree.Expression]) -> Sequence[tree.Expression]:
+    """Append the default arguments of a template that are numbers."""
+    for declared in found.definitions:
+        defaults = [p.default for p in declared.templates[len(arguments) :] if declared.specialized is None]
+        arguments = (*arguments, *(default for default in defaults if isinstance(default, tree.NumberLiteral)))
+    return arguments
+
+
+def _find_argument(run: KernelRunner, argument: tree.Expression, scope: Scope) -> Any:
+    """Return a template argument as templates compare it, an opaque value if it is not known."""
+    value = evaluate_template(run, argument, scope)
+    if isinstance(value, ThreadNumber) and value.known is not None:
+        return SymbolicInt(value.known, INT)
+    qualified = isinstance(argument, tree.Type) and (argument.const or argument.reference)  # which types here drop
+    plain = isinstance(value, SizedType) and value.scope is None and not (value.pointer or value.dims or qualified)
+    return ResolvedType(value.name, find_integer_type(value.name)) if plain else OpaqueValue("")
+
+
+def _lay_out_struct(
+    run: KernelRunner,
+    found: StructSet,
+    definition: tree.StructDefinition,
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+) -> SizedType:
+    """Lay out a struct; one without a name of its own is within `scope`."""
+    home = found.home or (run.globals.find_home(definition.span[0]) if definition.name else scope)
+    inner = Scope(home)
+    bind_templates(run, definition.templates, arguments, scope, inner)
+    if definition.bases:
+        inner.names[BASES] = definition.bases
+    inner.names[DEFAULTS] = tuple(
+        member for member in definition.members if isinstance(member, tree.Declaration) and member.value is not None
+    )
+    word = lay_out_bit_fields(definition, lambda width: run.evaluate(width, inner))
+    if word is not None:
+        for function in definition.members:
+            if not isinstance(function, tree.Declaration) or function.static:
+                _enter_member(function, inner)
+        return SizedType(found.name, word[1], members=word[0], scope=inner, align=word[2])
+    layout = _StructLayout(definition.union)
+    last = definition.span[0]
+    for member in definition.members:
+        if not isinstance(member, tree.Declaration) or member.static:
+            _enter_member(member, inner)
+        elif not _append_member(run, layout, member, inner, run.text[last : member.span[0]]):
+            return SizedType(found.name, 0, scope=inner)
+        last = member.span[1]
+    return SizedType(found.name, layout.size, members=tuple(layout.members), scope=inner, align=layout.align)
+
+
+@dataclass(slots=True)
+class _StructLayout:
+    """The members of a struct or a union so far. sized: whether the sizes of all are known."""
+
+    union: bool
+    members: list[StructMember] = field(default_factory=list)
+    align: int = 1
+    past: int = 0
+    sized: bool = True
+
+    @property
+    def size(self) -> int:
+        """The bytes of the whole; 0 if unknown."""
+        size = max((m.offset + m.type.size * prod(m.dims) for m in self.members), default=1)
+        return -(-size // self.align) * self.align if self.sized else 0
+
+    def append_member(self, name: str, kind: SizedType, align: int) -> None:
+        offset = self._find_offset(align)
+        item = replace(kind, dims=()) if kind.dims else kind
+        self.members.append(StructMember(name, offset, item, kind.dims))
+        self.past = offset + kind.size * prod(kind.dims)
+
+    def append_members(self, inner: SizedType) -> None:
+        """Append the members of a struct without a name."""
+        offset = self._find_offset(inner.alignment)
+        self.members += [replace(member, offset=offset + member.offset) for member in inner.members]
+        self.past, self.sized = offset + inner.size, self.sized and inner.size > 0
+
+    def _find_offset(self, align: int) -> int:
+        self.align = max(self.align, align)
+        return -(-self.past // align) * align if not self.union else 0
+
+
+def _append_member(
+    run: KernelRunner, layout: _StructLayout, member: tree.Declaration, inner: Scope, before: str
+) -> bool:
+    """Append a member to the layout of a struct; return whether its type is known. before: the text before it."""
+    kind = find_type(run, member.type, inner)
+    value = _find_cute_member(run, member, inner) if kind is None else None
+    if value is not None:
+        inner.names[member.name], layout.sized = value, False
+        return True
+    kind = kind or run.open_member
+    if kind is None:
+        return False
+    if not member.name:
+        layout.append_members(kind)
+        return True
+    written = _ALIGN.findall(before)
+    least = _read_align(run, written[-1], inner) if written else 1
+    layout.append_member(member.name, kind, max(kind.alignment, least))
+    return True
+
+
+def _find_cute_member(run: KernelRunner, member: tree.Declaration, scope: Scope) -> Any:
+    """Return the value of a member whose type is CuTe's, as its type determines it."""
+    return cute_types.make_cute_argument(run, member.type, scope) if member.type is not None else None
+
+
+def _read_align(run: KernelRunner, word: str, scope: Scope) -> int:
+    if word.isdigit():
+        return int(word)
+    found = resolve_path(run, ((word, None),), scope)
+    return (found.known or 1) if isinstance(found, ThreadNumber) else 1

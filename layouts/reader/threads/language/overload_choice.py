@@ -1,0 +1,160 @@
+"""Choose the function that a call of device code names: by numbers of arguments, namespaces and types of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.names import evaluate_template, find_type
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.places import find_place
+from lanescope.reader.threads.language.program import BASES, EVERYWHERE, FunctionSet, Scope
+from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
+from lanescope.reader.threads.memory.storage import Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+Templates = Sequence[tree.Expression]
+_PLACES = (tree.Name, tree.Index, tree.Member)  # expressions without effects
+
+
+def choose_overload(
+    run: KernelRunner,
+    found: FunctionSet,
+    arguments: Sequence[tree.Expression],
+    scope: Scope,
+    templates: int = 0,
+    at: int = -1,
+) -> tree.Function | None:
+    """Return the only function that accepts the arguments; None if it is not certain.
+
+    templates: number of given template arguments; at: the place of an unqualified call, or of the namespace that
+    qualifies it.
+    """
+    fits = _list_fitting(found, len(arguments), templates, at)
+    if len(fits) > 1:
+        given = [_find_given_type(run, node, scope) for node in arguments]
+        fits = [f for f in fits if not any(map(_is_refused, _list_types(run, f, scope), given))]
+    return fits[0] if len(fits) == 1 else None
+
+
+@lru_cache(maxsize=1 << 10)
+def _list_fitting(found: FunctionSet, arguments: int, templates: int, at: int) -> list[tree.Function]:
+    """List the visible functions that take a number of arguments and of given template arguments."""
+    fits = [
+        f
+        for f in _list_visible(found, at)
+        if sum(p.default is None for p in f.parameters) <= arguments <= len(f.parameters)
+        and f.specialized is None
+        and templates <= len(f.templates)
+        and not any(p.pack for p in f.parameters)
+    ]
+    return [f for f in fits if f.templates] if len(fits) > 1 and templates else fits
+
+
+def choose_specialization(
+    run: KernelRunner, found: FunctionSet, function: tree.Function, node: tree.Call, templates: Templates, scope: Scope
+) -> tree.Function | None:
+    """Return the explicit specialization that a call of a template runs, else the template; None if it is not certain.
+
+    templates: the given template arguments.
+    """
+    outside = run.globals.names.get(function.name)
+    specials = _list_specializations(found, outside if isinstance(outside, FunctionSet) else found)
+    if not specials or not function.templates:
+        return function
+    given = [_find_given_type(run, argument, scope) for argument in node.arguments]
+    bound = [evaluate_template(run, argument, scope) for argument in templates]
+    bound += [_deduce(parameter.name, function, given) for parameter in function.templates[len(bound) :]]
+    unsure = False
+    for special in specials:
+        own = [evaluate_template(run, argument, run.globals) for argument in special.specialized or ()]
+        alike = [_is_same(a, b) for a, b in zip_longest(bound, own)]
+        if all(alike) and not special.owner:
+            return special
+        refused = any(map(_is_refused, _list_types(run, special, scope), given))
+        unsure |= not refused and False not in alike
+    return None if unsure else function
+
+
+@lru_cache(maxsize=1 << 10)
+def _list_specializations(found: FunctionSet, outside: FunctionSet) -> list[tree.Function]:
+    """List the explicit specializations among functions, and those of a member, template <> void S::f<true>().
+
+    outside: the functions of the same name outside classes.
+    """
+    others = outside.functions if outside is not found else ()
+    return [function for function in (*found.functions, *others) if function.specialized is not None]
+
+
+def _deduce(name: str, function: tree.Function, given: Sequence[SizedType | None]) -> SizedType | None:
+    """Return the type that a template parameter has by the type of an argument; None if unknown."""
+    for parameter, kind in zip(function.parameters, given, strict=False):
+        own = parameter.type
+        if own is None or own.name != name or own.dims or kind is None or kind.pointer != bool(own.pointers):
+            continue
+        return kind if not own.pointers else kind.target if own.pointers == 1 else None
+    return None
+
+
+def _is_same(one: Any, other: Any) -> bool | None:
+    """Return whether two template arguments are the same; None if unknown."""
+    if isinstance(one, ThreadNumber) and isinstance(other, ThreadNumber):
+        numbers = one.const, other.const
+        return numbers[0] == numbers[1] if all(isinstance(n, int) for n in numbers) else None
+    if not isinstance(one, SizedType) or not isinstance(other, SizedType):
+        return None
+    if one is other or (one.name == other.name and one.scope is None and other.scope is None):
+        return True
+    distinct = one.name != other.name and (one.scope is not None or other.scope is not None)
+    return False if distinct or (one.size, one.integer) != (other.size, other.integer) else None  # half, __half
+
+
+def _list_visible(found: FunctionSet, at: int) -> Sequence[tree.Function]:
+    """List the functions of the innermost namespace around a place that has any, which hide others; else all."""
+    innermost = max((home for home in found.homes if home[0] <= at < home[1]), default=EVERYWHERE)
+    if innermost == EVERYWHERE:
+        return found.functions
+    return [f for f, home in zip(found.functions, found.homes, strict=True) if home == innermost]
+
+
+def _list_types(run: KernelRunner, function: tree.Function, scope: Scope) -> list[SizedType | None]:
+    """List the types of a function's parameters, arrays as pointers; None for one that depends on its template
+    parameters.
+    """
+    own = {parameter.name for parameter in function.templates}
+    types = [p.type for p in function.parameters]
+    plain = (t if t is not None and len(t.path) == 1 and t.path[0][1] is None else None for t in types)
+    found = (find_type(run, t, scope) if t is not None and t.name not in own else None for t in plain)
+    return [make_pointer_type(replace(t, dims=()), t.dims[1:]) if t is not None and t.dims else t for t in found]
+
+
+def _find_given_type(run: KernelRunner, node: tree.Expression, scope: Scope) -> SizedType | None:
+    """Return the type of an argument that is a place or its address; None for any other."""
+    pointed = isinstance(node, tree.Unary) and node.op == "&"
+    inner = node.value if isinstance(node, tree.Unary) and pointed else node
+    place = find_place(run, inner, scope) if isinstance(inner, _PLACES) else None
+    if not isinstance(place, Pointer) or (pointed and place.dims):
+        return None
+    return make_pointer_type(place.type, place.dims[1:]) if pointed or place.dims else place.type
+
+
+def _is_refused(kind: SizedType | None, given: SizedType | None) -> bool:
+    """Return whether a parameter of a type accepts no argument of another: another class, or a pointer to one or to
+    elements of another size, or integers for floating-point numbers.
+    """
+    if kind is None or given is None:
+        return False
+    if kind.pointer and given.pointer and not kind.dims and not given.dims:
+        kind, given = kind.target, given.target
+        if find_builtin(kind.name) and find_builtin(given.name):
+            other = (kind.size, kind.integer) != (given.size, given.integer)
+            return other and "void" not in (kind.name, given.name)
+    if kind.pointer or given.pointer or kind.scope is None or given.scope is None:
+        return False
+    return kind.name != given.name and BASES not in given.scope.names

@@ -1,0 +1,123 @@
+"""Places that expressions of device code denote: variables, array items, pointer targets, members."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.code.cute.cute_values import names_cute
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.cute import calls
+from lanescope.reader.threads.cute.tensors import CuteTensor
+from lanescope.reader.threads.language.names import find_type, resolve_path
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    ThreadNumber,
+    add_numbers,
+    convert_number,
+    get_number,
+    make_uniform,
+    multiply_numbers,
+)
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+DIMS = {"x": 0, "y": 1, "z": 2, "w": 3}
+
+
+def get_item_size(pointer: Pointer) -> int:
+    """Return the bytes from one item to the next."""
+    return int(pointer.type.size) * prod(pointer.dims)
+
+
+def widen_number(number: ThreadNumber | None) -> ThreadNumber | None:
+    """Convert an index to 64 bits."""
+    return convert_number(number, LONG) if number is not None else None
+
+
+def evaluate_operand(run: KernelRunner, node: tree.Expression | None, scope: Scope, op: str = "") -> Any:
+    """Return the value of an expression, of an object what the only conversion function of its class returns.
+
+    op: the operator that takes it; an object is not converted if that may be a function. ISO C++20: [class.conv.fct].
+    """
+    value = run.evaluate(node, scope)
+    if not run.has_operators or not isinstance(value, Pointer) or not isinstance(node, tree.Name | tree.Member):
+        return value
+    place = find_place(run, node, scope)
+    if not isinstance(place, Pointer) or place.type.scope is None or place.type.pointer or place.dims:
+        return value
+    function = f"operator{op}" if op else ""
+    if function in place.type.scope.names or run.globals.find_owner(function) is not None:
+        return value
+    names = [name for name in place.type.scope.names if name.startswith("operator ")]
+    call = tree.Call(tree.Name(((names[0], None),)), (), span=node.span) if len(names) == 1 else None
+    return value if call is None else run.call_method(place, names[0], call, scope)
+
+
+def find_place(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return the place that an expression denotes, None if it denotes none."""
+    match node:
+        case tree.Name():
+            return resolve_path(run, node.path, scope)
+        case tree.Index():
+            return _find_item(run, node, scope)
+        case tree.Unary(op="*"):
+            pointer = evaluate_operand(run, node.value, scope, "*")
+            return pointer if isinstance(pointer, Pointer) else None
+        case tree.Member():
+            return _find_member(run, node, scope)
+        case tree.Assignment():
+            run.evaluate(node, scope)
+            return find_place(run, node.target, scope)
+        case tree.Cast() if node.type.reference:
+            place = find_place(run, node.value, scope)
+            kind = find_type(run, node.type, scope)
+            if not isinstance(place, Pointer) or kind is None:
+                return None
+            return replace(place, type=replace(kind, dims=()), dims=kind.dims)
+        case tree.Call() if (place := _find_tensor_element(run, node, scope)) is not None:
+            return place
+        case tree.Call():
+            value = run.evaluate(node, scope)
+            return value if isinstance(value, Pointer) else None
+    return None
+
+
+def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Pointer | None:
+    """Return the place of one element of a CuTe tensor."""
+    if not isinstance(node.function, tree.Name | tree.Call) or not names_cute(run.text):
+        return None
+    found = run.resolve(node.function.path, scope) if isinstance(node.function, tree.Name) else None
+    value = calls.index_value(run, found, node, scope) if isinstance(found, CuteTensor) else None
+    return value if isinstance(value, Pointer) else None
+
+
+def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
+    pointer = evaluate_operand(run, node.value, scope, "[]")
+    for index in node.indices:
+        if not isinstance(pointer, Pointer):
+            return None
+        number = get_number(evaluate_operand(run, index, scope))
+        step = multiply_numbers(widen_number(number), make_uniform(get_item_size(pointer), LONG))
+        pointer = pointer.move(add_numbers(pointer.offset, step))
+    return pointer
+
+
+def _find_member(run: KernelRunner, node: tree.Member, scope: Scope) -> Any:
+    base = run.evaluate(node.value, scope) if node.arrow else find_place(run, node.value, scope)
+    if not isinstance(base, Pointer) or base.dims:
+        return None
+    kind: SizedType = base.type
+    for member in kind.members:
+        if member.name == node.name:
+            return base.find_part(member.offset, member.type, member.dims)
+    if kind.vector and node.name in DIMS and DIMS[node.name] * kind.vector < kind.size:
+        return base.find_part(DIMS[node.name] * kind.vector, SizedType(f"{kind.name}.{node.name}", kind.vector))
+    if kind.scope is not None and node.name in kind.scope.names:
+        return resolve_path(run, ((node.name, None),), kind.scope)
+    return None

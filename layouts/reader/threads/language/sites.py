@@ -1,0 +1,72 @@
+"""Find the expression that computes an address, through the variables that pass it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.language.names import resolve_path
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_DEEP = 12
+
+
+def trace_site(
+    run: KernelRunner, node: tree.Expression, scope: Scope, depth: int = 0, first: bool = False
+) -> tuple[int, int]:
+    """Return the place of the expression that makes an address differ between lanes.
+
+    first: return the first sum that the names lead to instead, which a loop advances.
+    """
+    if depth > MOST_DEEP:
+        return node.span
+    match node:
+        case tree.Name():
+            arguments = _find_argument(run, node, scope)
+            if arguments is not None and arguments[0] is not None:
+                return trace_site(run, arguments[0], arguments[1], depth + 1, first)
+        case tree.Cast():
+            return trace_site(run, node.value, scope, depth + 1, first)
+        case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
+            return trace_site(run, node.arguments[0], scope, depth + 1, first)
+        case tree.Binary() if node.op == "+" and not first and len(added := _list_added(run, node, scope)) == 1:
+            return trace_site(run, added[0], scope, depth + 1, first)
+        case tree.Binary() if node.op in "+-^|" and not first:
+            varying = [side for side in (node.left, node.right) if _varies(run.evaluate(side, scope))]
+            if len(varying) == 1 and isinstance(varying[0], tree.Name | tree.Cast | tree.Binary):
+                return trace_site(run, varying[0], scope, depth + 1, first)
+    return node.span
+
+
+def _list_added(run: KernelRunner, node: tree.Binary, scope: Scope) -> list[tree.Expression]:
+    """Return the terms of a sum that are not 0."""
+    values = [(side, run.evaluate(side, scope)) for side in (node.left, node.right)]
+    return [side for side, value in values if not isinstance(value, ThreadNumber) or value.known != 0]
+
+
+def _is_forwarding(node: tree.Call) -> bool:
+    name = node.function.last if isinstance(node.function, tree.Name) else ""
+    return any(word in name.lower() for word in ("cvta", "smem", "shared", "uint32_t", "to_u"))
+
+
+def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
+    place = resolve_path(run, node.path, scope)
+    if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
+        return place.array.initializer if not place.dims else None
+    return scope.find_passed(node.last) if place is None else None
+
+
+def _varies(value: Any) -> bool:
+    """Return whether a value differs between the lanes of the first warp."""
+    number = value.offset if isinstance(value, Pointer) else value
+    terms = getattr(number, "terms", None)
+    if terms is None:
+        return number is None
+    return any(not isinstance(term, int) and bool(np.any(term[:32] != term[0])) for term in terms.values())

@@ -1,0 +1,207 @@
+"""Values of device code: loads and stores of places, and conversions between types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.reader.threads.language.bit_fields import extract_field, insert_field, is_word, read_word
+from lanescope.reader.threads.language.bit_words import BitWord, make_elements, move_bits
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    ULONG,
+    Number,
+    ThreadNumber,
+    convert_number,
+    get_number,
+    make_uniform,
+)
+from lanescope.reader.threads.language.types import VOID, SizedType
+from lanescope.reader.threads.memory.results import CONSTANT, is_result, store_result
+from lanescope.reader.threads.memory.storage import (
+    DataBytes,
+    LocalMemory,
+    Mask,
+    Pointer,
+    ReadBytes,
+    make_open_data,
+    spread_coefficient,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+def load_place(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
+    """Return the value of a place; an array is a pointer to its first item, a struct stays a place."""
+    if place.dims:
+        return Pointer(place.space, place.array, place.offset, place.type, place.dims[1:])
+    kind: SizedType = place.type
+    if kind.scope is not None:
+        return place
+    if place.space == "global":
+        return run.load_global(place.array, place.offset, kind.size, span)
+    if place.space == "shared":
+        return _load_shared(run, place, span)
+    return _load_local(run, place)
+
+
+def _load_local(run: KernelRunner, place: Pointer) -> Any:
+    """Return the value of a local variable in the threads that are running."""
+    kind: SizedType = place.type
+    offset = _find_active_value(run, place.offset)
+    if offset is None or not isinstance(place.array, LocalMemory):
+        return None
+    value = place.array.read_value(offset, kind.size)
+    if isinstance(value, BitWord) and not kind.integer:
+        return make_elements(run, value, kind.vector or kind.size, None if kind.vector else 1)
+    if kind.vector and isinstance(value, ThreadNumber):
+        return place  # of numbers: its members are read one by one
+    if kind.field[1]:
+        return extract_field(value, kind)
+    open_ = isinstance(value, ThreadNumber) and value.const is None and not run.mask.all()
+    return _keep_active(run, value) if open_ else value
+
+
+def _load_shared(run: KernelRunner, place: Pointer, span: tuple[int, int]) -> Any:
+    """Return the bytes of a place in shared memory, or the address that tcgen05.alloc has put there."""
+    kind: SizedType = place.type
+    at = place.offset.const if place.offset is not None else None
+    if at is None:
+        return make_open_data(run.threads, kind.size)
+    address = spread_coefficient(at, run.threads)
+    word = run.find_tensor_address(address) if kind.integer and kind.size == 4 else None
+    if word is not None:
+        return word
+    data = run.load_shared(address, kind.size, run.mask, span)
+    return ReadBytes(data.record, data.thread, data.byte, (span,) * kind.size)
+
+
+def _keep_active(run: KernelRunner, number: ThreadNumber) -> ThreadNumber:
+    """Return a number with the coefficients of the running threads, where these agree."""
+    terms: dict[Any, Any] = {}
+    for names, coefficient in number.terms.items():
+        value = coefficient
+        if not isinstance(value, int):
+            active = value[run.mask]
+            same = bool(active.size) and bool((active == active[0]).all())
+            value = int(active[0]) if same else value
+        if not isinstance(value, int) or value:
+            terms[names] = value
+    return ThreadNumber(terms, number.kind)
+
+
+def _find_active_value(run: KernelRunner, number: Number) -> int | None:
+    """Return the value of a number in the threads that are running, if it is the same in all of them."""
+    value = number.const if number is not None else None
+    if value is None or isinstance(value, int):
+        return value
+    active = value[run.mask] if value.shape == run.mask.shape else value
+    return int(active[0]) if active.size and bool((active == active[0]).all()) else None
+
+
+def store_place(run: KernelRunner, place: Any, value: Any, site: tuple[int, int]) -> None:
+    """Write a value to a place. site: the span of the place's expression."""
+    if not isinstance(place, Pointer):
+        return
+    kind: SizedType = place.type
+    if place.space == "shared":
+        run.store_shared(place.offset, fit_data(run, value, kind), site)
+    elif place.space == "global":
+        store_result(run, place, convert_value(run, value, kind), site)
+    elif place.space == "local" and isinstance(place.array, LocalMemory):
+        _store_local(run, place, value, site)
+
+
+def _store_local(run: KernelRunner, place: Pointer, value: Any, site: tuple[int, int]) -> None:
+    kind: SizedType = place.type
+    offset = _find_active_value(run, place.offset)
+    memory = place.array
+    if offset is None:
+        memory.forget_values()
+        return
+    memory.sites[offset] = site
+    every_owner = run.mask is memory.owners or run.runs_everyone()
+    if kind.scope is not None or (kind.vector and isinstance(value, Pointer)):
+        _copy_struct(place, value, offset, None if every_owner else run.mask)
+        return
+    converted = convert_value(run, value, kind)
+    if (
+        converted is CONSTANT
+        and (run.masked or not every_owner)
+        and is_result(old := memory.read_value(offset, kind.size))
+    ):
+        converted = old  # such as elements beyond a diagonal
+    if kind.field[1]:
+        converted = insert_field(memory, offset, converted, kind)
+    memory.write_value(offset, kind.size, converted, None if every_owner else run.mask)
+
+
+def _copy_struct(place: Pointer, value: Any, offset: int, mask: Mask | None) -> None:
+    if isinstance(value, Pointer) and value.space == "local" and value.offset is not None:
+        first = value.offset.known
+        if first is not None:
+            for start, (cell, size) in list(value.array.cells.items()):
+                if first <= start < first + place.type.size:
+                    place.array.write_value(offset + start - first, size, cell, mask)
+            return
+    for start, (_, size) in list(place.array.cells.items()):
+        if offset <= start < offset + place.type.size:
+            place.array.cells[start] = None, size
+
+
+def fit_data(run: KernelRunner, value: Any, kind: SizedType) -> DataBytes:
+    """Return a value as the bytes of a type."""
+    if isinstance(value, DataBytes):
+        return convert_data(run, value, kind)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_data(run: KernelRunner, value: DataBytes, kind: SizedType) -> DataBytes:
+    """Convert data to another type; each element keeps its origin."""
+    if value.size == kind.size:
+        return value
+    if max(value.size, kind.size) <= 8 and not kind.vector:
+        return value.resize_element(kind.size)
+    return make_open_data(run.threads, kind.size)
+
+
+def convert_value(run: KernelRunner, value: Any, kind: SizedType) -> Any:
+    """Convert a value to a type implicitly."""
+    if isinstance(value, ThreadNumber):
+        if kind.integer:
+            if value.kind == kind.kind and kind.name != "bool":
+                return value
+            to = (1, False) if kind.name == "bool" and value.known in (0, 1) else kind.kind
+            return run.turn_counts.keep_argument(value, convert_number(value, to))
+        return CONSTANT if not kind.pointer else None
+    if isinstance(value, BitWord):
+        return _convert_word(run, value, kind)
+    if isinstance(value, DataBytes):
+        return fit_data(run, value, kind)
+    if isinstance(value, Pointer) and kind.integer and is_word(value.type):
+        return convert_value(run, read_word(value), kind)
+    return value
+
+
+def _convert_word(run: KernelRunner, word: BitWord, kind: SizedType) -> Any:
+    """Convert a word to an integer, or its value to one floating-point number."""
+    if kind.integer:
+        return move_bits("&", word, make_uniform((1 << kind.kind[0]) - 1, ULONG)) if kind.size < 4 else word
+    return word if kind.vector else make_elements(run, word, 4).resize_element(kind.size)
+
+
+def cast_value(run: KernelRunner, value: Any, kind: SizedType | None) -> Any:
+    """Convert a value by an explicit cast."""
+    if kind is None:
+        return None
+    if kind.pointer:
+        if isinstance(value, Pointer):
+            return replace(value, type=kind.target or VOID, dims=kind.dims)
+        number = get_number(value)
+        return Pointer("shared", None, convert_number(number, LONG), kind.target or VOID, kind.dims) if number else None
+    if isinstance(value, Pointer) and kind.integer and not is_word(value.type):
+        return convert_number(value.shared_address, kind.kind)
+    if isinstance(value, DataBytes) and not kind.integer and value.size != kind.size and not kind.vector:
+        return value.resize_element(kind.size) if max(value.size, kind.size) <= 8 else None
+    return convert_value(run, value, kind)

@@ -1,0 +1,120 @@
+"""Record the bytes of shared memory that wgmma and tcgen05.mma read through descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.blackwell.described_mma import find_described_mma
+from lanescope.descriptor.matrix import Descriptor, View, reads, view
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader.instructions.immediates import find_transposes
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.quotients import Coefficient
+from lanescope.reader.threads.memory.records import DescriptorUse
+from lanescope.reader.threads.memory.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.instructions.asm_code import AsmCode
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST = 400
+_ALL = (1 << 64) - 1
+
+
+def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[int]:
+    """Yield the word of each warpgroup whose threads all execute the instruction with the same word."""
+    words = spread_coefficient(value, run.threads)
+    for group in range(run.threads // 128):
+        lanes = slice(128 * group, 128 * group + 128)
+        if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
+            yield int(words[lanes][0]) & _ALL
+
+
+def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
+    """Record the bytes that each warpgroup's descriptors of A and B read. operands: in PTX's order, from D on."""
+    if len(operands) < 4 or len(code.run.descriptors) >= MOST:
+        return
+    in_registers = operands[1].startswith("{")
+    try:
+        instruction = catalog.find(opcode)
+    except LayoutError:
+        return
+    transposes = find_transposes(instruction, operands, in_registers)
+    for name in ("b",) if in_registers else ("a", "b"):
+        token = operands[2] if name == "b" else operands[1]
+        turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
+        value = code.get_value(token)
+        if turn is None or not isinstance(value, ThreadNumber) or value.const is None:
+            continue
+        try:
+            seen = view(instruction, name, "MN" if turn else "K")
+        except LayoutError:
+            continue
+        for word in _list_words(code.run, value.const):
+            _record_use(code, opcode, name, token, word, seen)
+
+
+def _record_use(code: AsmCode, opcode: str, name: str, token: str, word: int, seen: View) -> None:
+    run = code.run
+    data = read_described_bytes(run, word, seen)
+    site, calls = code.get_site(token), tuple(run.calls)
+    around = tuple(run.turns), tuple(run.ends)
+    run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
+
+
+def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
+    """Record the bytes that the descriptors of a tcgen05.mma read, if its instruction descriptor is known.
+
+    One thread issues it. In a pair of CTAs each holds a half; the other CTA is not run.
+    """
+    word = _find_only_word(code, operands[3]) if len(operands) > 3 else None
+    if word is None or len(code.run.descriptors) >= MOST or ".sp" in opcode or ".ws" in opcode:
+        return
+    instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
+    if instruction is None or instruction.pair:
+        return
+    for name, token in zip("ab", operands[1:3], strict=True):
+        word = _find_only_word(code, token)
+        if word is None:
+            continue
+        try:
+            seen = instruction.make_view(name, dict(instruction.majors)[name])
+            if seen.bits < 8:
+                continue  # threads store whole bytes: what each half of one is stays open
+            if Descriptor(word, seen.form).reserved:
+                continue  # bits that may be of an address on another target
+            _record_use(code, instruction.ptx, name, token, word, seen)
+        except LayoutError:
+            continue
+
+
+def _find_only_word(code: AsmCode, token: str) -> int | None:
+    """Return the word that all running threads have; None if it is unknown, or of A in tensor memory."""
+    value = code.get_value(token)
+    if token.startswith("[") or not isinstance(value, ThreadNumber) or value.const is None:
+        return None
+    words = np.unique(spread_coefficient(value.const, code.run.threads)[code.run.mask])
+    return int(words[0]) & _ALL if len(words) == 1 else None
+
+
+def _get_known(value: Any) -> int | None:
+    return value.known if isinstance(value, ThreadNumber) else None
+
+
+def find_described_places(word: int, view: View) -> Ints:
+    """Return the address of each byte that a descriptor reads: [rows, K · bytes an element]."""
+    address = np.asarray(reads(Descriptor(word, view.form), view), np.int64)
+    return (address[:, :, None] + np.arange(view.bits // 8)).reshape(address.shape[0], -1)
+
+
+def read_described_bytes(run: KernelRunner, word: int, view: View) -> DataBytes:
+    """Return the bytes of each element that a descriptor reads: [rows, K · bytes an element]."""
+    places = find_described_places(word, view)
+    legal = (places >= 0) & (places < SHARED_BYTES)
+    places = np.where(legal, places, 0)
+    shared = run.shared
+    return DataBytes(np.where(legal, shared.record[places], OPEN), shared.thread[places], shared.byte[places])

@@ -1,0 +1,180 @@
+"""Follow D of mma and wgmma through registers, conversions and arithmetic to stores and to other products.
+
+A value that depends on one element of D is that element; one that depends on several is a reduction. An element that is
+combined with a reduction over itself and others stays this element, as in exp(s - max(s)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
+from lanescope.reader.threads.language.quotients import Coefficient
+from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
+from lanescope.reader.threads.memory.storage import DataBytes, Ints, Pointer, make_open_data
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+MOST_RESULTS, MOST_STORES = 4000, 2000
+MOST_REDUCED = 1 << 12  # elements of D that a value depends on
+_REGISTER_BYTES = 4
+CONSTANT = object()  # a floating-point number that depends on no element
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class Reduction:
+    """A value that depends on several elements of D.
+
+    elements: of every thread, as numbers: [threads, elements]; products: the places of the products that made them.
+    """
+
+    elements: Ints
+    products: frozenset[object]
+
+
+def make_results(run: KernelRunner, opcode: str, span: Span, use: MmaUse | None, count: int) -> list[DataBytes]:
+    """Return the registers of D of a product, each byte with its place among those of its thread."""
+    if len(run.results) >= MOST_RESULTS:
+        return [make_open_data(run.threads, _REGISTER_BYTES)] * count
+    run.results.append(ProductResult(opcode, span, use))
+    size = 2 * _REGISTER_BYTES if ".f64." in f"{opcode}." else _REGISTER_BYTES
+    record = np.full((run.threads, size), -len(run.results), np.int64)
+    return [DataBytes(record, *_place_result(run.threads, size, n)) for n in range(count)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _place_result(threads: int, size: int, number: int) -> tuple[Ints, Ints]:
+    """Return (thread, byte) of the bytes of a register of D."""
+    shape = threads, size
+    first = np.broadcast_to(np.arange(size) + size * number, shape)
+    return np.broadcast_to(np.arange(threads)[:, None], shape), first
+
+
+def find_added(run: KernelRunner, value: Any) -> MmaUse | None:
+    """Return the mma that has made a register of C; None if none or several have."""
+    first = int(value.record[0, 0]) if isinstance(value, DataBytes) and value.size else 0
+    if first >= 0 or not (value.record == first).all():
+        return None
+    return run.results[-first - 1].use
+
+
+def is_result(value: Any) -> bool:
+    """Return whether a value is of elements of D in some thread."""
+    return isinstance(value, DataBytes) and bool((value.record < 0).any())
+
+
+def keep_result(run: KernelRunner, *operands: Any) -> Any:
+    """Return the operand of an arithmetic operation that is of elements of D: alpha * d + beta * c, or the first of two
+    that are the same elements of two products; a reduction if the result depends on several elements. If it depends on
+    none: where sizes are known, what is computed of elements of global memory; else None.
+    """
+    found = [value for value in operands if is_result(value)]
+    reductions = [value for value in operands if isinstance(value, Reduction)]
+    others = [one for value in operands if not is_result(value) for one in _list_parts(value)]
+    if not found:
+        plain = bool(operands) and all(value is CONSTANT for value in operands)
+        return CONSTANT if plain else _join_reductions(reductions) or _combine_elements(run, others)
+    first = found[0]
+    if len(run.factors) < MOST_STORES:
+        run.factors += (FactorUse(first, other, run.mask.copy()) for other in others)
+    alike = all(bool(((first.thread == one.thread) & (first.byte == one.byte)).all()) for one in found[1:])
+    made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
+    if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
+        return _join_reductions([*reductions, *made])
+    return _join_alike(run, found)
+
+
+def _join_alike(run: KernelRunner, found: list[DataBytes]) -> DataBytes | None:
+    """Return the first of the same elements of products, and note that these are combined."""
+    if len(found) == 1:
+        return found[0]
+    records = np.unique(np.stack([one.record[:, 0] for one in found[:2]], axis=1)[run.mask], axis=0)
+    run.joined.update((int(one), int(other)) for one, other in records if one != other)
+    return found[0] if (records < 0).all() else None
+
+
+def _make_reduction(run: KernelRunner, value: DataBytes) -> Reduction:
+    """Return elements of D as what a reduction depends on."""
+    starts = slice(0, 3, 2) if has_two(value) else slice(0, 1)
+    record, thread, byte = (part[:, starts] for part in (value.record, value.thread, value.byte))
+    results = (run.results[-int(n) - 1] for n in np.unique(record) if n < 0)
+    places = frozenset((result.span, result.use.calls if result.use is not None else ()) for result in results)
+    return Reduction((-record << 32) | (thread << 16) | byte, places)
+
+
+def _depends_on(run: KernelRunner, reduction: Reduction, elements: Reduction) -> bool:
+    """Return whether a reduction is over these elements and others, or over those of other products."""
+    if elements.products.isdisjoint(reduction.products):
+        return True
+    same = (reduction.elements[:, :, None] == elements.elements[:, None]).any(axis=1)
+    return bool(same[run.mask].all())
+
+
+def _join_reductions(reductions: list[Reduction]) -> Reduction | None:
+    if not 0 < sum(one.elements.shape[1] for one in reductions) <= MOST_REDUCED:
+        return None
+    products = frozenset[object]().union(*(one.products for one in reductions))
+    return Reduction(np.concatenate([one.elements for one in reductions], axis=1), products)
+
+
+def shuffle_value(run: KernelRunner, mode: str, value: Any, away: Coefficient, width: int = 32) -> Any:
+    """Return the value that each thread gets by a shuffle. mode: "", xor, up or down; away: the lane or the distance.
+
+    Source: CUDA C++ Programming Guide 13.0, "Warp Shuffle Functions".
+    """
+    threads = np.arange(run.threads)
+    first, lane, by = threads // width * width, threads % width, np.asarray(as_array(away))
+    lanes = {"": by % width, "xor": lane ^ by, "up": lane - by, "down": lane + by}[mode]
+    source = first + np.where((lanes >= 0) & (lanes < width), lanes, lane)
+    source = np.minimum(np.where(mode == "xor", threads // 32 * 32 + (threads % 32 ^ by), source), run.threads - 1)
+    if not isinstance(value, ThreadNumber):
+        return _exchange_lanes(value, source)
+    return make_number(np.asarray(as_array(value.const))[source], value.kind) if value.const is not None else None
+
+
+def _exchange_lanes(value: Any, source: Ints) -> Any:
+    """Return what each thread gets from another one's register. source: the numbers of these threads."""
+    if isinstance(value, DataBytes):
+        return DataBytes(value.record[source], value.thread[source], value.byte[source])
+    return Reduction(value.elements[source], value.products) if isinstance(value, Reduction) else None
+
+
+def _list_parts(value: Any) -> tuple[DataBytes, ...]:
+    """Return the elements of global memory that a value is computed from."""
+    if isinstance(value, CombinedBytes):
+        return value.parts
+    return (value,) if isinstance(value, DataBytes) and value.size else ()
+
+
+def _combine_elements(run: KernelRunner, parts: Sequence[DataBytes]) -> DataBytes | None:
+    """Return what is computed from several elements of global memory in a run that knows all sizes."""
+    if run.sizes is None or len(parts) < 2:
+        return None
+    unknown = make_open_data(run.threads, parts[0].size)
+    return CombinedBytes(unknown.record, unknown.thread, unknown.byte, tuple(parts))
+
+
+def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds: bool = False) -> None:
+    """Record a store to global memory if it is of elements of D. adds: to what is there."""
+    if not is_result(value) or len(run.outputs) >= MOST_STORES:
+        return
+    vector = 2 if place.type.size >= 4 and has_two(value) else place.type.vector
+    size = vector or place.type.size
+    if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
+        run.open_outputs.add(site)
+        return
+    run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, adds))
+
+
+def has_two(value: Any) -> bool:
+    """Return whether each four bytes are two elements of 16 bits."""
+    if not isinstance(value, DataBytes) or value.size % 4:
+        return False
+    known = (value.record < 0).all(axis=1)
+    return bool(known.any() and (value.byte[known, 2] != value.byte[known, 0] + 2).any())

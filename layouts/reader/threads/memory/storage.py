@@ -1,0 +1,317 @@
+"""Origins of bytes in registers, local variables and shared memory, for every thread.
+
+A load of global memory is a record: the array's name and the byte offset of every thread. A byte of a register or of
+shared memory is (record, thread, byte), so that a value keeps its origin through registers, conversions and tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanescope.cxx.value_class import value_class
+from lanescope.reader.threads.language.numbers import (
+    LONG,
+    Number,
+    ThreadNumber,
+    add_numbers,
+    as_array,
+    make_uniform,
+    select_numbers,
+)
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+EMPTY, OPEN = 0, 1  # records: a byte that nothing wrote, one whose origin is not known
+SHARED_BYTES = 1 << 19
+ALIGNMENT = 1 << 10  # of every array
+BASE = 1 << 10  # where shared memory begins: aligned as the largest swizzle needs it
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRecord:
+    """A load of global memory: the array, and the first byte that each thread reads; site: the expression of the
+    address; calls: around it, outermost first; unit: bits that are counted instead of bytes; parts: of what is computed
+    from several loads, these.
+    """
+
+    array: str
+    offset: ThreadNumber
+    site: Span = (0, 0)
+    calls: tuple[Span, ...] = ()
+    unit: int = 8
+    parts: tuple[DataBytes, ...] = ()
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class DataBytes:
+    """Bytes of every thread, each with its origin: [threads, bytes]."""
+
+    record: Ints
+    thread: Ints
+    byte: Ints
+
+    @property
+    def size(self) -> int:
+        return int(self.record.shape[1])
+
+    def cut_bytes(self, first: int, size: int) -> DataBytes:
+        """Return a range of the bytes."""
+        part = slice(first, first + size)
+        return DataBytes(self.record[:, part], self.thread[:, part], self.byte[:, part])
+
+    def select_threads(self, lanes: Ints) -> DataBytes:
+        """Return the bytes of some threads."""
+        return DataBytes(self.record[lanes], self.thread[lanes], self.byte[lanes])
+
+    def resize_element(self, size: int) -> DataBytes:
+        """Return one element converted to another size, its bytes counted from the same first byte."""
+        first = self.byte[:, :1] + np.arange(size)
+        wide = np.ones((1, size), np.int64)
+        return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
+
+
+@lru_cache(maxsize=64)
+def make_open_data(threads: int, size: int) -> DataBytes:
+    """Return bytes of unknown origin."""
+    nothing = np.zeros((threads, size), np.int64)
+    return DataBytes(nothing + OPEN, nothing, nothing)
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class ReadBytes(DataBytes):
+    """A register that plain loads of shared memory filled; sites: the load of each byte."""
+
+    sites: tuple[Span, ...] = ()
+
+    @property
+    def site(self) -> Span:
+        return self.sites[0]
+
+    def cut_bytes(self, first: int, size: int) -> ReadBytes:
+        part = DataBytes.cut_bytes(self, first, size)
+        return ReadBytes(part.record, part.thread, part.byte, self.sites[first : first + size])
+
+    def resize_element(self, size: int) -> ReadBytes:
+        resized = DataBytes.resize_element(self, size)
+        return ReadBytes(resized.record, resized.thread, resized.byte, self.sites[:1] * size)
+
+
+def join_data(parts: list[DataBytes]) -> DataBytes:
+    """Concatenate several values."""
+    record, thread, byte = (
+        np.concatenate([getattr(p, n) for p in parts], axis=1) for n in ("record", "thread", "byte")
+    )
+    sites = tuple(site for part in parts if isinstance(part, ReadBytes) for site in part.sites)
+    if len(sites) == record.shape[1]:
+        return ReadBytes(record, thread, byte, sites)
+    return DataBytes(record, thread, byte)
+
+
+Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
+
+
+@dataclass(slots=True)
+class LocalMemory:
+    """A variable or an array of every thread: offset in bytes → (value, its size).
+
+    owners: the threads that ran its declaration, None for all: no other thread can read it.
+    """
+
+    cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
+    initializer: Any = None  # the expression that it got last, and the scope of that
+    forgotten: bool = False  # whether anything may have been written
+    owners: Mask | None = None
+    sites: dict[int, Span] = field(default_factory=dict)  # by offset: the expression that was stored last
+    width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
+
+    def read_value(self, offset: int, size: int) -> Value:
+        """Return the value at an offset, None if it is not known."""
+        found = self.cells.get(offset)
+        if found is not None and (found[1] == size or not isinstance(found[0], DataBytes)):
+            return found[0] if found[1] == size or isinstance(found[0], ThreadNumber) else None
+        parts: list[DataBytes] = []
+        at = offset
+        while at < offset + size:
+            piece = self._find(at)
+            if piece is None:
+                return None
+            data, first = piece
+            parts.append(data.cut_bytes(first, min(data.size - first, offset + size - at)))
+            at += parts[-1].size
+        return join_data(parts)
+
+    def _find(self, at: int) -> tuple[DataBytes, int] | None:
+        for start in range(at, max(at - 16, -1), -1):
+            found = self.cells.get(start)
+            if found is not None:
+                inside = isinstance(found[0], DataBytes) and at < start + found[1]
+                return (found[0], at - start) if inside else None
+        return None
+
+    def write_value(self, offset: int, size: int, value: Value, mask: Mask | None) -> None:
+        """Write a value; mask: the threads that do, None for all."""
+        old = self.cells.get(offset)
+        if mask is not None and old is not None and old[1] == size:
+            value = merge_values(mask, value, old[0])
+        if not self.cells and size and not offset % size:
+            self.width = size
+        if size and self.width == size and not offset % size:
+            self.cells[offset] = (value, size)
+            return
+        self.width = -1
+        for start in self._find_overlap(offset, size):
+            del self.cells[start]
+        self.cells[offset] = (value, size)
+
+    def _find_overlap(self, offset: int, size: int) -> list[int]:
+        near: Iterable[int] = range(max(offset - 16, 0), offset + size) if size <= 64 else list(self.cells)
+        if size <= 64 and len(self.cells) < 8:
+            near = sorted(start for start in self.cells if start >= max(offset - 16, 0))
+        hit = [s for s in near if s in self.cells and s < offset + size and offset < s + self.cells[s][1]]
+        for start in hit:  # what is left of a larger value stays
+            value, width = self.cells[start]
+            if isinstance(value, DataBytes):
+                if start < offset:
+                    self.cells[start] = (value.cut_bytes(0, offset - start), offset - start)
+                if offset + size < start + width:
+                    rest = start + width - offset - size
+                    self.cells[offset + size] = (value.cut_bytes(width - rest, rest), rest)
+        return [s for s in hit if s >= offset]
+
+    def is_unset(self, offset: int, size: int) -> bool:
+        """Return whether nothing has written any byte of a value."""
+        if self.forgotten:
+            return False
+        return not any(start < offset + size and offset < start + width for start, (_, width) in self.cells.items())
+
+    def forget_values(self) -> None:
+        """Make all values unknown."""
+        self.forgotten = True
+        self.cells = {offset: (None, size) for offset, (_, size) in self.cells.items()}
+
+
+def merge_values(mask: Mask, new: Value, old: Value) -> Value:
+    """Return the new value where the mask is set, else the old one; None if unknown."""
+    if new is old:
+        return new
+    if isinstance(new, ThreadNumber) and isinstance(old, ThreadNumber):
+        return select_numbers(mask, new, old)
+    if isinstance(new, DataBytes) and isinstance(old, DataBytes) and new.size == old.size:
+        both = zip((new.record, new.thread, new.byte), (old.record, old.thread, old.byte), strict=True)
+        return DataBytes(*(a if a is b else np.where(mask[:, None], a, b) for a, b in both))
+    if isinstance(new, DataBytes):
+        return DataBytes(np.where(mask[:, None], new.record, OPEN), new.thread, new.byte)
+    return None
+
+
+@dataclass(slots=True, eq=False)
+class SharedMemory:
+    """Shared memory of the block: the origin of each byte.
+
+    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete.
+    """
+
+    record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    thread: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    byte: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    writer: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
+    was_read: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+    stored_again: Mask = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.bool_))
+    next: int = BASE
+    dynamic: int = 1 << 17  # the address of dynamic shared memory
+    broken: str = ""
+    changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
+    past: int = 0  # the end of the highest bytes that are certainly stored
+
+    def allocate_array(self, size: int) -> int:
+        """Return the address of a new array."""
+        at = -(-self.next // ALIGNMENT) * ALIGNMENT
+        self.next = at + size
+        return at
+
+    def store_bytes(self, address: Ints, data: DataBytes, mask: Mask, writer: int) -> None:
+        """Store bytes at an address of every thread; store nothing if an address is out of range."""
+        places = address[:, None] + np.arange(data.size)
+        places = places[mask]
+        if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
+            self.broken = "a store is out of range"
+            return
+        if self.changed is not None:
+            other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
+            self.changed.append(places[other])
+        self.record[places], self.thread[places], self.byte[places] = (
+            data.record[mask],
+            data.thread[mask],
+            data.byte[mask],
+        )
+        self.stored_again[places] |= self.writer[places] == writer
+        self.writer[places] = writer
+
+    def load_bytes(self, address: Ints, size: int, mask: Mask | None = None) -> DataBytes:
+        """Return the bytes at an address of every thread."""
+        least, most = int(address.min()), int(address.max())
+        if least == most and 0 <= least <= SHARED_BYTES - size:  # all threads read the same bytes
+            here = slice(least, least + size)
+            self.was_read[here] |= mask is None or bool(mask.any())
+            shape = len(address), size
+            parts = (np.broadcast_to(of[here].copy(), shape) for of in (self.record, self.thread, self.byte))
+            return DataBytes(*parts)
+        places = address[:, None] + np.arange(size)
+        inside = least >= 0 and most <= SHARED_BYTES - size
+        legal = True if inside else (places >= 0) & (places < SHARED_BYTES)
+        places = places if inside else np.where(legal, places, 0)
+        self.was_read[places if mask is None else places[mask]] = True
+        record = self.record[places] if inside else np.where(legal, self.record[places], OPEN)
+        return DataBytes(record, self.thread[places], self.byte[places])
+
+
+@value_class(frozen=True, slots=True, eq=False)
+class Pointer:
+    """A pointer.
+
+    space: global, shared or local; array: a global array's name, or the local memory; offset in bytes; type: of the
+    target, with the dimensions of an array.
+    """
+
+    space: str
+    array: Any
+    offset: Number
+    type: Any
+    dims: tuple[int, ...] = ()
+
+    @property
+    def shared_address(self) -> Number:
+        """The address in shared memory; None in another memory, or if it is unknown."""
+        return self.offset if self.space == "shared" else None
+
+    def move(self, offset: Number) -> Pointer:
+        return Pointer(self.space, self.array, offset, self.type, self.dims)
+
+    def find_part(self, start: int, kind: Any, dims: tuple[int, ...] = ()) -> Pointer:
+        """Return the part of the target that begins at byte `start`."""
+        return Pointer(self.space, self.array, add_numbers(self.offset, make_uniform(start, LONG)), kind, dims)
+
+
+def spread_coefficient(value: Any, threads: int) -> Ints:
+    """Return a coefficient as an array [threads]."""
+    if isinstance(value, np.ndarray) and value.shape == (threads,) and value.dtype == np.int64:
+        return value
+    return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
+
+
+def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
+    """Yield the coefficients of each product of open names in the byte offsets of data that is all known, by name."""
+    used = np.unique(data.record)
+    offsets = [records[n].offset for n in used.tolist()]
+    which = np.searchsorted(used, data.record)
+    for name in sorted({(), *(name for offset in offsets for name in offset.terms)}):
+        table = np.stack([spread_coefficient(offset.terms.get(name, 0), threads) for offset in offsets])
+        result = table[which, data.thread]
+        yield "*".join(name), result + data.byte if not name else result

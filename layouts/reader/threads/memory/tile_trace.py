@@ -1,0 +1,370 @@
+"""What a traced kernel copies by boxes and multiplies: coordinates of TMA copies, descriptors of wgmma, boxes of D.
+
+A run with known sizes gives all of them as numbers. `barrier_simulation.py` then says in which order they happen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.descriptor.matrix import View, view
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.instructions.immediates import find_transposes
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
+from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import Scope, split_operands
+from lanescope.reader.threads.language.sites import trace_site
+from lanescope.reader.threads.memory.staged_bytes import StagedBytes, StagedOrder
+from lanescope.reader.threads.memory.storage import (
+    SHARED_BYTES,
+    DataBytes,
+    Ints,
+    LocalMemory,
+    Mask,
+    Pointer,
+    spread_coefficient,
+)
+
+if TYPE_CHECKING:
+    from lanescope.reader.code.syntax.tree_statements import Assembly
+    from lanescope.reader.threads.instructions.asm_code import AsmCode
+    from lanescope.reader.threads.runner import KernelRunner
+
+Span = tuple[int, int]
+_TENSOR = re.compile(r"cp\.async\.bulk\.tensor\.[1-5]d\.")
+_STORE = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor\.[1-5]d\.global\.shared")
+_MOVES = re.compile(r"cp\.(?:reduce\.)?async\.bulk\.tensor|stmatrix\.|wgmma\.mma_async")
+_NAMED_STORE = re.compile(r"cp_async_bulk_tensor_[1-5]d_shared_to_global")
+_SILENT = re.compile(r"cp\.async\.bulk\.(?:commit_group|wait_group|prefetch)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxMove:
+    """A TMA copy of a box, in either direction.
+
+    event: its number in the trace, -1 for a store; maps: the names that its map may have; place: the address in shared
+    memory, at: the coordinates, innermost first, of every thread; sites: where these are given; data: for a store, what
+    each thread's box holds; adds: whether it adds to what is there.
+    """
+
+    event: int
+    maps: frozenset[str]
+    mask: Mask
+    place: Ints
+    at: tuple[Ints, ...]
+    sites: tuple[Span, ...]
+    site: Span
+    data: dict[int, DataBytes] = field(default_factory=dict)
+    adds: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileProduct:
+    """A wgmma. words: the descriptors of A and B of every thread; added: the first register of D before it, None if D
+    is not added to; sites: where the addresses of A and B are given.
+    """
+
+    event: int
+    result: int
+    mask: Mask
+    words: dict[str, Ints]
+    views: dict[str, View]
+    added: DataBytes | None
+    sites: dict[str, Span]
+    calls: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileSetup:
+    """What a run for tiles is given: the block, and a function that says where the elements of a box are in
+    shared memory: of a kernel's map with some names, from an address on.
+
+    sizes: the integers of each kernel's parameters, if all are known; grids: of kernels, where they are known.
+    """
+
+    block: tuple[int, int, int]
+    list_places: Callable[[str, Collection[str], int], Ints | None]
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    grids: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TileTrace(BarrierTrace):
+    """A trace that also has boxes and products."""
+
+    setup: TileSetup | None = None
+    loads: list[BoxMove] = field(default_factory=list)
+    products: list[TileProduct] = field(default_factory=list)
+    stores: list[BoxMove] = field(default_factory=list)
+    staged: StagedBytes = field(default_factory=StagedBytes)
+    order: StagedOrder = field(default_factory=StagedOrder)
+
+    @property
+    def skips_products(self) -> bool:
+        return False
+
+    def list_later(self, assembly: Assembly) -> Collection[int]:
+        if "wgmma.mma_async" not in (assembly.code or ""):
+            return ()
+        return [n for n, (kind, _) in enumerate(assembly.operands) if kind.startswith("+")][1:-1]
+
+    def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
+        self.staged.note_store(places, data, mask, site)
+        self.order.note_store(len(self.events), places, data, mask)
+
+    def replace_bytes(self, data: DataBytes, places: Ints, mask: Mask, site: Span) -> DataBytes:
+        every = places[:, None] + np.arange(data.size)
+        if self.staged.latest is None and (data.record[mask] < 0).any():
+            self.order.check_read(self.events, every[mask], np.flatnonzero(mask), site)
+        return self.staged.replace_bytes(data, every, np.arange(len(places)))
+
+    def note_fence(self) -> None:
+        self.fills.note_fence()
+        self.order.fences += 1
+
+    def follow_copy(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> None:
+        if _TENSOR.match(opcode):
+            _note_box(code, opcode, operands, mask, len(self.events) - 1)
+
+    def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
+        run, outer = code.run, code.run.mask
+        run.mask = mask
+        done = True
+        if not mask.any() and _MOVES.match(opcode):
+            pass
+        elif _STORE.match(opcode):
+            _note_box(code, opcode, operands, mask, -1)
+        elif opcode.startswith("stmatrix."):
+            _store_matrices(code, opcode, operands)
+        elif _SILENT.match(opcode):
+            pass
+        else:
+            done = False
+            if opcode.startswith("wgmma.mma_async.sp") or opcode.startswith("tcgen05.mma"):
+                raise TraceLostError
+            if opcode.startswith("wgmma.mma_async."):
+                done = _note_tile(code, opcode, operands)
+                code.load_rest() if not done else None
+        run.mask = outer
+        return done
+
+
+# instructions ---------------------------------------------------------------------------------------------------------
+
+
+def _note_box(code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask, event: int) -> None:
+    """Note a TMA copy of PTX. event: the number of a load's event, -1 for a store."""
+    if "im2col" in opcode:
+        raise TraceLostError
+    outward = event < 0
+    shared, box = (operands[1], operands[0]) if outward else (operands[0], operands[1])
+    token, _, rest = box.strip().strip("[]").partition(",")
+    coordinates = split_operands(rest.strip().strip("{}"))
+    values = [_spread(code.run, code.get_value(one)) for one in coordinates]
+    place = _spread(code.run, code.get_shared_address(shared))
+    written = code.get_site(token)
+    sites = tuple(code.get_site(one) for one in coordinates)
+    adds = opcode.startswith("cp.reduce")
+    _add_box(code.run, event, written, (place, values, mask), sites, adds)
+
+
+def note_box_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope, event: int) -> None:
+    """Note a TMA copy of a function of libcu++. event: see note_box."""
+    trace = run.barriers
+    if not isinstance(trace, TileTrace) or "tensor" not in name:
+        return
+    given = list(node.arguments)
+    if name == "cp_async_bulk_tensor":
+        at, box = given[2:4]
+        coordinates, sites = _list_items(run, given[4], scope)
+    elif event < 0:
+        box, *places, at = given
+        coordinates, sites = _evaluate_all(run, places, scope)
+    else:
+        at, box, *places, _ = given
+        coordinates, sites = _evaluate_all(run, places, scope)
+    address = run.evaluate(at, scope)
+    place = _spread(run, address.shared_address if isinstance(address, Pointer) else address)
+    values = [_spread(run, value) for value in coordinates]
+    written = trace_site(run, box, scope)
+    _add_box(run, event, written, (place, values, run.mask.copy()), sites)
+
+
+def follow_box_store(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:
+    """Note a call of libcu++ that copies a box to global memory."""
+    if _NAMED_STORE.fullmatch(name) and isinstance(run.barriers, TileTrace):
+        note_box_call(run, name, node, scope, -1)
+
+
+def _evaluate_all(
+    run: KernelRunner, nodes: Sequence[tree.Expression], scope: Scope
+) -> tuple[list[Any], tuple[Span, ...]]:
+    return [run.evaluate(one, scope) for one in nodes], tuple(trace_site(run, one, scope) for one in nodes)
+
+
+def _list_items(run: KernelRunner, node: tree.Expression, scope: Scope) -> tuple[list[Any], tuple[Span, ...]]:
+    """Return the numbers of a local array, and where they are given."""
+    value = run.evaluate(node, scope)
+    if not isinstance(value, Pointer) or not isinstance(value.array, LocalMemory) or value.offset is None:
+        raise TraceLostError
+    cells, first = value.array.cells, value.offset.known
+    items = [cells[at][0] for at in sorted(cells) if first is not None and at >= first]
+    given = value.array.initializer
+    listed = given[0] if isinstance(given, tuple) else None
+    if isinstance(listed, tree.ItemList) and len(listed.items) == len(items):
+        return items, tuple(trace_site(run, one, given[1]) for _, one in listed.items)
+    return items, (node.span,) * len(items)
+
+
+def _add_box(
+    run: KernelRunner,
+    event: int,
+    site: Span,
+    box: tuple[Ints, list[Ints], Mask],
+    sites: tuple[Span, ...],
+    adds: bool = False,
+) -> None:
+    """Note a TMA copy. site: of its map; box: the address, the coordinates and the threads; sites: of coordinates."""
+    trace, maps, (place, values, mask) = run.barriers, _list_words(run, site), box
+    assert isinstance(trace, TileTrace) and trace.setup is not None
+    move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site, adds=adds)
+    if event >= 0:
+        trace.loads.append(move)
+        return
+    for lane in np.flatnonzero(mask):
+        places = trace.setup.list_places(run.kernel, maps, int(place[lane]))
+        if places is None or places.min() < 0 or places.max() >= SHARED_BYTES:
+            continue
+        shared = run.shared
+        data = DataBytes(*(part[places][None] for part in (shared.record, shared.thread, shared.byte)))
+        mine = places[data.record[0] < 0]
+        if len(mine) and trace.staged.latest is None:
+            trace.order.check_read(trace.events, mine[None], np.array([lane]), site, True)
+        move.data[int(lane)] = trace.staged.replace_bytes(data, places[None], [int(lane)])
+    trace.stores.append(move)
+
+
+def _list_words(run: KernelRunner, site: Span) -> frozenset[str]:
+    return frozenset(_WORD.findall(run.text[slice(*site)]))
+
+
+def _spread(run: KernelRunner, value: Any) -> Ints:
+    """Return a number for every thread; TraceLostError if it is not known."""
+    if isinstance(value, Pointer):
+        value = value.shared_address
+    if not isinstance(value, ThreadNumber) or value.const is None:
+        raise TraceLostError
+    return spread_coefficient(value.const, run.threads)
+
+
+# products and staging -------------------------------------------------------------------------------------------------
+
+
+def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
+    """Note a wgmma whose operands are known; return whether it adds to the D of an earlier one, in all its registers.
+
+    Its result is then that of the earlier one, else the next one of the run.
+    """
+    run, trace = code.run, code.run.barriers
+    outputs = split_operands(operands[0].strip("{} "))
+    assert isinstance(trace, TileTrace)
+    if len(operands) < 4 or operands[1].startswith("{") or not outputs:
+        return False
+    nothing = np.zeros(run.threads, np.int64)
+    at = run.calls[0] if run.calls else (0, 0)
+    trace.add(run, BarrierEvent("wgmma", run.mask.copy(), nothing, nothing, at, at))
+    found = _read_operands(code, opcode, operands)
+    if found is None:
+        return False
+    words, views, sites = found
+    result, before = _find_result(code, operands[3], outputs)
+    again = result < len(run.results)
+    event, mask, calls = len(trace.events) - 1, run.mask.copy(), tuple(run.calls)
+    trace.products.append(TileProduct(event, result, mask, words, views, before, sites, calls))
+    if again:
+        code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
+    return again
+
+
+def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None]:
+    """Return (the number of a product's result, what its first register of D held before if that is another one)."""
+    run, scale = code.run, code.get_value(scale_d)
+    if not isinstance(scale, ThreadNumber) or scale.const is None:
+        raise TraceLostError
+    scales = set((spread_coefficient(scale.const, run.threads)[run.mask] != 0).tolist())
+    if len(scales) > 1:
+        raise TraceLostError
+    if scales == {False}:
+        return len(run.results), None
+    first, last = (code.get_value(outputs[n]) for n in (0, -1))
+    record = _find_record(run, first)
+    if record < 0 and record == _find_record(run, last):
+        return -record - 1, None
+    return len(run.results), first if isinstance(first, DataBytes) else None
+
+
+def _read_operands(
+    code: AsmCode, opcode: str, operands: Sequence[str]
+) -> tuple[dict[str, Ints], dict[str, View], dict[str, Span]] | None:
+    """Return the descriptors of A and B of every thread, how each is read and where it is given; None if open."""
+    try:
+        instruction = catalog.find(opcode)
+        words, views, sites = {}, {}, {}
+        transposes = find_transposes(instruction, operands, False)
+        for name, token in zip("ab", operands[1:3], strict=True):
+            turn = code.get_value(transposes[name]) if name in transposes else None
+            major = "MN" if isinstance(turn, ThreadNumber) and turn.known else "K"
+            views[name] = view(instruction, name, major)
+            words[name], sites[name] = _spread(code.run, code.get_value(token)), code.get_site(token)
+    except LayoutError:
+        return None
+    return words, views, sites
+
+
+def _find_record(run: KernelRunner, value: Any) -> int:
+    """Return the record that a register of D has in all running threads; 0 if none or several."""
+    if not isinstance(value, DataBytes):
+        return 0
+    records = np.unique(value.record[run.mask])
+    return int(records[0]) if len(records) == 1 else 0
+
+
+def _store_matrices(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
+    """Execute stmatrix.
+
+    Lanes 8·i to 8·i + 7 give the addresses of the rows of matrix i (PTX ISA 9.1, 9.7.14.5.16, stmatrix).
+    """
+    run = code.run
+    address = code.get_shared_address(operands[0])
+    registers = [code.get_value(token) for token in split_operands(operands[1].strip("{} "))]
+    known = all(isinstance(one, DataBytes) and one.size == 4 for one in registers)
+    if not isinstance(address, ThreadNumber) or address.const is None or not known or "m8n8" not in opcode:
+        raise TraceLostError
+    lanes = np.arange(run.threads)
+    warp, matrix, row = lanes // 32 * 32, lanes % 32 // 8, lanes % 8
+    outer, mask = run.mask, run.mask & (matrix < len(registers))
+    source, byte = _find_row_elements(warp, row, ".trans" in opcode)
+    number = np.minimum(matrix, len(registers) - 1)[:, None]
+    parts = []
+    for name in ("record", "thread", "byte"):
+        stacked = np.stack([getattr(one, name) for one in registers])
+        parts.append(stacked[number, source, byte])
+    run.mask = mask
+    run.store_shared(address, DataBytes(*parts), code.get_site(operands[0]))
+    run.mask = outer
+
+
+def _find_row_elements(warp: Ints, row: Ints, transposed: bool) -> tuple[Ints, Ints]:
+    """Return (lane, byte of its register) of the 16 bytes of each lane's row."""
+    column, half = np.arange(16) // 2, np.arange(16) % 2
+    if transposed:
+        return warp[:, None] + 4 * column + row[:, None] // 2, 2 * (row[:, None] % 2) + half
+    return warp[:, None] + 4 * row[:, None] + column // 2, np.broadcast_to(2 * (column % 2) + half, (len(row), 16))
