@@ -171,7 +171,7 @@ def test_other_choices_are_verified_without_looking_for_causes(monkeypatch: pyte
 def test_every_code_has_a_title() -> None:
     codes = set(finding_codes.TITLES) | set(causes.TITLES)
     root = Path(engine.__file__).parents[1]
-    sources = [root / "shared" / "tma.py", *sorted((root / "reader" / "code").glob("*.py"))]
+    sources = [root / "shared" / "tma.py", *sorted((root / "reader" / "code").rglob("*.py"))]
     said = re.compile(r'(?:yield|yield \(|Pitfall\(|\.warn\(|return None, \[)\s*\(?\s*"([a-z_0-9]+)",')
     own = {code for path in sources for code in said.findall(path.read_text("utf-8"))}
     assert len(own) > 15 and {"tma_box_bytes", "tma_swizzle", "tma_inner_stride", "not_shifted"} <= own

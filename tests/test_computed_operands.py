@@ -100,14 +100,10 @@ def test_an_elementwise_function_of_d_is_verified_as_a(old: str, new: str) -> No
         ("pack(s[0][2], s[0][3]),\n", "pack(s[1][2], s[1][3]),\n", "fragment_mismatch", "pack(s[1][2], s[1][3])"),
         ("pack(s[0][0], s[0][1])", "pack(s[0][0], s[0][2])", "fragment_mismatch", "pack(s[0][0], s[0][2])"),
         ("pack(s[0][2], s[0][3])", "pack(s[0][3], s[0][2])", "fragment_mismatch", "pack(s[0][3], s[0][2])"),
-        ("V[(kv + r) * 16", "V[(kv + 1 + r) * 16", "k_lines_differ", "&Vs[lane % 16][lane / 16 * 8]"),
-        ("V[(kv + r) * 16", "V[(kv + 16 + r) * 16", "k_lines_differ", "&Vs[lane % 16][lane / 16 * 8]"),
         ("load_t(v", "load(v", "trans_or_exchanged", "&Vs[lane % 16][lane / 16 * 8]"),
     ],
 )
-def test_wrong_orders_of_the_registers_of_d_and_wrong_keys_of_v_are_found(
-    old: str, new: str, code: str, blamed: str
-) -> None:
+def test_wrong_orders_of_the_registers_of_d_are_found(old: str, new: str, code: str, blamed: str) -> None:
     assert check((old, new)) == ([(code, blamed)], True)
 
 
@@ -123,9 +119,11 @@ def test_d_that_is_exchanged_between_lanes_is_followed() -> None:
     [
         ("s[j][e] - best", "s[j][e] - s[j][e ^ 1]"),  # of two elements
         ("s[j][e] - best", "quad_transpose(s[j][e]) - best"),  # of a header that is not found
+        ("V[(kv + r) * 16", "V[(kv + 1 + r) * 16"),  # V may begin after other rows than K
+        ("V[(kv + r) * 16", "V[(kv + 16 + r) * 16"),
     ],
 )
-def test_values_that_are_no_element_of_d_stay_open(old: str, new: str) -> None:
+def test_other_values_than_elements_of_d_and_other_keys_of_v_stay_open(old: str, new: str) -> None:
     assert check((old, new)) == ([], False)
 
 

@@ -98,11 +98,11 @@ def test_one_wrong_byte_of_shared_memory_is_seen(fault: int | None, monkeypatch:
                 return SimpleNamespace(data=SimpleNamespace(ptr=4096))
 
         @staticmethod
-        def box(*_: object, **__: object) -> tuple[np.ndarray, int]:
+        def run_kernel(*_: object, **__: object) -> list[np.ndarray]:
             image = load.compute_expected(memory, 0x400)
             if fault is not None:
                 image[fault] ^= 1
-            return image, 0x400
+            return [image, np.array([0x400, 1], np.uint32)]
 
     monkeypatch.setattr(tma_boxes.TensorMap, "encode", lambda self, address: b"map")
     assert tma_boxes.run_load(Device, load, np.random.default_rng(5)) == (fault is None)

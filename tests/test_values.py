@@ -23,6 +23,7 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.barriers.barrier_simulation.Outcome",
     "lanescope.reader.threads.barriers.barrier_simulation.PhaseBarrier",
     "lanescope.reader.threads.barriers.barrier_trace.BarrierTrace",
+    "lanescope.reader.threads.barriers.tensor_trace.TensorTrace",
     "lanescope.reader.threads.language.program.Scope",
     "lanescope.reader.threads.runner.FrameState",
     "lanescope.reader.threads.memory.shared_fills.SharedFills",
@@ -34,6 +35,7 @@ READING = {  # what is read or put together step by step
     "lanescope.workbench.kernels.order._KernelOrder",
     "lanescope.workbench.fragments.thread_tiles.FragmentReport",
     "lanescope.workbench.fragments.thread_tiles._Verdicts",
+    "lanescope.workbench.tensor_memory.tensor_regions.TensorMemory",
 }
 
 

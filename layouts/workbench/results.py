@@ -37,8 +37,8 @@ DOUBTS = frozenset(
 )  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible tmem_freed_early cluster_exit".split()
-)  # codes that do not change which bytes are read
+    " cute_tile_indivisible tmem_freed_early cluster_exit tcgen05_accumulator_kept".split()
+)  # codes that do not change which bytes are read, or that may be meant
 
 
 @dataclass(frozen=True, slots=True)

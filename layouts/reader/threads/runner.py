@@ -173,12 +173,14 @@ class KernelRunner:
 
         copied: by cp.async; step: where the address is moved, if that is elsewhere than the site.
         """
-        if address is None or address.const is None:
+        places = None if address is None or address.const is None else spread_coefficient(address.const, self.threads)
+        if self.barriers is not None:
+            self.barriers.tensor.forget_words(None if places is None else places[self.mask], data.size)
+        if places is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
         if not self.follows_bytes:
             return
-        places = spread_coefficient(address.const, self.threads)
         if self.assumed and self.barriers is not None:
             data = make_open_data(self.threads, data.size)
         if site not in self.stores:

@@ -23,8 +23,6 @@ from lanescope.workbench.fragments.thread_steps import Product, is_turned, is_tu
 from lanescope.workbench.fragments.warp_coverage import split_origin
 from lanescope.workbench.text.known_values import find_common_value
 
-MOST_APART = 256  # lines of two arrays; more may lie between what is before them
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedProduct:
@@ -82,25 +80,24 @@ def _judge_computed(judge: JudgedProduct, arrived: ArrivedOperand, other: Arrive
         return "fragment_mismatch" if judge.run.complete and not judge.use.broken else None
     if any(not has_lines_of_product(judge.run.runner, warp.names, warp.rows) for warp in computed):
         return None  # D has its rows in another order, in which they may be stored
-    return "k_lines_differ" if plain and _is_apart(judge, arrived, other) else ""
+    return None if plain and _is_apart(arrived, other) else ""
 
 
-def _is_apart(judge: JudgedProduct, arrived: ArrivedOperand, other: ArrivedOperand) -> bool:
-    """Return whether an operand takes other lines along K than those whose products the computed other operand holds:
-    V of attention other keys than P.
+def _is_apart(arrived: ArrivedOperand, other: ArrivedOperand) -> bool:
+    """Return whether an operand may take other lines along K than those whose products the computed other operand
+    holds: V of attention other keys than P. It may be meant: V begins after other rows, or has them in another order.
     """
-    if not judge.run.complete or judge.use.broken or not arrived.warps or not other.warps:
-        return False
-    pairs = [(left, right) for left, right in zip(other.warps, arrived.warps, strict=True)]
+    pairs = list(zip(other.warps or (), arrived.warps or (), strict=False))
     if not all(left.computed and not right.computed for left, right in pairs):
         return False
-    counts = [count_lines_apart((left.array, left.lines), (right.array, right.lines)) for left, right in pairs]
-    return all(count is not None and 0 < abs(count) < MOST_APART for count in counts)
+    return any(count_lines_apart((left.array, left.lines), (right.array, right.lines)) for left, right in pairs)
 
 
 def is_order_open(arrived: ArrivedOperand, order: tuple[int, ...] | None) -> bool:
-    """Return whether an operand is of unpacked elements in another order than that of K: they may be packed so."""
-    return any(warp.unit < 8 for warp in arrived.warps or ()) and not _is_plain(order)
+    """Return whether an operand is of unpacked elements that are not next to each other in the order of K: they may be
+    packed so.
+    """
+    return arrived.unpacked and not (_is_plain(order) and all(warp.has_neighbours for warp in arrived.warps or ()))
 
 
 def _is_plain(order: tuple[int, ...] | None) -> bool:

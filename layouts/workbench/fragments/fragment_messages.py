@@ -7,8 +7,6 @@ from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, count
 _MESSAGES = {
     "k_step_differs": "from one K step to the next it moves along K by another number of elements than the other"
     " operand, which moves by the K of one instruction.",
-    "k_lines_differ": "along K it takes other lines of its matrix than those whose products the other operand holds, as"
-    " if V of attention had other keys than P.",
     "registers_exchanged": "registers 1 and 2 of ldmatrix arrive as 2 and 1 of the product. With them in order the"
     " fragment is right.",
     "register_repeated": "it takes one register of ldmatrix twice, and another never.",

@@ -27,6 +27,7 @@ from lanescope.workbench.fragments.computed_operands import Side, is_computed, r
 from lanescope.workbench.text.known_values import find_common_value
 
 Ints = NDArray[np.int64]
+FACTOR_GROUP = 8  # elements along K that have the same scale, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class FragmentOrigin:
     places: tuple[Ints, ...]
     filled: NDArray[np.bool_]
     unit: int = 8  # bits that offsets count
+    unpacked: int = 0  # bits of the elements that threads take out of words; 0 if they do not
 
     @property
     def empty(self) -> int:
@@ -100,10 +102,11 @@ class FragmentOrigin:
         return bool(_count_columns(rows) < rows.shape[1])
 
     @cached_property
-    def is_shared(self) -> bool:
-        """Whether two elements come from the same place."""
-        places = np.stack([g.ravel() for g in self.places])
-        return bool(_count_columns(places) < places.shape[1])
+    def is_factor(self) -> bool:
+        """Whether each row has one element, or each group of at least 8 along K: scales or zero points."""
+        columns = np.stack(self.places, axis=-1)
+        changes = np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=(0, 2)))
+        return self.unit == 8 and all(int(at + 1) % FACTOR_GROUP == 0 for at in changes)
 
     @cached_property
     def computed(self) -> bool:
@@ -114,6 +117,20 @@ class FragmentOrigin:
     def lines(self) -> dict[str, tuple[int, int]]:
         """The offset of the first element and the step along K, by name."""
         return dict(zip(self.names, zip(self.base, self.k_step, strict=True), strict=True))
+
+    @cached_property
+    def element_bits(self) -> int:
+        """The bits of an element in memory: at most the distance of the two that are closest to each other; 0 if there
+        are no two.
+        """
+        gaps = [int(np.diff(values).min()) for g in self.places if len(values := np.unique(g[self.filled])) > 1]
+        return self.unpacked or self.unit * min(gaps, default=0)
+
+    @cached_property
+    def has_neighbours(self) -> bool:
+        """Whether elements that follow each other along K, or in the next row, are next to each other in memory."""
+        steps = (int(step) for g in self.places for step in (g[0, 1] - g[0, 0], g[1, 0] - g[0, 0]))
+        return any(abs(step) * self.unit == self.element_bits for step in steps)
 
     @cached_property
     def repeated_k(self) -> bool:
@@ -215,6 +232,12 @@ class ArrivedOperand:
     warps: tuple[FragmentOrigin, ...] | None
 
     @property
+    def unpacked(self) -> bool:
+        """Whether threads make the elements of narrower ones in global memory."""
+        bits = self.instruction.operand(self.name).container_bits
+        return any(0 < warp.element_bits < bits and not warp.computed for warp in self.warps or ())
+
+    @property
     def loads(self) -> tuple[MatrixLoad, ...]:
         """The ldmatrix that filled it, each once; empty if another load filled a register."""
         found = [register.load for register in self.registers]
@@ -292,7 +315,7 @@ def locate_warps(
 ) -> tuple[FragmentOrigin, ...] | None:
     """Return the origin of an operand's elements in each warp that multiplies; None if a byte's is not known.
 
-    Of elements that are computed from several loads, it is the only load that gives each a different one.
+    Of elements that are computed from several loads, it is the only one that is not of scales or zero points.
     """
     fragment = join_data(list(data))
     size = max(operand.container_bits // 8, 1)
@@ -300,7 +323,7 @@ def locate_warps(
     choices = list_choices(run, replace_results(run, first, _locate_sides))
     found = [_locate_elements(run, choice, operand, use) for choice in choices]
     if len(found) > 1:
-        found = [warps for warps in found if warps is None or not any(warp.is_shared for warp in warps)]
+        found = [warps for warps in found if warps is None or not all(warp.is_factor for warp in warps)]
     return found[0] if len(found) == 1 else None
 
 
@@ -319,8 +342,9 @@ def _locate_elements(
         array = _find_array(loads)
         if array is None:
             return None
-        places, unit = tuple(grid[warp] for grid in grids), loads[0].unit if loads else 8
-        located.append(FragmentOrigin(array, tuple(offsets), places, records[warp] != EMPTY, unit))
+        places, filled = tuple(grid[warp] for grid in grids), records[warp] != EMPTY
+        unit, unpacked = (loads[0].unit, loads[0].unpacked) if loads else (8, 0)
+        located.append(FragmentOrigin(array, tuple(offsets), places, filled, unit, unpacked))
     return tuple(located) or None
 
 

@@ -76,7 +76,6 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
     "register_repeated": "A register of a fragment is given to mma twice",
     "rows_repeated": "Lanes of ldmatrix give rows twice",
     "rows_misaligned": "Rows of ldmatrix are not multiples of 16 bytes apart",
-    "k_lines_differ": "An operand takes other lines along K than those whose products the other holds",
     "k_repeated": "Positions along K are loaded twice",
     "wmma_layout": "A wmma fragment has the other layout than its tile",
     "fragment_mismatch": "A fragment takes elements from the wrong places",
@@ -109,7 +108,7 @@ class _Verdicts:
     """The verdicts on one kernel's operands, keyed by the ldmatrix and the calls around it.
 
     uses: each operand by its product, and whether it could be traced; judged: those with a verdict; doubted, unsure: of
-    good and judged, those that may move along K by a wrong step.
+    good and judged, those that may move along K by a wrong step; computed: of bad, those of D of another product.
     """
 
     good: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
@@ -122,6 +121,7 @@ class _Verdicts:
     doubted: set[tuple[Span, tuple[Span, ...], str]] = field(default_factory=set)
     unsure: set[object] = field(default_factory=set)
     pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
+    computed: set[object] = field(default_factory=set)
 
     def list_open(self) -> set[object]:
         """Return the operands whose pitch is open, by product."""
@@ -208,8 +208,9 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
     if not verdicts.bad and not run.runner.shared.broken:
         repeated = list(find_repeated_warps(run.function.name, run.runner, [pair[1:] for pair in verdicts.pairs]))
         report.findings += [one.finding for one in repeated if not one.array]
-        slices = find_slice_mistakes(run.runner, verdicts.pairs)
-        report.findings += slices or find_skipped_slices(run.runner, verdicts.pairs)
+        pairs = [pair for pair in verdicts.pairs if not pair[1].unpacked and not pair[2].unpacked]  # else: in any order
+        slices = find_slice_mistakes(run.runner, pairs)
+        report.findings += slices or find_skipped_slices(run.runner, pairs)
         report.suspects += [one for one in repeated if one.array]
 
 
@@ -279,7 +280,7 @@ def _judge_product(judge: JudgedProduct, a: ArrivedOperand, b: ArrivedOperand, v
     orders = {operand.name: find_k_order(operand) for operand in (a, b)}
     unsure = list_unsure_steps(judge, a, b)
     for operand, other in ((a, b), (b, a)):
-        if is_order_open(operand, orders[operand.name]):
+        if is_order_open(operand, orders[operand.name]) or (operand.unpacked and stuck == operand.name):
             verdicts.unsure.add((judge.use.span, judge.use.calls, operand.name))
             continue
         code = judge_fragment(judge, operand, other, orders, stuck)
@@ -311,6 +312,8 @@ def _add_finding(verdicts: _Verdicts, run: KernelRunner, use: MmaUse, arrived: A
             if use.fragments:
                 message = message.replace(arrived.instruction.ptx, "wmma::mma_sync", 1)
             verdicts.bad[key] = message, load, direct, 1
+        if arrived.warps and arrived.warps[0].computed:
+            verdicts.computed.add(key)
 
 
 def _find_site(use: MmaUse, load: MatrixLoad | None) -> tuple[Span, tuple[Span, ...]]:
@@ -357,7 +360,11 @@ _OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z
 
 
 def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[CheckFinding]:
-    for (code, site, calls, name), (message, load, direct, reads) in verdicts.bad.items():
+    first = verdicts.bad.keys() - verdicts.computed  # what is computed of a wrong product is wrong, too
+    for key, (message, load, direct, reads) in verdicts.bad.items():
+        code, site, calls, name = key
+        if first and key in verdicts.computed:
+            continue
         if code in _EXCHANGED and load is not None and (site, calls, name) in verdicts.good:
             why = "other registers of the same ldmatrix make right fragments: this mma is given the wrong ones."
             yield CheckFinding("registers_exchanged", f"{message.partition(': ')[0]}: {why}", direct, reads)

@@ -103,6 +103,8 @@ def list_regions(access: OrderedAccess) -> Iterator[Region]:
         for name, parts in _place_operands(access.event.opcode, word & idesc.MOST, _freeze(operands)):
             yield _make_region(name, operands[name], parts)
     elif access.verb in ("ld", "st", "cp"):
+        if "16x32bx2" in access.event.opcode:
+            raise OpenColumnsError  # its second half is elsewhere
         lane, column = divmod(operands["at"], 1 << 16)
         if access.verb != "cp":
             lane = access.thread // 32 % 4 * QUARTER + lane % QUARTER

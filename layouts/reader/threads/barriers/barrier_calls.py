@@ -27,6 +27,11 @@ _HARMLESS = re.compile(
     r"|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)"
     r"|clock\w*|LANESCOPE_\w+|move|forward|cp_async_bulk_(?:commit|wait)_group\w*|cp_async_bulk\w*shared_to_global\w*"
 )
+# functions without a body that may access tensor memory, or wait for accesses of it
+_TENSOR = re.compile(r"tmem|tcgen05|umma|utccp", re.I)
+_FENCE = re.compile(
+    r"__threadfence\w*|\w*fence_(?:barrier_init|proxy\w*|view_async_shared|mbarrier\w*|operand)|tma_\w*fence\w*"
+)
 _ORDERS = re.compile(r"sync|bar|arrive|wait|commit|release|acquire|signal|exit|pipeline|copy|load|store|issue", re.I)
 
 
@@ -36,11 +41,20 @@ def _is_computation(node: tree.Call) -> bool:
     return len(path) > 1 and path[0][0] in ("cute", "cutlass") and not _ORDERS.search(path[-1][0])
 
 
+def _may_access_tensor_memory(name: str, node: tree.Call) -> bool:
+    fence = "fence" in name and not _FENCE.fullmatch(name)
+    return fence or _is_computation(node) or bool(_TENSOR.search(name))
+
+
 def follow_barrier_call(run: KernelRunner, name: str, node: tree.Call) -> None:
     """Follow a call of a function without a body."""
     trace = run.barriers
     if trace is None:
         return
+    if _may_access_tensor_memory(name, node):
+        trace.tensor.lost = True
+    if name.startswith("atomic"):
+        trace.tensor.forget_words(None, 0)
     if _SYNC.fullmatch(name):
         nothing = np.zeros(run.threads, np.int64)
         at = run.find_own_place(node.span)

@@ -59,6 +59,12 @@ class TensorTrace:
     next: int = 0
     lost: bool = False
 
+    def forget_words(self, places: Ints | None, size: int) -> None:
+        """Forget the addresses in bytes of shared memory that are stored over; None: anywhere."""
+        for at in list(self.words):
+            if places is None or bool(((places < at + 4) & (places + size > at)).any()):
+                del self.words[at]
+
     def find_word(self, places: Ints, mask: Mask) -> int | None:
         """Return the address of tensor memory that all running threads load from shared memory, None if they do not."""
         found = {self.words.get(at) for at in set(places[mask].tolist())} if self.words else set()

@@ -105,26 +105,31 @@ def _make_element(run: KernelRunner, bits: Sequence[tuple[DataBytes, int]], size
     data, numbers = bits[0][0], [number for _, number in bits]
     first, last = min(numbers), max(numbers)
     unit = next((unit for unit in (1, 2, 4, 8, 16, 32) if first // unit == last // unit), 0)
-    if unit >= 8:
-        return data.cut_bytes(first // unit * unit // 8, unit // 8).resize_element(size)
-    part = data.cut_bytes(first // 8, 1)
+    if unit > 8 and first % unit:
+        return opened  # no element of 2 or 4 bytes: bits of two bytes
+    if unit == 8 * size:
+        return data.cut_bytes(first // 8, size)
+    part = data.cut_bytes(first // 8, max(unit // 8, 1))
     record = part.record.copy()
     for number in np.unique(part.record).tolist():
         made = _find_record(run, number, unit)
         if made is None:
             return opened
         record[part.record == number] = made
-    return DataBytes(record, part.thread, part.byte * (8 // unit) + first % 8 // unit).resize_element(size)
+    byte = part.byte * (8 // unit) + first % 8 // unit if unit < 8 else part.byte
+    return DataBytes(record, part.thread, byte).resize_element(size)
 
 
 def _find_record(run: KernelRunner, number: int, unit: int) -> int | None:
-    """Return the record of a load whose elements of some bits are counted; None if it has others already."""
+    """Return the record of a load whose elements of some bits are unpacked, and counted if they are narrower than a
+    byte; None if it has others already.
+    """
     if (number, unit) not in run.unit_records:
         load = run.records[number]
-        offset = multiply_numbers(load.offset, make_uniform(8 // unit, LONG))
+        offset = multiply_numbers(load.offset, make_uniform(8 // unit, LONG)) if unit < 8 else load.offset
         if load.unit != 8 or load.parts or offset is None:
             return None
-        run.records.append(LoadRecord(load.array, offset, load.site, load.calls, unit))
+        run.records.append(LoadRecord(load.array, offset, load.site, load.calls, min(unit, 8), unpacked=unit))
         run.unit_records[number, unit] = len(run.records) - 1
     return run.unit_records[number, unit]
 

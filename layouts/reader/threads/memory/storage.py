@@ -38,7 +38,7 @@ Span = tuple[int, int]
 class LoadRecord:
     """A load of global memory: the array, and the first byte that each thread reads; site: the expression of the
     address; calls: around it, outermost first; unit: bits that are counted instead of bytes; parts: of what is computed
-    from several loads, these.
+    from several loads, these; unpacked: bits of each element that threads take out of words, 0 if they do not.
     """
 
     array: str
@@ -47,6 +47,7 @@ class LoadRecord:
     calls: tuple[Span, ...] = ()
     unit: int = 8
     parts: tuple[DataBytes, ...] = ()
+    unpacked: int = 0
 
 
 @value_class(frozen=True, slots=True, eq=False)
