@@ -174,8 +174,7 @@ class KernelRunner:
         copied: by cp.async; step: where the address is moved, if that is elsewhere than the site.
         """
         places = None if address is None or address.const is None else spread_coefficient(address.const, self.threads)
-        if self.barriers is not None:
-            self.barriers.tensor.forget_words(None if places is None else places[self.mask], data.size)
+        self._forget_tensor_addresses(places, data.size)
         if places is None:
             self.shared.broken = self.shared.broken or "a store has an address that is not known"
             return
@@ -198,6 +197,10 @@ class KernelRunner:
             self.barriers.note_store(places, data, self.mask, site)
         if not self.assumed:
             self.shared.past = max(self.shared.past, int(places[self.mask].max(initial=-1)) + data.size)
+
+    def _forget_tensor_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
+        if self.barriers is not None:
+            self.barriers.tensor.forget_words(None if places is None else places[self.mask], size)
 
     def _find_second_store(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Report a store of elements of global memory over others that nothing has read."""

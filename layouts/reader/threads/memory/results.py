@@ -77,17 +77,26 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
     found = [value for value in operands if is_result(value)]
     reductions = [value for value in operands if isinstance(value, Reduction)]
     others = [one for value in operands if not is_result(value) for one in _list_parts(value)]
+    if operands and all(value is CONSTANT for value in operands):
+        return CONSTANT
     if not found:
-        plain = bool(operands) and all(value is CONSTANT for value in operands)
-        return CONSTANT if plain else _join_reductions(reductions) or _combine_elements(run, others)
+        return _join_reductions(reductions) or _combine_elements(run, others)
     first = found[0]
-    if len(run.factors) < MOST_STORES:
-        run.factors += (FactorUse(first, other, run.mask.copy()) for other in others)
-    alike = all(bool(((first.thread == one.thread) & (first.byte == one.byte)).all()) for one in found[1:])
+    _note_factors(run, first, others)
+    alike = all(_is_same_element(first, one) for one in found[1:])
     made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
     if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
         return _join_reductions([*reductions, *made])
     return _join_alike(run, found)
+
+
+def _is_same_element(one: DataBytes, other: DataBytes) -> bool:
+    return bool(((one.thread == other.thread) & (one.byte == other.byte)).all())
+
+
+def _note_factors(run: KernelRunner, result: DataBytes, others: Sequence[DataBytes]) -> None:
+    if len(run.factors) < MOST_STORES:
+        run.factors += (FactorUse(result, other, run.mask.copy()) for other in others)
 
 
 def _join_alike(run: KernelRunner, found: list[DataBytes]) -> DataBytes | None:
