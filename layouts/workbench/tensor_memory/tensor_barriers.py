@@ -187,4 +187,6 @@ def _may_be_same(one: tuple[str, int | None], other: tuple[str, int | None]) -> 
 
 def _format_place(place: tuple[str, int | None]) -> str:
     name, offset = place
+    if "(" in name:
+        return "of a struct"  # that has no name in the text
     return f"{name} + {offset}" if offset else name
