@@ -103,8 +103,6 @@ def list_regions(access: OrderedAccess) -> Iterator[Region]:
         for name, parts in _place_operands(access.event.opcode, word & idesc.MOST, _freeze(operands)):
             yield _make_region(name, operands[name], parts)
     elif access.verb in ("ld", "st", "cp"):
-        if "16x32bx2" in access.event.opcode:
-            raise OpenColumnsError  # its second half is elsewhere
         lane, column = divmod(operands["at"], 1 << 16)
         if access.verb != "cp":
             lane = access.thread // 32 % 4 * QUARTER + lane % QUARTER
@@ -124,8 +122,8 @@ def _make_region(name: str, address: int, parts: Mask) -> Region:
 @lru_cache(maxsize=512)
 def _place_access(opcode: str, lane: int, column: int) -> Mask:
     access = parse_access(opcode)
-    if column + access.columns > COLUMNS:
-        raise OpenColumnsError
+    if access.halves or column + access.columns > COLUMNS:
+        raise OpenColumnsError  # the second half may be elsewhere
     return _join_lanes(mask_touched(access, lane, column))
 
 

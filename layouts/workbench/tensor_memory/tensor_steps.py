@@ -28,6 +28,7 @@ _INSTRUCTION = re.compile(
     r"|(?P<arrive>mbarrier\.\w+|cp\.async\.(?:bulk|mbarrier)|cp\.reduce\.async\.bulk|(?:st|red)\.async)"
     rf"|(?P<sync>bar|barrier))(?P<words>{_WORDS})(?![\w.:])"
 )
+_TENSOR_CALL = re.compile(r"tcgen05|tmem", re.I)  # of libcu++, CUTLASS or a header that is not found
 _SYNC_CALL = re.compile(r"__syncthreads\w*|\w*(?:sync|wait|arrive|barrier)\w*", re.I)
 _ADDRESS = re.compile(r"\[\s*(%\w+|%\[\w+\])\s*\]")
 MULTICAST = ".multicast::cluster"
@@ -220,9 +221,12 @@ def _make_tensor_kernel(text: KernelText, run: KernelRun) -> TensorKernel | None
     if not run.complete or not run.events or any(event.kind == "unknown" for event in run.events):
         return None
     body = next((f.body for f in reversed(text.functions) if f.kernel and f.name == run.name), None)
+    records = text.list_records(run)
+    if any(isinstance(record, BodilessCall) and _TENSOR_CALL.search(record.term.head) for record in records):
+        return None
     steps = [
         step
-        for record in text.list_records(run)
+        for record in records
         if not isinstance(record, SkippedCode)
         for step in _list_steps(record, _find_place(record, len(run.calls), body))
     ]
