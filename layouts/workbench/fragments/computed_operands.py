@@ -92,7 +92,9 @@ def count_lines_apart(computed: tuple[str, Lines], loaded: tuple[str, Lines]) ->
 
 
 def _count_steps(lines: Lines, others: Lines, steps: Mapping[str, int]) -> int | None:
-    """Return how many steps lead from the first element of lines to that of others; None if it is no whole number."""
+    """Return the distance from the first element of lines to that of others, in steps along K; None if it is not a
+    whole number of steps.
+    """
     names = {*lines, *others}
     away = {name: others.get(name, (0, 0))[0] - lines.get(name, (0, 0))[0] for name in names}
     counts = {away[name] / step for name, step in steps.items()}

@@ -34,7 +34,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 
 LETTERS = {"m": 1792, "n": 2816, "k": 384}  # tiles of 64 to 256 divide M and N, slices of 16 to 128 K
-OTHERS = 2  # of what is no size of a matrix, such as a batch
+OTHERS = 2  # the value of other parameters than sizes of a matrix, such as the number of batches
 BLOCKS = 2048  # of a line of blocks with one tile at most
 PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the matrices
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)

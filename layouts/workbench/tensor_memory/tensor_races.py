@@ -85,10 +85,10 @@ class _RaceSearch:
                     yield from self._check_write(memory, access, self.regions[n - 1][0])
                 for region in self.regions[n - 1]:
                     if region.name != "d" and verb not in ("st", "cp"):
-                        memory.read(access.slot, self._choose_read(memory, access, region), n)
+                        memory.note_read(access.slot, self._choose_read(memory, access, region), n)
                 for region in self.regions[n - 1]:
                     if region.name == "d" or verb in ("st", "cp"):
-                        memory.write(region.parts, n)
+                        memory.note_write(region.parts, n)
         yield from self._check_freed()
 
     def _choose_read(self, memory: TensorMemory, access: OrderedAccess, region: Region) -> Mask:

@@ -68,12 +68,14 @@ class TensorMemory:
     allocated: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
     freed: NDArray[np.int64] = field(default_factory=lambda: np.zeros((ROWS, COLUMNS), np.int64))
 
-    def read(self, slot: int, parts: Mask, number: int) -> None:
+    def note_read(self, slot: int, parts: Mask, number: int) -> None:
+        """Note that an access has read some parts. slot: of the threads that did."""
         if slot not in self.readers:
             self.readers[slot] = np.zeros((ROWS, COLUMNS), np.int64)
         self.readers[slot][parts] = number
 
-    def write(self, parts: Mask, number: int) -> None:
+    def note_write(self, parts: Mask, number: int) -> None:
+        """Note that an access has written some parts: what was read before is over."""
         self.writers[parts] = number
         for readers in self.readers.values():
             readers[parts] = 0
@@ -141,7 +143,9 @@ def _place_operands(opcode: str, word: int, places: tuple[tuple[str, int], ...])
         lane, column = divmod(address, 1 << 16)
         layout = make_tmem_layout(sizes, name)
         wide = layout.columns
-        if name == "scale_b" and layout.pattern.value_count:  # padded to 64 columns of B, of which some are not read
+        if (
+            name == "scale_b" and layout.pattern.value_count
+        ):  # the layout pads B to 64 columns; the product does not read the padding
             wide = min(wide, -(-descriptor.n // QUARTER))
         placed = PlacedOperand(name, layout, lane % LANES, column % COLUMNS)
         mask = placed.mask
