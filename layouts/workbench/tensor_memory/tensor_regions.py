@@ -143,9 +143,7 @@ def _place_operands(opcode: str, word: int, places: tuple[tuple[str, int], ...])
         lane, column = divmod(address, 1 << 16)
         layout = make_tmem_layout(sizes, name)
         wide = layout.columns
-        if (
-            name == "scale_b" and layout.pattern.value_count
-        ):  # the layout pads B to 64 columns; the product does not read the padding
+        if name == "scale_b" and layout.pattern.value_count:  # its layout pads N to 64: nothing reads the padding
             wide = min(wide, -(-descriptor.n // QUARTER))
         placed = PlacedOperand(name, layout, lane % LANES, column % COLUMNS)
         mask = placed.mask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -181,3 +181,7 @@ class AsmCode:
             if n not in self.left and kind.startswith(("=", "+")) and isinstance(self.places[n], Pointer):
                 value = self.values[n] if n in self.written else None
                 store_place(self.run, self.places[n], value, expression.span)
+
+
+Execute = Callable[[AsmCode, str, list[str]], None]  # an opcode with its operands
+InstructionRows = tuple[tuple[re.Pattern[str], int, Execute], ...]  # what opcodes are like, the fewest operands, …

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from lanescope.reader.threads.barriers.barrier_instructions import (
 )
 from lanescope.reader.threads.barriers.barrier_trace import TraceLostError
 from lanescope.reader.threads.barriers.order_events import follow_instruction
-from lanescope.reader.threads.instructions.asm_code import AsmCode
+from lanescope.reader.threads.instructions.asm_code import AsmCode, Execute, InstructionRows
 from lanescope.reader.threads.instructions.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.instructions.integer_instructions import INTEGER
 from lanescope.reader.threads.instructions.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
@@ -124,7 +124,7 @@ def _execute_instruction(code: AsmCode, opcode: str, operands: list[str]) -> Non
 
 
 @lru_cache(maxsize=1024)
-def _find_instruction(opcode: str, operands: int) -> Callable[[AsmCode, str, list[str]], None] | None:
+def _find_instruction(opcode: str, operands: int) -> Execute | None:
     """Return what executes an opcode with a number of operands; None if nothing does."""
     fits = (execute for pattern, least, execute in _INSTRUCTIONS if operands >= least and pattern.match(opcode))
     return next(fits, None)
@@ -329,8 +329,7 @@ def _run_load(code: AsmCode, opcode: str, operands: list[str]) -> None:
         code.put_value(register, data.cut_bytes(n * size, size) if data is not None and n < count else None)
 
 
-# what an opcode is like, and the operands that it has at least
-_INSTRUCTIONS: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[str]], None]], ...] = (
+_INSTRUCTIONS: InstructionRows = (
     (re.compile(r"ldmatrix\."), 0, _load_matrices),
     (re.compile(r"mma\."), 4, _run_mma),
     (re.compile(r"wgmma\.mma_async\."), 0, _read_matrices),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from lanescope.reader.threads.instructions.asm_code import AsmCode
+from lanescope.reader.threads.instructions.asm_code import AsmCode, InstructionRows
 from lanescope.reader.threads.language.bit_words import compute_elements
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.memory.results import shuffle_value
@@ -51,8 +50,7 @@ def _shuffle(code: AsmCode, opcode: str, operands: list[str]) -> None:
     code.put_value(operands[0].partition("|")[0], result)
 
 
-# what an opcode is like, and the operands that it has at least
-ELEMENTWISE: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[str]], None]], ...] = (
+ELEMENTWISE: InstructionRows = (
     (_CONVERSION, 2, _convert_elements),
     (_ARITHMETIC, 2, _compute_elements),
     (re.compile(r"shfl\.sync\.(?:idx|up|down|bfly)\.b32"), 4, _shuffle),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lanescope.reader.code.ptx.inline_ptx import COMPARISONS
-from lanescope.reader.threads.instructions.asm_code import AsmCode
+from lanescope.reader.threads.instructions.asm_code import AsmCode, InstructionRows
 from lanescope.reader.threads.language.bit_words import combine_bits
 from lanescope.reader.threads.language.numbers import Number, ThreadNumber, apply_operator, convert_number, get_number
 from lanescope.reader.threads.language.packing import join_registers, pack_bytes, permute_bytes
@@ -91,8 +91,7 @@ def _compute(opcode: str, kind: tuple[int, bool], left: Number, right: Number) -
     return convert_number(apply_operator(_OPERATORS[head], left, right), kind)
 
 
-# what an opcode is like, and the operands that it has at least
-INTEGER: tuple[tuple[re.Pattern[str], int, Callable[[AsmCode, str, list[str]], None]], ...] = (
+INTEGER: InstructionRows = (
     (re.compile(r"mov\.b(?:32|64)$"), 2, _move),
     (re.compile(r"prmt\."), 4, _permute),
     (re.compile(r"lop3\.b32$"), 5, _combine_bits),
