@@ -302,6 +302,10 @@ class KernelRunner:
     def call_method(self, place: Pointer, name: str, node: tree.Call, scope: Scope) -> Any:
         return calling.call_method(self, place, name, node, scope)
 
+    def get_call(self, span: Span) -> Span:
+        """Return the innermost call that is executed, a place if none is."""
+        return self.calls[-1] if self.calls else span
+
     def find_own_place(self, site: Span) -> Span:
         """Return a place of the text itself: a site, else the innermost call that leads to it from there."""
         return next((place for place in (site, *reversed(self.calls)) if place[1] <= self.length), site)

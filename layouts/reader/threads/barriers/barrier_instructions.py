@@ -16,7 +16,7 @@ import numpy as np
 
 from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.threads.barriers.barrier_bytes import BoxCopy
-from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent, Span, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent, Span, TraceLostError, require_known
 from lanescope.reader.threads.barriers.clusters import EVERYONE, WINDOW, list_targets, map_address
 from lanescope.reader.threads.barriers.tensor_trace import follow_tensor
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number, select_numbers
@@ -86,7 +86,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
     kind = _classify(opcode)
     if not kind:
         return _follow_other(code, opcode, instruction)
-    mask = _find_mask(code, instruction)
+    mask = require_known(code.find_mask(instruction))
     if mask.any():
         outer, run.mask = run.mask, mask
         _add_event(code, kind, opcode, operands)
@@ -104,7 +104,7 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
     assert trace is not None
     if "_tx" in opcode:
         if "expect_tx" in opcode:
-            _expect_bytes(code, opcode, instruction.operands, _find_mask(code, instruction))
+            _expect_bytes(code, opcode, instruction.operands, require_known(code.find_mask(instruction)))
         _note_bytes(code, opcode, instruction)
     if _JOINT.search(opcode):
         trace.meet_warps(code.run)
@@ -113,14 +113,14 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
         return True
     _follow_groups(code, opcode)
     silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
-    return silent or trace.follow_move(code, opcode, instruction.operands, _find_mask(code, instruction))
+    return silent or trace.follow_move(code, opcode, instruction.operands, require_known(code.find_mask(instruction)))
 
 
 def _follow_groups(code: AsmCode, opcode: str) -> None:
     """Follow a proxy fence, or the commit of or the wait for a group of bulk copies to global memory."""
     run = code.run
     assert run.barriers is not None
-    trace, at = run.barriers, run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    trace, at = run.barriers, run.find_own_place(run.get_call(code.assembly.span))
     if opcode.startswith("fence.proxy.async"):
         trace.note_fence()
     elif opcode.startswith("cp.async.bulk.commit_group"):
@@ -207,18 +207,9 @@ def _repeats(code: AsmCode) -> bool:
     return re.search(r"\bbra\b", code.assembly.code or "") is not None
 
 
-def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask:
-    """Return the threads that execute an instruction."""
-    if not instruction.guard:
-        return code.run.mask.copy()
-    met = _read_lanes(code, instruction.guard[0]) != 0
-    running: Mask = code.run.mask & (~met if instruction.guard[1] else met)
-    return running
-
-
 def _make_event(code: AsmCode, kind: str, opcode: str, operands: tuple[str, ...]) -> BarrierEvent:
     run = code.run
-    call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    call = run.find_own_place(run.get_call(code.assembly.span))
     if kind in ("block", "pass", "join"):
         return _make_thread_barrier(code, kind, opcode, operands, call)
     at = [n for n, operand in enumerate(operands) if operand.startswith("[")]
@@ -253,16 +244,16 @@ def _find_count_site(code: AsmCode, kind: str, token: str) -> Span:
         return code.run.calls[-1]
     if kind != "wait" or parse_immediate(code.run.text[slice(*site)].strip()) is None:
         return site
-    return code.run.calls[-1] if code.run.calls else code.assembly.span
+    return code.run.get_call(code.assembly.span)
 
 
 def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:
     """Note the bytes of an expect_tx; those of other instructions are not known."""
     run, operands = code.run, instruction.operands
     places = _read_lanes(code, [operand for operand in operands if operand.startswith("[")][-1])
-    values = _find_lanes(code, operands[-1]) if "expect_tx" in opcode else None
-    call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
-    mask = _find_mask(code, instruction)
+    values = code.find_lanes(operands[-1]) if "expect_tx" in opcode else None
+    call = run.find_own_place(run.get_call(code.assembly.span))
+    mask = require_known(code.find_mask(instruction))
     if run.barriers is None:
         return
     if run.cluster is None or not opcode.startswith("cp.async.bulk"):
@@ -271,7 +262,7 @@ def _note_bytes(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None
     site = code.get_site(operands[1].strip().strip("[]").partition(",")[0])
     names = frozenset(_WORD.findall(run.text[slice(*site)]))
     tensor, multicast = opcode.startswith("cp.async.bulk.tensor"), "multicast" in opcode
-    size = _find_lanes(code, operands[2]) if not tensor else None
+    size = code.find_lanes(operands[2]) if not tensor else None
     first = int(mask.argmax())
     box = BoxCopy(names, int(_read_lanes(code, operands[0])[first]) & WINDOW, run.cluster.rank)
     if multicast:
@@ -291,24 +282,9 @@ def _map_address(code: AsmCode, operands: Sequence[str]) -> None:
     _put(code, operands[0], value.move(address) if isinstance(value, Pointer) else address)
 
 
-def _find_lanes(code: AsmCode, token: str) -> Ints | None:
-    """Return the value of an operand in every thread, None if it is not known."""
-    value = code.get_value(token)
-    known = isinstance(value, ThreadNumber) and value.const is not None
-    return spread_coefficient(value.const, code.run.threads) if known else None
-
-
 def _read_lanes(code: AsmCode, token: str) -> Ints:
     """Return the value of an operand in every thread; TraceLostError if it is not known."""
-    run = code.run
-    value: Any = code.get_address(token) if token.startswith("[") else code.get_value(token)
-    if value is None:
-        value = code.registers.get(normalize_register(token))
-    if isinstance(value, Pointer):
-        value = value.shared_address
-    if not isinstance(value, ThreadNumber) or value.const is None:
-        raise TraceLostError
-    return spread_coefficient(value.const, run.threads)
+    return require_known(code.find_lanes(token))
 
 
 def _run_choice(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,10 +27,18 @@ Span = tuple[int, int]
 WARP = 32
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
+Known = TypeVar("Known")
 
 
 class TraceLostError(Exception):
     """Something with an unknown effect on mbarriers was executed."""
+
+
+def require_known(value: Known | None) -> Known:
+    """Return a value; TraceLostError if it is None, which is unknown."""
+    if value is None:
+        raise TraceLostError
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

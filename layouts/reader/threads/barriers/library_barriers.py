@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError, require_known
 from lanescope.reader.threads.barriers.order_events import follow_call
 from lanescope.reader.threads.language.numbers import ULONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.places import find_place
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import trace_site
-from lanescope.reader.threads.memory.storage import Ints, Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import Ints, Pointer, spread_number
 from lanescope.reader.threads.memory.tile_trace import follow_box_store, note_box_call
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _add(
 def _make_event(
     run: KernelRunner, kind: str, place: Pointer, values: Ints, node: tree.Call, site: tuple[int, int]
 ) -> BarrierEvent:
-    call = run.calls[-1] if run.calls else node.span
+    call = run.get_call(node.span)
     return BarrierEvent(kind, run.mask.copy(), _spread(run, place.shared_address), values, site, call)
 
 
@@ -171,9 +171,7 @@ def _evaluate(run: KernelRunner, node: tree.Expression, scope: Scope) -> Ints:
 
 def _spread(run: KernelRunner, value: Any) -> Ints:
     """Return a number for every thread; TraceLostError if it is not known."""
-    if not isinstance(value, ThreadNumber) or value.const is None:
-        raise TraceLostError
-    return spread_coefficient(value.const, run.threads)
+    return require_known(spread_number(value, run.threads))
 
 
 def _count_threads(run: KernelRunner) -> Ints:

@@ -42,21 +42,17 @@ def follow_instruction(run: KernelRunner, opcode: str, operands: list[Any], span
     if opcode.startswith("cp.async.commit_group"):
         order.commit_group(run.mask, guarded or run.assumed > 0)
     elif opcode.startswith("cp.async.wait_all"):
-        order.wait_groups(run.mask, None, _find_site(run, span))
+        order.wait_groups(run.mask, None, run.get_call(span))
     elif opcode.startswith("cp.async.wait_group"):
         count = operands[0].known if operands and isinstance(operands[0], ThreadNumber) else None
         order.wait_groups(run.mask, count, span)
     elif _BARRIER.match(opcode):
-        order.pass_barrier(_find_site(run, span), max(len(run.calls) - 1, 0))
+        order.pass_barrier(run.get_call(span), max(len(run.calls) - 1, 0))
     elif _OPEN.match(opcode) and not opcode.startswith(("cp.async.c", "cp.async.bulk")):
         order.forget_stores()
     else:
         return False
     return True
-
-
-def _find_site(run: KernelRunner, span: Span) -> Span:
-    return run.calls[-1] if run.calls else span
 
 
 def follow_call(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> None:

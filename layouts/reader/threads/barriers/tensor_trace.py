@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register
-from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.memory.storage import Ints, Mask, Pointer, spread_coefficient
+from lanescope.reader.code.ptx.inline_ptx import PtxInstruction
+from lanescope.reader.threads.memory.storage import Ints, Mask
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 MOST_EVENTS = 8000
 _OPEN = re.compile(r"tcgen05\.(?:mma\.(?:ws|sp)|shift|cp\..*4x256b|.*\.red\b|mma\..*ashift)")
-_LITERALS = {"true": 1, "false": 0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +73,7 @@ def follow_tensor(code: AsmCode, opcode: str, instruction: PtxInstruction) -> No
     if trace is None or trace.tensor.lost:
         return
     tensor = trace.tensor
-    mask = _find_mask(code, instruction)
+    mask = code.find_mask(instruction)
     if mask is not None and not mask.any():
         return
     event = _make_event(code, opcode, instruction, mask) if mask is not None else None
@@ -97,11 +93,11 @@ def _make_event(code: AsmCode, opcode: str, instruction: PtxInstruction, mask: M
     if _OPEN.match(opcode) or code.run.barriers is None:
         return None
     named = dict(_list_operands(opcode, instruction.operands))
-    values = {name: value for name, token in named.items() if (value := _read_lanes(code, token)) is not None}
+    values = {name: value for name, token in named.items() if (value := code.find_lanes(token)) is not None}
     if len(values) < len(named):
         return None
     run, text = code.run, code.assembly.code or ""
-    call = run.find_own_place(run.calls[-1] if run.calls else code.assembly.span)
+    call = run.find_own_place(run.get_call(code.assembly.span))
     sites = {name: run.find_own_place(code.get_site(_find_source(text, token))) for name, token in named.items()}
     loops = tuple(zip(run.loops, run.turns, strict=True))
     return TensorEvent(len(code.run.barriers.events), opcode, mask, values, sites, call, loops)
@@ -135,28 +131,3 @@ def _find_source(text: str, token: str) -> str:
     """Return the operand that setp compares to set a predicate; another operand is its own source."""
     compared = re.search(rf"\bsetp[.\w]*\s+{re.escape(token.strip())}\s*,\s*([^,;]+)", text)
     return compared[1].strip() if compared is not None else token
-
-
-def _find_mask(code: AsmCode, instruction: PtxInstruction) -> Mask | None:
-    """Return the threads that execute an instruction; None if that is not known."""
-    if not instruction.guard:
-        return code.run.mask.copy()
-    met = _read_lanes(code, instruction.guard[0])
-    if met is None:
-        return None
-    mask: Mask = code.run.mask & ((met == 0) if instruction.guard[1] else (met != 0))
-    return mask
-
-
-def _read_lanes(code: AsmCode, token: str) -> Ints | None:
-    """Return the value of an operand in every thread; None if it is not known."""
-    token = token.strip()
-    if token in _LITERALS:
-        return np.full(code.run.threads, _LITERALS[token], np.int64)
-    value: Any = code.get_address(token) if token.startswith("[") else code.get_value(token)
-    if value is None:
-        value = code.registers.get(normalize_register(token))
-    if isinstance(value, Pointer):
-        value = value.shared_address
-    known = isinstance(value, ThreadNumber) and value.const is not None
-    return spread_coefficient(value.const, code.run.threads) if known else None

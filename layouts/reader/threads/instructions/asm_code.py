@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.ptx.inline_ptx import parse_immediate
+import numpy as np
+
+from lanescope.reader.code.ptx.inline_ptx import PtxInstruction, normalize_register, parse_immediate
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import Assembly
 from lanescope.reader.threads.instructions.special_registers import read_register
@@ -24,11 +26,12 @@ from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.sites import trace_site
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.language.values import load_place, store_place
-from lanescope.reader.threads.memory.storage import LocalMemory, Pointer
+from lanescope.reader.threads.memory.storage import Ints, LocalMemory, Mask, Pointer, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
+_LITERALS = {"true": 1, "false": 0}
 _parse_number = lru_cache(maxsize=1024)(parse_immediate)
 
 
@@ -126,6 +129,26 @@ class AsmCode:
         if isinstance(value, ThreadNumber):
             return add_numbers(convert_number(value, LONG), added) if offset.strip() else convert_number(value, LONG)
         return None
+
+    def find_lanes(self, token: str) -> Ints | None:
+        """Return the value or address of an operand in every thread; None if it is not known."""
+        token = token.strip()
+        if token in _LITERALS:
+            return np.full(self.run.threads, _LITERALS[token], np.int64)
+        value: Any = self.get_address(token) if token.startswith("[") else self.get_value(token)
+        if value is None:
+            value = self.registers.get(normalize_register(token))
+        return spread_number(value, self.run.threads)
+
+    def find_mask(self, instruction: PtxInstruction) -> Mask | None:
+        """Return the threads that execute an instruction; None if that is not known."""
+        if not instruction.guard:
+            return self.run.mask.copy()
+        met = self.find_lanes(instruction.guard[0])
+        if met is None:
+            return None
+        mask: Mask = self.run.mask & ((met == 0) if instruction.guard[1] else (met != 0))
+        return mask
 
     def get_shared_address(self, token: str) -> Any:
         """Return the address of shared memory in brackets, None if it is unknown or of another memory."""

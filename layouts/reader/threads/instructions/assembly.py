@@ -239,7 +239,7 @@ def _list_scale_ids(
         site = code.get_site(token)
         first = parse_immediate(code.run.text[slice(*site)])
         if first is not None and first != known:  # what a loop begins with
-            site = code.run.calls[-1] if code.run.calls else code.assembly.span
+            site = code.run.get_call(code.assembly.span)
         yield known, site
 
 

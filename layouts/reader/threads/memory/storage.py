@@ -307,6 +307,14 @@ def spread_coefficient(value: Any, threads: int) -> Ints:
     return np.broadcast_to(np.asarray(as_array(value), np.int64), (threads,))
 
 
+def spread_number(value: Any, threads: int) -> Ints | None:
+    """Return a number, or an address in shared memory, as an array [threads]; None if it is not known."""
+    if isinstance(value, Pointer):
+        value = value.shared_address
+    known = isinstance(value, ThreadNumber) and value.const is not None
+    return spread_coefficient(value.const, threads) if known else None
+
+
 def list_offsets(records: list[LoadRecord], data: DataBytes, threads: int) -> Iterator[tuple[str, Ints]]:
     """Yield the coefficients of each product of open names in the byte offsets of data that is all known, by name."""
     used = np.unique(data.record)

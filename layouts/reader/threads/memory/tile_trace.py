@@ -17,7 +17,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.instructions.immediates import find_transposes
-from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError
+from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError, require_known
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
@@ -30,6 +30,7 @@ from lanescope.reader.threads.memory.storage import (
     Mask,
     Pointer,
     spread_coefficient,
+    spread_number,
 )
 
 if TYPE_CHECKING:
@@ -258,11 +259,7 @@ def _list_words(run: KernelRunner, site: Span) -> frozenset[str]:
 
 def _spread(run: KernelRunner, value: Any) -> Ints:
     """Return a number for every thread; TraceLostError if it is not known."""
-    if isinstance(value, Pointer):
-        value = value.shared_address
-    if not isinstance(value, ThreadNumber) or value.const is None:
-        raise TraceLostError
-    return spread_coefficient(value.const, run.threads)
+    return require_known(spread_number(value, run.threads))
 
 
 # products and staging -------------------------------------------------------------------------------------------------
