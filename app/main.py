@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
+from typing import Annotated, Literal
 
 import anyio
 from fastapi import FastAPI
@@ -23,9 +24,8 @@ from lanescope.app.features import load_features
 from lanescope.app.kit.api import StrictRoute, build_api_router
 from lanescope.app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from lanescope.app.kit.assets import IMMUTABLE, STATIC, STYLE, compute_digest, render_style_sheet, render_versioned
-from lanescope.app.kit.fact import fact_to_json
+from lanescope.app.kit.fact import Description, fact, fact_to_json
 from lanescope.app.kit.feature import Feature
-from lanescope.app.kit.health import Health, Ready
 from lanescope.app.kit.limits import RequestGuard
 from lanescope.app.kit.menus import find_menu, list_entries
 from lanescope.app.kit.metrics import CountingMiddleware, ServerMetrics
@@ -45,6 +45,22 @@ from lanescope.app.kit.work import CacheMiddleware, WorkThreads, freeze_memory
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.names import search
 from lanescope.ptx import catalog
+
+
+@fact
+class Health:
+    """The process responds."""
+
+    status: Literal["ok"]
+
+
+@fact
+class Ready:
+    """The catalogue and the assembled targets are loaded, and a thread is free or soon will be."""
+
+    status: Literal["ready"]
+    instructions: int
+    assembler: Annotated[str, Description("The ptxas that wrote the targets.")]
 
 
 def _generate_routes(features: Mapping[str, Feature]) -> Iterator[BaseRoute]:

@@ -4,21 +4,50 @@ pictures.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.openapi.models import OpenAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from lanescope.app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, walk_operations
-from lanescope.app.apidocs.schemas import add_answer_models, add_model
-from lanescope.app.kit.api import TAKEN, OffLoopRoute
+from lanescope.app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, REF, TAGS, WORKER, walk_operations
+from lanescope.app.kit.api import ANSWERED, PROMISED, TAKEN, OffLoopRoute
 from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
 from lanescope.app.kit.fact import Json
 from lanescope.app.kit.wire import encode_json_body
 
 router = APIRouter(include_in_schema=False, route_class=OffLoopRoute)
+
+
+def add_model(schemas: Json, name: str, model: Any) -> None:
+    """Add a model's schema under its name, and those of the models that it uses."""
+    schema = TypeAdapter(model).json_schema(ref_template=REF)
+    schemas |= schema.pop("$defs", {})
+    schemas[name] = schema
+
+
+def add_answer_models(document: Json) -> None:
+    """Replace the models of the routes' answers by their schemas; all are built together, so that every model has one
+    name.
+    """
+    answers = [
+        (f"Response_{status}_{operation['operationId']}", answer)
+        for _, _, operation in walk_operations(document)
+        for status, answer in operation["responses"].items()
+        if PROMISED in answer
+    ]
+    inputs = [(name, "serialization", TypeAdapter(ANSWERED[answer.pop(PROMISED)])) for name, answer in answers]
+    schemas, definitions = TypeAdapter.json_schemas(inputs, ref_template=REF)  # type: ignore[arg-type]
+    document["components"].setdefault("schemas", {}).update(definitions.get("$defs", {}))
+    for name, answer in answers:
+        schema = schemas[name, "serialization"]
+        if "$ref" not in schema:
+            schema["title"] = name.title().replace("_", " ")
+        answer.setdefault("content", {}).setdefault("application/json", {})["schema"] = schema
 
 
 @router.get("/openapi.json")

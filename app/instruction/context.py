@@ -8,16 +8,25 @@ from urllib.parse import urlencode
 
 from lanescope.app.catalogue import topics
 from lanescope.app.hardware import fragment_runs
-from lanescope.app.instruction import facts as about
-from lanescope.app.instruction import find, head, headline, lanes, pickers, shown_lanes, state, tcgen05, terms
+from lanescope.app.instruction import (
+    facts as about,
+    find,
+    head,
+    headline,
+    lanes,
+    pickers,
+    shown_lanes,
+    state,
+    tcgen05,
+    terms,
+)
 from lanescope.app.instruction.access_form import build_access_form
 from lanescope.app.instruction.code import build_code_parts
 from lanescope.app.instruction.evidence import list_evidence
 from lanescope.app.instruction.matrices import build_matrices, build_supply_matrix, list_views
 from lanescope.app.instruction.page_data import build_page_data
 from lanescope.app.instruction.pressure import build_pressure
-from lanescope.app.instruction.spread import build_chart as build_spread_chart
-from lanescope.app.instruction.spread import build_spreads
+from lanescope.app.instruction.spread import build_chart as build_spread_chart, build_spreads
 from lanescope.app.instruction.state import PageState
 from lanescope.app.instruction.supplies import build_supplies
 from lanescope.app.kit.encoding import encode_json
