@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue import site_search, topics
+from lanescope.app.catalogue import facts as catalogue, site_search, topics
 from lanescope.app.catalogue.groups import sort_instructions
 from lanescope.app.catalogue.topics import TopicExport
 from lanescope.app.guide import rendering as guide

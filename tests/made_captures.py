@@ -11,8 +11,7 @@ import numpy as np
 from lanescope import capture
 from lanescope.capture import fills
 from lanescope.capture.file_format import Capture, Record
-from lanescope.descriptor.matrix import Descriptor
-from lanescope.descriptor.matrix import encode_wgmma as word
+from lanescope.descriptor.matrix import Descriptor, encode_wgmma as word
 from lanescope.dump import written
 from lanescope.shared.storage import storage
 

@@ -9,8 +9,7 @@ from operator import mul
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
 from lanescope.app.agents.places import parse_place

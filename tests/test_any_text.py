@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from lanescope import find
-from lanescope.app.banks import facts as bank_facts
-from lanescope.app.banks import questions as bank_questions
+from lanescope.app.banks import facts as bank_facts, questions as bank_questions
 from lanescope.app.hardware import user_matrices
 from lanescope.app.instruction import state
 from lanescope.app.kit.api import parse_json

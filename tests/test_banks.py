@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lanescope.app.hardware.bank_counters import parse_report
 from lanescope.app.hardware.evidence import FOLDER

@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from lanescope.app.memory import descriptors as memory
 from lanescope.descriptor.matrix import Descriptor

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from lanescope import capture
-from lanescope.capture import file_format
-from lanescope.capture import fills as fill
-from lanescope.capture import operand_sources as matrices
+from lanescope.capture import file_format, fills as fill, operand_sources as matrices
 from lanescope.capture.file_format import (
     HEADER,
     HEADER_BYTES,

@@ -13,8 +13,7 @@ from lanescope.app.capture import forms
 from lanescope.app.hardware import capture_verdicts
 from lanescope.capture import fills
 from lanescope.capture.file_format import Capture, Record
-from lanescope.descriptor.matrix import Descriptor
-from lanescope.descriptor.matrix import encode_wgmma as word
+from lanescope.descriptor.matrix import Descriptor, encode_wgmma as word
 from lanescope.ptx.codec import encode_values
 from tests.cases import for_each
 from tests.made_captures import (

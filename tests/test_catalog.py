@@ -8,8 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.guide.rendering import render_guide_page

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lanescope.app.memory.verdicts import Verified, build_verified
 from lanescope.descriptor.format import DescriptorFormat

@@ -10,8 +10,7 @@ from html import unescape
 
 import pytest
 
-from lanescope.app.banks import facts as bank_facts
-from lanescope.app.banks import questions as bank_questions
+from lanescope.app.banks import facts as bank_facts, questions as bank_questions
 from lanescope.app.hardware import chain_runs, verification
 from lanescope.errors import LayoutError
 from lanescope.ptx import hardware_runs

@@ -9,19 +9,16 @@ from typing import Any
 import pytest
 
 from lanescope.descriptor import causes
-from lanescope.workbench import build_bench, finding_codes, results
-from lanescope.workbench import check as engine
+from lanescope.workbench import build_bench, check as engine, finding_codes, results
 from lanescope.workbench.check import check_text as checked
 from lanescope.workbench.reads import verification
 from lanescope.workbench.repair.consequences import FOLLOWS
 from lanescope.workbench.source import guesses
 from lanescope.workbench.source.source_objects import find_source_objects
-from tests import test_reader_code as builders
-from tests import workbench_cases
+from tests import test_reader_code as builders, workbench_cases
 from tests.cases import for_each
 from tests.checked import check_text as check
-from tests.guilty_kernels import RIGHT as RIGHT_KERNEL
-from tests.guilty_kernels import plant
+from tests.guilty_kernels import RIGHT as RIGHT_KERNEL, plant
 from tests.sample import FULL, choose_count
 
 KERNELS = {case.title: case for case in workbench_cases.CASES}

@@ -14,8 +14,7 @@ from lanescope.reader.threads.barriers.clusters import EVERYONE, RANK_BIT, Clust
 from tests.cases import for_each
 from tests.checked import check_whole
 from tests.sample import take_each
-from tests.test_barrier_protocol import RELEASE, find_lines
-from tests.test_barrier_protocol import RIGHT as RING
+from tests.test_barrier_protocol import RELEASE, RIGHT as RING, find_lines
 
 REMOTE = """__device__ void arrive_at(uint64_t* bar, uint32_t block) {
   asm volatile("{.reg .b32 other; mapa.shared::cluster.u32 other, %0, %1;"

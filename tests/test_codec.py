@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanescope.ptx import codec, dtypes
 from lanescope.ptx.dtypes import DTYPES, DType, FloatFormat, SpecialCodes

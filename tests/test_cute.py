@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pycute
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lanescope.cute.layout import DEEPEST, MOST, CuteLayout
 from lanescope.cute.text import parse_cute_layout, parse_layout

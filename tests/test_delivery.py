@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lanescope.app.hardware import delivery_runs
 from lanescope.app.hardware.verification import rename_kernel

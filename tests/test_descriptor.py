@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pycute
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanescope import find
 from lanescope.app.memory import descriptors, facts

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope import dump as engine
-from lanescope import find
+from lanescope import dump as engine, find
 from lanescope.descriptor import tile_search
-from lanescope.descriptor.matrix import Descriptor, View
-from lanescope.descriptor.matrix import encode_wgmma as word_of
+from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma as word_of
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
 from lanescope.dump import Dump, Examined, examine, of_file, tile_of, written
 from lanescope.errors import LayoutError

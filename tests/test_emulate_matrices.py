@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from tests.emulated_kernels import execute, spell, take_one_each
-from tests.oracle import movement, sparse
-from tests.oracle import ptx as pages
+from tests.oracle import movement, ptx as pages, sparse
 from tests.sample import FULL
 
 Array = NDArray[Any]

@@ -15,8 +15,7 @@ from lanescope.emulate.machine import Machine, Schedule
 from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.emulated_kernels import execute, spell
-from tests.oracle import ptx as pages
-from tests.oracle import sparse
+from tests.oracle import ptx as pages, sparse
 from tests.sample import FULL
 from tests.test_emulate_matrices import BITS, draw, encode, pack
 

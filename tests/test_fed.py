@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlsplit
 
-from lanescope.app.chain import facts as chains
-from lanescope.app.chain import forms
+from lanescope.app.chain import facts as chains, forms
 from lanescope.app.instruction import head, state, terms, wording
 from lanescope.app.instruction.fed import find_fed_operand
 from lanescope.ptx import catalog

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.hardware import evidence, fleet_verification, jobs, pieces, runs
-from lanescope.app.hardware import fleet as fleet_of_dask
+from lanescope.app.hardware import evidence, fleet as fleet_of_dask, fleet_verification, jobs, pieces, runs
 from lanescope.app.hardware.connection import ENDS, PLAIN, TlsFiles, explain_failure
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.members import avoid_lost, parse_members, select_members

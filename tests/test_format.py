@@ -17,8 +17,7 @@ from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
 from lanescope.render.descriptor_bits import render_descriptor_bits
-from lanescope.render.palette import LIGHT
-from lanescope.render.palette import render_css as palette_css
+from lanescope.render.palette import LIGHT, render_css as palette_css
 from lanescope.shared.swizzle import MODES, Mode, Swizzle, get_mode
 
 # PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is none of wgmma's codes.

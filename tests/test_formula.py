@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from lanescope.cxx.formula import DEEPEST, LONGEST, evaluate_formula
 from lanescope.errors import LayoutError

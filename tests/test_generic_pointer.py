@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from lanescope.descriptor.matrix import Descriptor, view
 from lanescope.descriptor.verify import verify

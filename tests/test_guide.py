@@ -16,10 +16,7 @@ import pytest
 
 from lanescope import find
 from lanescope.app.catalogue.topics import list_topics
-from lanescope.app.guide import benchmarks
-from lanescope.app.guide import index as guide_index
-from lanescope.app.guide import rendering as guide
-from lanescope.app.guide import values as guide_values
+from lanescope.app.guide import benchmarks, index as guide_index, rendering as guide, values as guide_values
 from lanescope.app.guide.words import GLOSSARY
 from lanescope.app.memory import descriptors as memory
 from lanescope.descriptor.matrix import View, reads

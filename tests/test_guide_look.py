@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from lanescope.app.guide import index as guide_index
-from lanescope.app.guide import rendering as guide
+from lanescope.app.guide import index as guide_index, rendering as guide
 from tests.cases import for_each
 from tests.client import Client
 

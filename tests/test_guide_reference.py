@@ -7,8 +7,7 @@ import re
 import pytest
 
 from lanescope import find
-from lanescope.app.guide import index as guide_index
-from lanescope.app.guide import reference as guide_reference
+from lanescope.app.guide import index as guide_index, reference as guide_reference
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, overview, wmma
 from lanescope.ptx.differences import list_document_slips as differences

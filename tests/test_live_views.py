@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lanescope import capture, find, tiled_copy, tiled_mma, triton_layout, tv
 from lanescope.app.capture.examples import build_capture

@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 import pycute
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError

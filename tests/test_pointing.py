@@ -32,8 +32,7 @@ from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from tests.cases import for_each
 from tests.client import share_client
-from tests.oracle import ptx
-from tests.oracle import tensor as figures
+from tests.oracle import ptx, tensor as figures
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 MMA_V2 = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>"

@@ -10,15 +10,13 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import TypeAdapter
 
 from lanescope.app.kit.api import parse_json
 from lanescope.app.kit.errors import Error, ErrorBody
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.memory import descriptors as memory
-from lanescope.app.memory import facts
+from lanescope.app.memory import descriptors as memory, facts
 from lanescope.errors import LayoutError
 from lanescope.inputs import quote_value
 from lanescope.ptx import catalog

@@ -14,8 +14,7 @@ from lanescope.ptx import catalog
 from lanescope.reader.instructions import sass
 from lanescope.reader.instructions.tensor_sass import describe_sass
 from tests.cases import for_each
-from tests.ptxas import assembler, candidates_tcgen05
-from tests.ptxas import sass as disassembly
+from tests.ptxas import assembler, candidates_tcgen05, sass as disassembly
 from tests.sample import FULL, choose_count, is_chosen
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

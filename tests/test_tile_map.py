@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.memory import atoms as atom_views
-from lanescope.app.memory import tile_figure as tile_views
+from lanescope.app.memory import atoms as atom_views, tile_figure as tile_views
 from lanescope.app.memory.choices import LABELS
 from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError

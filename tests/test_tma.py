@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.hardware import tma_boxes
-from lanescope.descriptor import matrix as descriptor
-from lanescope.descriptor import verify
+from lanescope.descriptor import matrix as descriptor, verify
 from lanescope.descriptor.matrix import View
 from lanescope.shared import storage, tma
 from tests.cases import for_each

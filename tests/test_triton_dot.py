@@ -16,8 +16,7 @@ from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
 from tests.client import Client
 from tests.oracle.triton_dot import Case, compile_dots
-from tests.oracle.triton_frontend import Case as FrontendCase
-from tests.oracle.triton_frontend import ask_frontend
+from tests.oracle.triton_frontend import Case as FrontendCase, ask_frontend
 from tests.sample import choose_count
 
 TARGETS = (75, 80, 86, 87, 88, 89, 90, 90, 90, 100, 100, 103, 107, 110, 120, 121)

@@ -193,8 +193,7 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
 
 
 def test_the_command_line_says_what_memory_must_be() -> None:
-    from lanescope.app.instruction import answers
-    from lanescope.app.instruction import facts as about
+    from lanescope.app.instruction import answers, facts as about
 
     def told(ptx: str) -> str:
         found = find(ptx)

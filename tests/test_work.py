@@ -17,8 +17,7 @@ from starlette.testclient import TestClient
 
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.kit import picture as raster
-from lanescope.app.kit import picture_worker as raster_worker
+from lanescope.app.kit import picture as raster, picture_worker as raster_worker
 from lanescope.app.kit.examples import BODIES, EXAMPLES
 from lanescope.app.main import create_app
 from lanescope.errors import LayoutError

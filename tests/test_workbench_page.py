@@ -19,8 +19,7 @@ from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
-from tests.guilty_kernels import CODE, KERNELS
-from tests.guilty_kernels import RIGHT as KERNEL
+from tests.guilty_kernels import CODE, KERNELS, RIGHT as KERNEL
 from tests.sample import choose_count
 from tests.workbench_cases import CASES
 

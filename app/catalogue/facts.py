@@ -12,8 +12,7 @@ from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
 from lanescope.names import search
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Family as FamilyRow
-from lanescope.ptx.instruction import Instruction
+from lanescope.ptx.instruction import Family as FamilyRow, Instruction
 from lanescope.ptx.overview import get_section
 from lanescope.ptx.table.chapters import IsaChapter, get_chapter
 from lanescope.ptx.targets import make_unknown_target_error

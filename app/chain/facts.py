@@ -19,8 +19,7 @@ from lanescope.render.chain import render_code
 from lanescope.shared import chain, pieces
 from lanescope.shared.feeding import explain_no_feed
 from lanescope.shared.operand_storage import make_operand_storage
-from lanescope.shared.storage import HINT as STORAGE_HINT
-from lanescope.shared.storage import Storage
+from lanescope.shared.storage import HINT as STORAGE_HINT, Storage
 from lanescope.shared.tiling import DEFAULT_ORDER
 
 

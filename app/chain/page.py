@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from lanescope import find
 from lanescope.app.banks.draw import draw_banks
-from lanescope.app.chain import facts as chains
-from lanescope.app.chain import forms
+from lanescope.app.chain import facts as chains, forms
 from lanescope.app.chain.draw import draw_lanes, draw_operand, draw_rows
 from lanescope.app.chain.facts import LoadChainBody
 from lanescope.app.kit import links

@@ -27,8 +27,7 @@ from lanescope.app.kit.job import run_within
 from lanescope.deadline import omit_when
 from lanescope.errors import LayoutError
 from lanescope.inputs import capitalize_sentence, format_count, shorten_value
-from lanescope.workbench import check as engine
-from lanescope.workbench import check_report, results
+from lanescope.workbench import check as engine, check_report, results
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions

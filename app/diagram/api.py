@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from lanescope.app.diagram import forms as pictures
-from lanescope.app.diagram import verdicts
+from lanescope.app.diagram import forms as pictures, verdicts
 from lanescope.app.diagram.options import DIAGRAM, DRAWN
 from lanescope.app.diagram.questions import DiagramOptions
 from lanescope.app.instruction import facts as about
@@ -43,8 +42,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.names import lookup
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
-from lanescope.render import cuda
-from lanescope.render import ptx as syntax
+from lanescope.render import cuda, ptx as syntax
 
 PROGRAM = "cu"
 KNOWN = {"plain": tuple(NO_YES)} | {

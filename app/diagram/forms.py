@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.diagram.options import DIAGRAM
-from lanescope.app.instruction import facts as about
-from lanescope.app.instruction import state
+from lanescope.app.instruction import facts as about, state
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.media import FORMS
 from lanescope.app.kit.picture import DrawingJob, limit_scale
 from lanescope.app.kit.rings import draw_rings
 from lanescope.app.kit.sheets import PINS
-from lanescope.app.memory import descriptors, find
-from lanescope.app.memory import facts as memory
+from lanescope.app.memory import descriptors, facts as memory, find
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.tile_figure import TileLook, draw_pins, draw_tile, parse_look
 from lanescope.descriptor.matrix import Descriptor

@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from lanescope import reader
-from lanescope.app.diagram import forms as diagrams
-from lanescope.app.diagram import verdicts
+from lanescope.app.diagram import forms as diagrams, verdicts
 from lanescope.app.diagram.idesc_forms import parse_kind_of_word, render_idesc
 from lanescope.app.guide import drawings
 from lanescope.app.instruction.state import bind_descriptor

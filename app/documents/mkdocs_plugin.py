@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import markdown as python_markdown
-from mkdocs.config import base
-from mkdocs.config import config_options as options
+from mkdocs.config import base, config_options as options
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin
 from mkdocs.utils import get_relative_url

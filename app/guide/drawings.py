@@ -12,20 +12,17 @@ from lanescope.app.banks import facts as bank_facts
 from lanescope.app.banks.draw import draw_banks
 from lanescope.app.chain.forms import draw_figure
 from lanescope.app.delivery.feature import DELIVER
-from lanescope.app.diagram import forms as pictures
-from lanescope.app.diagram import verdicts
+from lanescope.app.diagram import forms as pictures, verdicts
 from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.kit.links import link_instruction
 from lanescope.app.kit.sheets import point_at_sheets
 from lanescope.app.layouts import cute, triton, tv
 from lanescope.app.layouts.pictures import render_layout
-from lanescope.app.memory import descriptors
-from lanescope.app.memory import facts as memory
+from lanescope.app.memory import descriptors, facts as memory
 from lanescope.app.memory.tile_figure import LABELLED, draw_tile, parse_look
 from lanescope.app.reuse.feature import REUSE
 from lanescope.app.scales.feature import SCALE_FACTORS
-from lanescope.app.tiles import chains, main_loop_figure, tiled_copy_figure
-from lanescope.app.tiles import figure as whole_tiles
+from lanescope.app.tiles import chains, figure as whole_tiles, main_loop_figure, tiled_copy_figure
 from lanescope.app.tmem.feature import PLACEMENT
 from lanescope.app.tmem.find import make_sheet_page as make_tensor_sheets
 from lanescope.app.tmem.placement import draw_placement

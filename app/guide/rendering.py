@@ -8,9 +8,7 @@ from html import escape, unescape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from lanescope.app.guide import benchmarks, examples, integrations
-from lanescope.app.guide import reference as guide_reference
-from lanescope.app.guide import values as guide_values
+from lanescope.app.guide import benchmarks, examples, integrations, reference as guide_reference, values as guide_values
 from lanescope.app.guide.drawings import draw_address
 from lanescope.app.guide.index import ORDER, read_source
 from lanescope.app.read import text_meanings

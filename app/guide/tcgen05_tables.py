@@ -6,10 +6,8 @@ from lanescope.app.guide.markdown import format_code_block
 from lanescope.bits import BitField
 from lanescope.blackwell import tmem
 from lanescope.ptx.table import tmem as rows_of_tmem
-from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS
-from lanescope.ptx.table.descriptors import ROWS, TCGEN05, TCGEN05_RUBIN, VARIANTS
-from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS
-from lanescope.ptx.table.kinds import RUBIN_KINDS
+from lanescope.ptx.table.descriptors import FORMATS as DESCRIPTORS, ROWS, TCGEN05, TCGEN05_RUBIN, VARIANTS
+from lanescope.ptx.table.kinds import KINDS as UMMA_KINDS, RUBIN_KINDS
 from lanescope.render.scaling import render_order
 from lanescope.render.tables import format_table
 from lanescope.render.tmem import render_scale_order

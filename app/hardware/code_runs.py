@@ -24,8 +24,7 @@ from lanescope.ptx.table.descriptors import START
 from lanescope.render import cuda, descriptor, reuse, smem
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
-from lanescope.tiles.reuse import AccumulatorReuse
-from lanescope.tiles.reuse import match_accumulator as match
+from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator as match
 
 EXTRA = 24  # unread elements between the lines of memory: whole bytes of every type
 PAST = (0, 0x480)  # offsets of a tile from a boundary of every pattern, in bytes

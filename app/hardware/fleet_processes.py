@@ -20,8 +20,7 @@ from typing import Any
 import dask
 from distributed import Nanny, Scheduler, Worker
 
-from lanescope.app.hardware import jobs, pickle_guard
-from lanescope.app.hardware import pool as local
+from lanescope.app.hardware import jobs, pickle_guard, pool as local
 from lanescope.app.hardware.connection import TlsFiles, explain_failure
 from lanescope.app.hardware.device_targets import format_architecture
 from lanescope.errors import LayoutError

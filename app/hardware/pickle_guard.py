@@ -60,8 +60,7 @@ def install_guard() -> None:
     """Make every module of Dask in this process read messages through the guard."""
     import distributed
     from distributed.comm import tcp
-    from distributed.protocol import core
-    from distributed.protocol import pickle as dasks
+    from distributed.protocol import core, pickle as dasks
 
     if dasks.loads is loads:
         return

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lanescope.app.kit.fact import Description, fact
-from lanescope.ptx import catalog, hardware_runs
-from lanescope.ptx import instruction as engine
+from lanescope.ptx import catalog, hardware_runs, instruction as engine
 from lanescope.ptx.targets import format_targets
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}

@@ -22,8 +22,7 @@ from lanescope.app.kit.fact import (
 from lanescope.app.kit.rows import CatalogueRow, build_row
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
-from lanescope.ptx import catalog, qualifiers
-from lanescope.ptx import instruction as engine
+from lanescope.ptx import catalog, instruction as engine, qualifiers
 from lanescope.ptx.digits import DigitTerm
 from lanescope.ptx.targets import parse_target_name
 

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.catalogue import topics
-from lanescope.app.instruction import find, state, wording
-from lanescope.app.instruction import tcgen05 as forms
+from lanescope.app.instruction import find, state, tcgen05 as forms, wording
 from lanescope.app.instruction.context import build_context
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.links import link_instruction

@@ -36,8 +36,7 @@ def show(
     """Print the lane, register and bits of an element, the elements of a lane, or the facts of every operand; or the
     instructions that a shorter name means. Exit status 1 if a pointer or an ldm is illegal.
     """
-    from lanescope.app.instruction import answers
-    from lanescope.app.instruction import facts as about
+    from lanescope.app.instruction import answers, facts as about
     from lanescope.inputs import parse_integer
     from lanescope.ptx import catalog
 

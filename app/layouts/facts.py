@@ -19,8 +19,7 @@ from lanescope.app.kit.memory_words import CuteText
 from lanescope.app.kit.question import declare_question, parsed_field, text_field
 from lanescope.app.layouts.atoms import expand_atoms
 from lanescope.app.layouts.linear_layouts import split_sizes
-from lanescope.cute import calls as cutecalls
-from lanescope.cute import tuples
+from lanescope.cute import calls as cutecalls, tuples
 from lanescope.cute.calls import AlgebraStep
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.text import parse_cute_layout

@@ -42,8 +42,7 @@ from lanescope.tiles.convert import convert_layout
 from lanescope.tiles.cute_equivalent import find_cute_equivalent
 from lanescope.tiles.feeds import find_fed_operands
 from lanescope.triton.gluon import TritonLayout, triton_layout
-from lanescope.triton.tensor import COLUMNS
-from lanescope.triton.tensor import mask_occupied as held_lanes
+from lanescope.triton.tensor import COLUMNS, mask_occupied as held_lanes
 
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10

@@ -37,8 +37,7 @@ from lanescope.app.memory.verification import (
     parse_page_query,
 )
 from lanescope.app.memory.word_form import build_amounts, build_script_data
-from lanescope.descriptor import causes
-from lanescope.descriptor import matrix as desc
+from lanescope.descriptor import causes, matrix as desc
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.notices import find_outside_reads, find_repeated_reads, find_uncertain_reads

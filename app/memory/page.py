@@ -11,9 +11,7 @@ from lanescope.app.kit import links
 from lanescope.app.kit.api import JsonBody, OffLoopRoute
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.wire import encode_json_body
-from lanescope.app.memory import atoms as atom_views
-from lanescope.app.memory import descriptors as memory
-from lanescope.app.memory import tile_page
+from lanescope.app.memory import atoms as atom_views, descriptors as memory, tile_page
 from lanescope.app.memory.editor import build_context, find_descriptor_link
 from lanescope.app.memory.word_form import build_refused, encode_fields
 from lanescope.app.read import workbench

@@ -14,8 +14,7 @@ from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.question import fields_of
 from lanescope.app.kit.question_form import add_wrong_fields, fill_fields, form_of, require_values
 from lanescope.app.kit.sheets import PINS
-from lanescope.app.memory import choices, find
-from lanescope.app.memory import facts as memory
+from lanescope.app.memory import choices, facts as memory, find
 from lanescope.app.memory.options import LOOK
 from lanescope.app.memory.storage import ORDERS
 from lanescope.app.memory.tile_figure import LABELLED, LOOKS, TileLook, draw_pins, draw_tile, has_numbers, parse_look

@@ -32,8 +32,7 @@ from lanescope.app.memory.storage import StorageSpec
 from lanescope.app.memory.tile_descriptors import DescribedTile, describe_tile
 from lanescope.blackwell import idesc, umma
 from lanescope.blackwell.idesc import IdescWord
-from lanescope.descriptor import case
-from lanescope.descriptor import matrix as desc
+from lanescope.descriptor import case, matrix as desc
 from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor, View
 from lanescope.descriptor.notices import (
@@ -47,9 +46,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, parse_choice, parse_integer, require_object
 from lanescope.names import lookup
 from lanescope.ptx.architectures import get_architecture, require_instruction
-from lanescope.shared.storage import HINT as STORAGE_HINT
-from lanescope.shared.storage import Storage as StoredTile
-from lanescope.shared.storage import parse_operand_storage, storage
+from lanescope.shared.storage import HINT as STORAGE_HINT, Storage as StoredTile, parse_operand_storage, storage
 
 SEEN_BY = ("instruction", "operand", "major")
 

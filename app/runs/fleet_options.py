@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lanescope.app.kit.settings import check_tls_files, list_settings, name_variable
-from lanescope.app.kit.settings import parse_scheduler as address_of
+from lanescope.app.kit.settings import check_tls_files, list_settings, name_variable, parse_scheduler as address_of
 from lanescope.app.kit.terminal import Verb, make_option, take_options
 
 if TYPE_CHECKING:

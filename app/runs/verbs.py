@@ -246,8 +246,7 @@ def gpu_verify(
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
     Exit status 1 if hardware differs.
     """
-    from lanescope.app.hardware import fleet_verification
-    from lanescope.app.hardware import verification as gpu
+    from lanescope.app.hardware import fleet_verification, verification as gpu
 
     _check_scope(family, write, quick, bool(contact.is_requested))
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):

@@ -12,8 +12,7 @@ from lanescope.app.tiles.tiled_copy_facts import parse_tiled_copy
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys, get_field_value, parse_choice, parse_integer, require_object, require_text
-from lanescope.shared.storage import HINT as STORAGE_HINT
-from lanescope.shared.storage import Storage, storage
+from lanescope.shared.storage import HINT as STORAGE_HINT, Storage, storage
 from lanescope.tiles.loop import LoadStep, LoopFeed, feed
 from lanescope.tiles.memory import WIDEST_BITS
 from lanescope.tiles.mma import TiledMMA

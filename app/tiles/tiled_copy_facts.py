@@ -30,8 +30,7 @@ from lanescope.inputs import (
     require_text,
     shorten_value,
 )
-from lanescope.shared.storage import HINT as STORAGE_HINT
-from lanescope.shared.storage import storage
+from lanescope.shared.storage import HINT as STORAGE_HINT, storage
 from lanescope.tiles import memory
 from lanescope.tiles.bulk import TmaCopy, is_tma, tma_copy
 from lanescope.tiles.copy import TiledCopy, TransferSide, get_vector_limit, tiled_copy

@@ -13,9 +13,7 @@ from lanescope.app.kit.maps.bench import Longs, colour_by_chunk
 from lanescope.app.kit.sheets import SheetLayer
 from lanescope.app.widget.live_matrix import LiveMatrix, make_lane_matrix, make_memory_matrix
 from lanescope.app.widget.pictures import MOST_LABELS, LivePicture
-from lanescope.capture import Capture, Verified
-from lanescope.capture import verify as verify_capture
-from lanescope.capture import write as write_capture
+from lanescope.capture import Capture, Verified, verify as verify_capture, write as write_capture
 from lanescope.capture.operand_codes import NONE
 from lanescope.capture.recorded_operands import OperandCodes
 from lanescope.capture.verdict import OperandPicture

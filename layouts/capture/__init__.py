@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from lanescope.capture.file_format import Capture, Record, empty, write
-from lanescope.capture.file_format import read_capture as read
+from lanescope.capture.file_format import Capture, Record, empty, read_capture as read, write
 from lanescope.capture.fills import matrix as fill
 from lanescope.capture.report import Verified
 from lanescope.capture.verify import check, verify

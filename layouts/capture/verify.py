@@ -30,13 +30,11 @@ from lanescope.capture.recorded_operands import (
     list_steps,
     read_operands,
 )
-from lanescope.capture.register_causes import diagnose_registers as diagnosed_registers
-from lanescope.capture.register_causes import find_row_starts
+from lanescope.capture.register_causes import diagnose_registers as diagnosed_registers, find_row_starts
 from lanescope.capture.report import Verified
 from lanescope.capture.shared_causes import CauseNames, find_duplicate_notes
 from lanescope.capture.slice_order import INFERRED, OperandSlice, SliceHint, infer_slices, make_hint
-from lanescope.capture.slice_storage import StorageCache, StoredRectangle
-from lanescope.capture.slice_storage import diagnose_descriptor as diagnosed_word
+from lanescope.capture.slice_storage import StorageCache, StoredRectangle, diagnose_descriptor as diagnosed_word
 from lanescope.capture.verdict import LoadedRows, MisreadElement, OperandPicture, OperandVerdict, StepVerdict
 from lanescope.descriptor.case import Diagnosis
 from lanescope.errors import LayoutError

@@ -17,15 +17,15 @@ from lanescope.reader.compiler_output import compilers, mosaic_layouts, printed_
 from lanescope.reader.cute import (
     atom_traits,
     conditionals,
+    constants as constants,
     cute_layout,
+    mma_constants as mma_constants,
     operations,
     smem_layouts,
     tensors,
     tiled_copy,
     tiled_mma,
 )
-from lanescope.reader.cute import constants as constants
-from lanescope.reader.cute import mma_constants as mma_constants
 from lanescope.reader.cutlass_names import cutlass_layouts, kernel_names
 from lanescope.reader.formula import fragment_answer, xor_formulas
 from lanescope.reader.grammars import pasted_text

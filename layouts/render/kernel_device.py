@@ -11,8 +11,7 @@ from lanescope.product.plan import DescribedSide, PlacedSide, ProductPlan, Produ
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandFeed
 from lanescope.ptx.table.wgmma_order import BY_NAME
-from lanescope.render import chain as chain_code
-from lanescope.render import cuda, smem, storage_code
+from lanescope.render import chain as chain_code, cuda, smem, storage_code
 from lanescope.render.cuda import get_function_name, get_memory_type, get_wrapper_name, render_wrapper
 from lanescope.render.template import Templates
 

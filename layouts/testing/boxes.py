@@ -12,8 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.emulate.state.tensor_maps import DRIVER_REFUSES, make_tensor_map
-from lanescope.emulate.state.tensor_maps import TensorMap as EncodedMap
+from lanescope.emulate.state.tensor_maps import DRIVER_REFUSES, TensorMap as EncodedMap, make_tensor_map
 from lanescope.errors import LayoutError
 from lanescope.inputs import parse_choice, parse_integer
 from lanescope.ptx.table.descriptors import FORMATS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanescope.blackwell import idesc as idescs
-from lanescope.blackwell import umma
+from lanescope.blackwell import idesc as idescs, umma
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import Descriptor, View, view

@@ -13,9 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lanescope.ptx.targets import strip_suffix
-from lanescope.triton import dot_encodings as encodings
-from lanescope.triton import dot_rules as rules
-from lanescope.triton import dot_shapes as shapes
+from lanescope.triton import dot_encodings as encodings, dot_rules as rules, dot_shapes as shapes
 from lanescope.triton.dot_checks import check_dot
 from lanescope.triton.dot_product import Attempt, DotChoice, Product, TritonDot
 from lanescope.triton.dot_types import PRODUCTS, SCALED_MMA, TENSOR_MEMORY, TYPES, WARPGROUPS

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lanescope.app.catalogue import facts as catalogue
-from lanescope.app.catalogue import topics
+from lanescope.app.catalogue import facts as catalogue, topics
 from lanescope.app.export import SiteExport
 from lanescope.names import search
 from lanescope.ptx import catalog

@@ -23,8 +23,7 @@ from markdown_it import MarkdownIt
 from packaging.utils import canonicalize_name
 
 from tests.build_release import build_release
-from tests.release import ROOT
-from tests.release import build_wheel as build_wheel_of_tree
+from tests.release import ROOT, build_wheel as build_wheel_of_tree
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

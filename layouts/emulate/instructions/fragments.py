@@ -15,8 +15,7 @@ from lanescope.emulate.text.program import Immediate, Operand, Statement
 from lanescope.emulate.text.types import TYPES
 from lanescope.ptx import catalog, codec, fragment_words
 from lanescope.ptx.dtypes import get_dtype
-from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.instruction import Operand as Fragment
+from lanescope.ptx.instruction import Instruction, Operand as Fragment
 
 Array = NDArray[Any]
 Registers = Callable[[Group], Array]

@@ -28,8 +28,7 @@ from lanescope.emulate.text.program import Operand, Statement, VectorOperand
 from lanescope.emulate.text.types import TYPES
 from lanescope.errors import LayoutError
 from lanescope.ptx import fragment_words
-from lanescope.ptx.instruction import Instruction
-from lanescope.ptx.instruction import Operand as Fragment
+from lanescope.ptx.instruction import Instruction, Operand as Fragment
 from lanescope.ptx.product_values import compute_product, is_xor, spread_scales, spread_sparse
 from lanescope.ptx.slots import list_slots
 

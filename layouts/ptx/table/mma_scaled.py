@@ -5,8 +5,7 @@ from __future__ import annotations
 from lanescope.ptx.instruction import Family, cite_ptx, cross_types
 from lanescope.ptx.metadata import SparseRow
 from lanescope.ptx.table.mma import ABCD, F8F6F4, OPCODE
-from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD
-from lanescope.ptx.table.mma_sparse import BYTE_64, NIBBLE_128, ORDERED
+from lanescope.ptx.table.mma_sparse import ABCD as SPARSE_ABCD, BYTE_64, NIBBLE_128, ORDERED
 
 DOCUMENTED = "Documented by PTX and CUTLASS. Needs sm_120a; not yet run on hardware."
 

@@ -8,8 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from lanescope.cute import algebra
-from lanescope.cute import layout as cute
+from lanescope.cute import algebra, layout as cute
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog

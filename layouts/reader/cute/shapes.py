@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from lanescope.cute import algebra, tuples
-from lanescope.cute import layout as cute
-from lanescope.cute import text as cute_text
+from lanescope.cute import algebra, layout as cute, text as cute_text, tuples
 from lanescope.cute.tuples import format_tuple, list_leaves, make_compact_strides, make_row_major_strides
 from lanescope.cute.words import LAYOUTS, LEFT, RIGHT, TUPLES, UNDERSCORES
 from lanescope.errors import LayoutError

@@ -15,8 +15,7 @@ from lanescope.cute.tuples import format_tuple, make_compact_strides
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
-from lanescope.reader.cute import atoms, labelled_layouts, shapes
-from lanescope.reader.cute import umma as umma_atoms
+from lanescope.reader.cute import atoms, labelled_layouts, shapes, umma as umma_atoms
 from lanescope.reader.cute.atom_meaning import AtomMeaning
 from lanescope.reader.cute.printed_operands import holds_a, matches_print
 from lanescope.reader.grammars import terms

@@ -7,8 +7,7 @@ block. Nothing is reported unless all loads and all stores of D are known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 
 import numpy as np
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax import tree_statements as statements
+from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax import tree_statements as statements
+from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.language.numbers import ThreadNumber, make_number
 from lanescope.reader.threads.memory.storage import Mask
 
