@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope import capture
-from lanescope.app.capture.facts import MOST_STEPS, MOST_TEXT
 from lanescope.app.dump.facts import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, copy_fact, fact
@@ -25,6 +24,8 @@ from lanescope.dump import npy
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
 
+MOST_STEPS = 512  # more are not verified by a server
+MOST_TEXT = 24 << 20  # characters of one file in base64
 Base64 = Annotated[str, Description(limits={"maxLength": MOST_TEXT})]
 
 

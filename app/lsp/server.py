@@ -1,6 +1,6 @@
 """`lanescope lsp`: the language server protocol over standard input and output, by pygls.
 
-Documents are checked in threads (workers.py), 0.3 s after the last change; a change ends the check of the previous
+Documents are checked in threads, 0.3 s after the last change; a change ends the check of the previous
 version. Everything else is answered from the check of the current version, never from an older one.
 """
 
@@ -10,11 +10,13 @@ import asyncio
 import importlib.metadata
 import logging
 import os
+import queue
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -28,12 +30,40 @@ from lanescope.app.lsp.analysis import Analysis, analyse_document, is_checked
 from lanescope.app.lsp.diagnostics import Problem, ProblemBoard
 from lanescope.app.lsp.documents import DocumentStore, OpenDocument
 from lanescope.app.lsp.settings import EditorSettings, parse_settings
-from lanescope.app.lsp.workers import Workers
 from lanescope.errors import LayoutError
 
+Result = TypeVar("Result")
+COUNT = 2
 DELAY = 0.3  # seconds without a change before a document is checked
 WATCHED = ("**/{lanescope,pyproject}.toml", "**/compile_commands.json", "**/*.{h,hh,hpp,hxx,cuh,inc,inl}")
 LOG = logging.getLogger("lanescope")
+
+
+class Workers:
+    """A few daemon threads with one queue."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        for _ in range(COUNT):
+            threading.Thread(target=self._work, daemon=True, name="lanescope-lsp").start()
+
+    def submit(self, make: Callable[[], Result]) -> Future[Result]:
+        """Compute in one of the threads; a future that is cancelled before it begins is not computed."""
+        future: Future[Result] = Future()
+        self._jobs.put((future, make))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, make = self._jobs.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = make()
+            except BaseException as error:  # OverdueError is not an Exception
+                future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+            else:
+                future.set_result(result)
 
 
 class _Protocol(LanguageServerProtocol):

@@ -7,7 +7,7 @@ Source of the fields: layouts/ptx/table/descriptors.py. A word is in tcgen05's f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lanescope.bits import BitField, format_word
@@ -16,7 +16,6 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import TCGEN05, VERSION, WGMMA, find_variant_of_word, fit_format
 from lanescope.reader.code.descriptors.builder_starts import find_field_start, find_start, format_free_amount
-from lanescope.reader.code.descriptors.descriptor_bases import drop_bases
 from lanescope.reader.code.descriptors.doubts import find_doubts
 from lanescope.reader.code.descriptors.start_shift import find_wrong_shift
 from lanescope.reader.code.evaluation import Evaluation
@@ -24,6 +23,7 @@ from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origin
 from lanescope.reader.code.objects.half_words import get_low_half, join_half_words
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 
+_START_MASK = 0x3FFF  # bits 0 to 13 of either format
 MOST_BUILDERS = 24
 _OPERAND = re.compile(
     r"(?:^|_)([ab])(?:$|_|\d)|[a-z](A|B)(?:$|_|\d|[A-Z])|(?:^|_)s?(A|B|[ab])_?desc|desc_?s?([abAB])(?:$|_|\d)"
@@ -318,3 +318,19 @@ def find_operand_name(name: str) -> str | None:
     """Return the operand, a or b, named by a descriptor's variable; None if it names none."""
     match = _OPERAND.search(name)
     return next((g.lower() for g in match.groups() if g), None) if match else None
+
+
+def drop_bases(groups: list[list[FoundDescriptor]]) -> list[list[FoundDescriptor]]:
+    """Drop the groups of constants to which another descriptor adds its start: base | address >> 4."""
+    values = [group[0].value for group in groups if group[0].value.pieces]
+    started = [(value.const, {mark.span for mark in value.marks}) for value in values]
+    return [group for group in groups if not _is_base(group, started)]
+
+
+def _is_base(group: list[FoundDescriptor], started: Sequence[tuple[int, set[Span]]]) -> bool:
+    """Return whether a descriptor without a start has its bits, set at the same places, in a descriptor with one."""
+    value = group[0].value
+    bits, spans = value.known, {mark.span for mark in value.marks}
+    if bits is None or bits & _START_MASK or not spans or any(other.value.known != bits for other in group):
+        return False
+    return any(bits & const == bits and spans <= places for const, places in started)
