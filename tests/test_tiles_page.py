@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
+from lanescope.app.kit.maps import stage
 from lanescope.app.kit.question import read_question
 from lanescope.app.tiles import bench, chains, forms, presets, state
 from lanescope.app.tiles.facts import build_chain
@@ -123,7 +125,8 @@ def test_an_address_is_read_and_written_back() -> None:
     assert notices == [] and chosen.warps == "1,3" and chosen.n == state.ALL and chosen.view == "m:0-32,n:0-64,k:0-32"
     again, _ = state.parse_state(made, base, dict(re.findall(r"(\w+)=([^&]*)", chosen.format_query(base))))
     assert again == chosen
-    assert chosen.find_threads(made) == {36, 37, 38, 39, 100, 101, 102, 103}
+    shown = stage.select_holders(state.make_bench(made), asdict(chosen))
+    assert shown is not None and set(np.flatnonzero(shown)) == {36, 37, 38, 39, 100, 101, 102, 103}
     wrong = (
         ("colour", "q"),
         ("k", "2"),

@@ -8,11 +8,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lanescope import reader
+from lanescope.app.kit.maps.answer import build_answer
+from lanescope.app.kit.maps.find import pin_places
 from lanescope.app.kit.sought_place import SoughtPlace, check_whole
 from lanescope.app.read.element_holders import format_holders
 from lanescope.app.read.element_texts import ElementQuestion, parse_question, parse_question_of_code
 from lanescope.app.read.facts import Meaning
-from lanescope.app.tiles import answer, find, questions, state
+from lanescope.app.tiles import questions, state
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.tiles.mma import SIDES, TiledMMA
@@ -65,9 +67,9 @@ def _build_meaning(tiled_mma: TiledMMA, places: list[SoughtPlace], body: dict[st
         "permutation": body.get("permutation") or "",
         "tile": "x".join(map(str, body.get("tile") or [])),
     }
-    pins = find.pin_places(tiled_mma, places)
-    chosen, _ = state.parse_state(tiled_mma, state.BenchState(), pins)
-    lines = answer.build_answer(tiled_mma, chosen).lines
+    bench = state.make_bench(tiled_mma)
+    pins = pin_places(bench, places)
+    lines = build_answer(bench, pins).lines
     names = [f"{place.matrix.upper()}({place.coords[0]},{place.coords[1]})" if place.coords else "" for place in places]
     notices = [
         f"{name} is in {format_holders(owners)}." if owners else f"{line.replace('`', '')}."

@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 import numpy as np
 
 from lanescope.app.kit import links
-from lanescope.app.kit.answer import get_per_register, list_value_bits
 from lanescope.app.kit.encoding import encode_json
 from lanescope.app.kit.fact import copy_fact, fact
 from lanescope.app.kit.look import build_look
 from lanescope.app.kit.maps import drawing, script_data, stage
+from lanescope.app.kit.maps.answer import build_answer, get_element_template, get_line_template
+from lanescope.app.kit.maps.bench import MapBench
 from lanescope.app.kit.maps.script_data import TileData, build_shade
 from lanescope.app.kit.question_form import Control
 from lanescope.app.tiles import answer, draw, facts, state, tiled_copy_facts, tiled_copy_page
@@ -54,7 +55,7 @@ class MatrixView:
 
 def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """Return everything the page of a TiledMMA shows."""
-    extents = state.get_extents(tiled_mma)
+    extents, maps = state.get_extents(tiled_mma), state.make_bench(tiled_mma)
     shown = window.parse_ranges(chosen.view, extents)
     ops = (tiled_mma.b, tiled_mma.a, tiled_mma.c)  # B first: matrices below it would move when it appears
     return {
@@ -72,8 +73,8 @@ def build_context(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) 
         "legend": build_legend(tiled_mma, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (tiled_mma.a, tiled_mma.b, tiled_mma.c) if not op.shared],
         "notes": facts.list_notes(tiled_mma, chosen.target),
-        "threads": stage.build_threads(draw.make_bench(tiled_mma), asdict(chosen)),
-        "cell_answer": answer.build_answer(tiled_mma, chosen),
+        "threads": stage.build_threads(maps, asdict(chosen)),
+        "cell_answer": build_answer(maps, asdict(chosen)),
         "figures": list_figures(tiled_mma),
         "data": encode_json(build_page_data(tiled_mma, chosen, default)).decode().replace("</", "<\\/"),
     }
@@ -83,7 +84,7 @@ def build_controls(
     tiled_mma: TiledMMA, chosen: BenchState, refused: Iterable[LayoutError], query: Mapping[str, str]
 ) -> dict[str, Control]:
     """Return the controls of what is seen of a TiledMMA; wrong ones as typed, with their error."""
-    typed = ["warps", "lanes"] if state.count_warps(tiled_mma) > 1 else ["lanes"]
+    typed = ["warps", "lanes"] if state.make_bench(tiled_mma).warps > 1 else ["lanes"]
     choices = {"colour": shades.list_shades(tiled_mma), "label": state.LABEL_WORDS}
     return build_look(choices, typed, asdict(chosen), refused, query)
 
@@ -150,7 +151,7 @@ def list_sliders(tiled_mma: TiledMMA, chosen: BenchState) -> list[StepSlider]:
 
 def build_legend(tiled_mma: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return (name of a colouring, its classes: fill and number) for every colouring in use."""
-    return stage.build_legend(draw.make_bench(tiled_mma), asdict(chosen))
+    return stage.build_legend(state.make_bench(tiled_mma), asdict(chosen))
 
 
 def list_figures(tiled_mma: TiledMMA) -> list[tuple[str, str]]:
@@ -259,30 +260,31 @@ def list_pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, st
 
 def build_page_data(tiled_mma: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
     """Return the page's data for its script."""
+    maps = state.make_bench(tiled_mma)
     return script_data.build_page_data(
-        draw.make_bench(tiled_mma),
+        maps,
         asdict(chosen),
         asdict(default),
         asdict(BenchState()),
-        words=answer.build_words(tiled_mma),
-        operands={name: _build_tile_data(tiled_mma, tiled_mma.operand(name)) for name in SIDES},
+        operands={name: _build_tile_data(tiled_mma, tiled_mma.operand(name), maps) for name in SIDES},
     ) | {"unpictured": ["sel", "target"], "result": "c"}
 
 
-def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
+def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand, maps: MapBench) -> TileData:
+    holder_map = maps.get_map(op.name)
     cells = op.rows.astype("int64") * op.col_count + op.cols
     atom_operand = answer.get_atom_operand(tiled_mma, op)
     each = range(op.modes[0] if not op.shared else 0)
     bits = [atom_operand.register_of(value)[1] for value in each]
     size = atom_operand.element.bits
-    names = shades.list_operand_shades(tiled_mma, op)
+    names = holder_map.shades
     return copy_fact(
         TileData,
         op,
-        title=op.name.upper(),
+        title=holder_map.title,
         element_type=atom_operand.element.name,
-        rows=op.row_count,
-        cols=op.col_count,
+        rows=holder_map.rows,
+        cols=holder_map.cols,
         held_by=op.thread_ids.tolist(),
         team=WARPGROUP if op.shared else 1,
         first=cells[:, 0].tolist(),
@@ -294,10 +296,10 @@ def _build_tile_data(tiled_mma: TiledMMA, op: TileOperand) -> TileData:
         spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
         digits=(),
         categories={name: build_shade(shade, None if shade.numbers is None else ()) for name, shade in names.items()},
-        held=answer.ELEMENT,
-        answer=answer.SHARED if op.shared else answer.LINE,
-        value_bits=() if op.shared else list_value_bits(atom_operand)[: op.modes[0]],
-        per_register=0 if op.shared else get_per_register(atom_operand),
+        held=get_element_template(maps, holder_map),
+        answer=get_line_template(maps, holder_map),
+        value_bits=holder_map.bits[: op.modes[0]],
+        per_register=holder_map.per_register,
         repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
         extra={},
     )

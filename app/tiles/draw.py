@@ -9,54 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope.app.kit.maps import stage
-from lanescope.app.kit.maps.bench import CellHolders, HolderMap, MapBench
-from lanescope.app.tiles.state import ALL, DIMS, LABEL_WORDS, LABELS, PATH, BenchState
+from lanescope.app.kit.maps.bench import CellHolders
+from lanescope.app.tiles.state import ALL, DIMS, BenchState, list_cells, make_bench
 from lanescope.render.figure import FigurePanel
 from lanescope.render.matrix import MOST_LABELS, render_matrix
 from lanescope.render.sheet import find_first_holders
-from lanescope.render.view import OWNER
 from lanescope.render.window import Range
 from lanescope.tiles import shades
-from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
+from lanescope.tiles.mma import TiledMMA, TileOperand
 
 Longs = NDArray[np.int64]
 
 
-def make_bench(tiled_mma: TiledMMA) -> MapBench:
-    """Return A, B and C of a TiledMMA as maps of threads; nobody holds an operand in shared memory."""
-    maps = tuple(_make_map(tiled_mma, tiled_mma.operand(name)) for name in SIDES)
-    colours = shades.list_shades(tiled_mma)
-    return MapBench(PATH, "the TiledMMA", maps, colours, LABEL_WORDS, LABELS, "R", owner=OWNER, dims=DIMS)
-
-
-def _make_map(tiled_mma: TiledMMA, op: TileOperand) -> HolderMap:
-    sizes = dict(zip("mnk", zip(tiled_mma.shape, tiled_mma.tile, strict=True), strict=True))
-    down, across = (list(range(step, size, step)) for step, size in (sizes[dim] for dim in DIMS[op.name]))
-    return HolderMap(
-        op.name,
-        op.name.upper(),
-        "",
-        op.row_count,
-        op.col_count,
-        _list_cells(op),
-        op.element_bits,
-        shades.list_operand_shades(tiled_mma, op),
-        edges=(down, across),
-        group=() if op.shared else shades.map_registers(tiled_mma, op),
-        shared=op.shared,
-    )
-
-
-def _list_cells(op: TileOperand) -> Longs:
-    """Return the cell of each value of each thread, -1 for a thread without any."""
-    cells = np.full((int(op.thread_ids[-1]) + 1, op.values), -1, dtype=np.int64)
-    cells[op.thread_ids] = op.rows.astype(np.int64) * op.col_count + op.cols
-    return cells
-
-
 def list_first_holders(op: TileOperand) -> CellHolders:
     """Return the first holder of every element of an operand."""
-    return CellHolders(*find_first_holders(_list_cells(op), op.row_count, op.col_count))
+    return CellHolders(*find_first_holders(list_cells(op), op.row_count, op.col_count))
 
 
 def build_panel(

@@ -56,7 +56,7 @@ def render_tiled_mma(form: str, query: Mapping[str, str], draw_: Draw = DrawingJ
     if form == "csv":
         return _format_csv(tiled_mma, ops, chosen).encode(), FORMS[form]
     if form in ("txt", "md"):
-        maps = draw.make_bench(tiled_mma)
+        maps = state.make_bench(tiled_mma)
         parts = format_maps(form, replace(maps, maps=tuple(maps.get_map(op.name) for op in ops)), asdict(chosen))
         return "\n".join(parts).encode(), FORMS[form]
     drawing = draw_tiled_mma(
@@ -85,7 +85,7 @@ def draw_tiled_mma(
         description=description,
         legend=bench.build_legend(tiled_mma, chosen) if legend else [],
         labelled=labelled,
-        extra=draw_rings(panels, stage.list_pinned_cells(draw.make_bench(tiled_mma), asdict(chosen)), theme),
+        extra=draw_rings(panels, stage.list_pinned_cells(state.make_bench(tiled_mma), asdict(chosen)), theme),
     )
 
 
@@ -93,7 +93,7 @@ def _place_panels(
     tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState, title: str = ""
 ) -> tuple[tuple[FigurePanel, ...], bool]:
     """Place the operands. Return the panels and whether their cells are labelled."""
-    maps = draw.make_bench(tiled_mma)
+    maps = state.make_bench(tiled_mma)
     spans = {op.name: stage.find_view_spans(maps, maps.get_map(op.name), chosen.view) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= drawing.MOST_LABELS
@@ -169,13 +169,13 @@ def _build_panel(
 
 def _format_csv(tiled_mma: TiledMMA, ops: list[TileOperand], chosen: BenchState) -> str:
     """Return a line for every value of every visible thread."""
-    shown = chosen.find_threads(tiled_mma)
+    shown = stage.select_holders(state.make_bench(tiled_mma), asdict(chosen))
     lines = ["operand,thread,warp,lane,value,register,row,col"]
     for op in ops:
         number = [""] * op.values if op.shared else [str(n) for n in shades.map_registers(tiled_mma, op)]
         rows, cols = op.rows.tolist(), op.cols.tolist()
         for at, thread in enumerate(op.thread_ids.tolist()):
-            if shown is not None and thread not in shown:
+            if shown is not None and not shown[thread]:
                 continue
             head = f"{op.name},{thread},{thread // 32},{thread % 32}"
             lines += [

@@ -12,14 +12,15 @@ from starlette.responses import RedirectResponse, Response
 
 from lanescope.app.kit.api import OffLoopRoute
 from lanescope.app.kit.look import split_refused
+from lanescope.app.kit.maps.find import find_pins
 from lanescope.app.kit.maps.stage import PINS
 from lanescope.app.kit.page import render_page
 from lanescope.app.kit.question import fields_of, labels_of
 from lanescope.app.kit.question_form import find_wrong_fields, form_of
 from lanescope.app.tiles import (
+    answer,
     bench,
     chains,
-    find,
     forms,
     main_loop_page,
     presets,
@@ -59,12 +60,12 @@ def mma_page(request: Request) -> Response:
         refusal, notices = split_refused(refused, look)
         if sought := query.get("find", "").strip():
             try:
-                pins = find.find_pins(tiled_mma, sought)
+                pins = find_pins(state.make_bench(tiled_mma), sought)
                 found.append(f"{state.PATH}?{chosen.format_query(base, **pins, sel='')}")
             except LayoutError as error:
                 refusal = f"{error.message} {error.hint}".strip()
         context: dict[str, Any] = {"look": look, "notices": notices, "sought": sought, "refusal": refusal}
-        context |= {"example": find.EXAMPLE, "view_wrong": bool(refused)}
+        context |= {"example": answer.EXAMPLE, "view_wrong": bool(refused)}
         return context | bench.build_context(tiled_mma, chosen, base)
 
     template = "tiles/umma.html" if umma else "tiles/mma.html"

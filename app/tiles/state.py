@@ -1,4 +1,4 @@
-"""State of a TiledMMA page in its address. Scripts read SPEC and the defaults."""
+"""The maps of a TiledMMA page, and its state in the address. Scripts read SPEC and the defaults."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from urllib.parse import urlencode
 
-from lanescope.app.kit.look import parse_list, read_values, require_right
-from lanescope.app.kit.maps.bench import split_pin
-from lanescope.app.kit.maps.stage import parse_place
+import numpy as np
+
+from lanescope.app.kit.answer import get_per_register, list_value_bits
+from lanescope.app.kit.look import read_values, require_right
+from lanescope.app.kit.maps import stage
+from lanescope.app.kit.maps.bench import HolderMap, Longs, MapBench
+from lanescope.app.tiles import answer
 from lanescope.errors import LayoutError
-from lanescope.inputs import parse_choice, parse_integer, parse_ranges
+from lanescope.inputs import parse_integer
 from lanescope.render import window
-from lanescope.tiles.mma import SIDES, TiledMMA
-from lanescope.tiles.shades import list_shades
+from lanescope.render.view import OWNER
+from lanescope.tiles import shades
+from lanescope.tiles.mma import SIDES, TiledMMA, TileOperand
 
 PATH = "/tiles/mma"
 LABELS = {
@@ -58,27 +63,56 @@ class BenchState:
         values, usual = {**asdict(self), **instead}, asdict(default)
         return urlencode({name: value for name, value in values.items() if value != usual[name]}, safe=":,()")
 
-    def find_threads(self, tiled_mma: TiledMMA) -> frozenset[int] | None:
-        """Return the threads of the selected warps and lanes, None for all."""
-        if not self.warps and not self.lanes:
-            return None
-        warps = _parse_numbers(self.warps) if self.warps else None
-        lanes = _parse_numbers(self.lanes) if self.lanes else None
-        ids = tiled_mma.thread_ids.tolist()
-        return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
 
-    def list_pins(self) -> list[tuple[str, int, int | None]]:
-        """Return (matrix, row, column) of each pin; for a thread ("thread", number, None)."""
-        return [split_pin(pin) for pin in (self.pin, self.pin2) if pin]
+def make_bench(tiled_mma: TiledMMA) -> MapBench:
+    """Return A, B and C of a TiledMMA as maps of threads; nobody holds an operand in shared memory."""
+    maps = tuple(_make_map(tiled_mma, tiled_mma.operand(name)) for name in SIDES)
+    colours = shades.list_shades(tiled_mma)
+    return MapBench(
+        PATH,
+        "the TiledMMA",
+        maps,
+        colours,
+        LABEL_WORDS,
+        LABELS,
+        "R",
+        owner=OWNER,
+        dims=DIMS,
+        answer=answer.LINE,
+        words=answer.build_words(tiled_mma),
+        example=answer.EXAMPLE,
+        working=tiled_mma.thread_ids.tolist(),
+    )
 
 
-def _parse_numbers(text: str) -> frozenset[int]:
-    return frozenset(n for first, last in parse_ranges(text, "lanes", 1024) for n in range(first, last + 1))
+def _make_map(tiled_mma: TiledMMA, op: TileOperand) -> HolderMap:
+    sizes = dict(zip("mnk", zip(tiled_mma.shape, tiled_mma.tile, strict=True), strict=True))
+    down, across = (list(range(step, size, step)) for step, size in (sizes[dim] for dim in DIMS[op.name]))
+    atom_operand = answer.get_atom_operand(tiled_mma, op)
+    bits = list_value_bits(atom_operand)[: op.modes[0]]
+    return HolderMap(
+        op.name,
+        op.name.upper(),
+        "",
+        op.row_count,
+        op.col_count,
+        list_cells(op),
+        op.element_bits,
+        shades.list_operand_shades(tiled_mma, op),
+        edges=(down, across),
+        group=() if op.shared else shades.map_registers(tiled_mma, op),
+        answer=answer.SHARED if op.shared else "",
+        shared=op.shared,
+        bits=() if op.shared else bits * (op.values // len(bits)),
+        per_register=0 if op.shared else get_per_register(atom_operand),
+    )
 
 
-def count_warps(tiled_mma: TiledMMA) -> int:
-    """Return the number of warps up to the last one that works."""
-    return int(tiled_mma.thread_ids[-1]) // 32 + 1
+def list_cells(op: TileOperand) -> Longs:
+    """Return the cell of each value of each thread, -1 for a thread without any."""
+    cells = np.full((int(op.thread_ids[-1]) + 1, op.values), -1, dtype=np.int64)
+    cells[op.thread_ids] = op.rows.astype(np.int64) * op.col_count + op.cols
+    return cells
 
 
 def get_extents(tiled_mma: TiledMMA) -> dict[str, int]:
@@ -91,7 +125,7 @@ def parse_state(
 ) -> tuple[BenchState, list[LayoutError]]:
     """Return the state of a query over the fields of `base`, and the error of each illegal value."""
     names = ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "pin2", "sel", "view")
-    read, refused = read_values(query, names, partial(_parse_option, tiled_mma))
+    read, refused = read_values(query, names, partial(_parse_option, tiled_mma, make_bench(tiled_mma)))
     chosen = asdict(base) | read
     if chosen["pin2"] and not chosen["pin"]:
         chosen["pin"], chosen["pin2"] = chosen["pin2"], ""
@@ -105,21 +139,9 @@ def require_state(tiled_mma: TiledMMA, base: BenchState, query: Mapping[str, str
     return chosen
 
 
-def _parse_option(tiled_mma: TiledMMA, name: str, text: str) -> str | int:
-    if name == "colour":
-        return parse_choice(text, name, list(list_shades(tiled_mma)))
-    if name == "label":
-        return parse_choice(text, name, list(LABELS))
-    if name in ("warps", "lanes"):
-        return parse_list(text, name, count_warps(tiled_mma) if name == "warps" else 32)
+def _parse_option(tiled_mma: TiledMMA, bench: MapBench, name: str, text: str) -> str | int:
     if name in "mnk":
         return ALL if text == str(ALL) else parse_integer(text, name, 0, tiled_mma.rests["mnk".index(name)] - 1)
     if name == "view":
         return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, get_extents(tiled_mma)))
-    if name != "sel" and text.startswith("thread:"):
-        thread = parse_integer(text.removeprefix("thread:"), name, 0, int(tiled_mma.thread_ids[-1]))
-        if thread not in tiled_mma.thread_ids.tolist():
-            raise LayoutError("bad_pin", f"Thread {thread} holds nothing.", "Some threads are idle here.", name)
-        return f"thread:{thread}"
-    extents = get_extents(tiled_mma)
-    return parse_place(name, text, {each: (extents[DIMS[each][0]], extents[DIMS[each][1]]) for each in SIDES})
+    return stage.parse_option(bench, name, text)

@@ -22,7 +22,9 @@ OF_LANE = "lane / 4 = {group}, lane % 4 = {member}."
 
 
 def build_words(bench: MapBench) -> AnswerWords:
-    """Build the templates of a bench."""
+    """Return the templates of a bench, or build them from its maps."""
+    if bench.words is not None:
+        return bench.words
     by_thread = bench.unit == "thread"
     return AnswerWords(
         invitation=f"Click a cell, or type one: {format_example(bench)}.",
@@ -94,9 +96,14 @@ def _describe_cell(bench: MapBench, words: AnswerWords, holder_map: HolderMap, p
     names = {"title": holder_map.title, "row": row, "col": col, "index": at}
     element = get_element_template(bench, holder_map)
     owners = np.argwhere(holder_map.cell == at).tolist()
+    product = words.product.get(holder_map.name, "").format(**names)
     if not owners:
         return PinnedPlace(words.nobody.format(element=element.format(**names)), "", None)
     thread, value = owners[0]
+    line = get_line_template(bench, holder_map)
+    if holder_map.shared:
+        return PinnedPlace(line.format(element=element.format(**names)), product, thread)
+    held = [f"{holder_map.name}{other}" for holder, other in owners if holder == thread]
     facts = {
         **names,
         **{name: int(numbers[row, col]) for name, numbers in holder_map.fields.items()},
@@ -106,7 +113,9 @@ def _describe_cell(bench: MapBench, words: AnswerWords, holder_map: HolderMap, p
         "warp": thread // bench.lanes,
         "lane": thread % bench.lanes,
         "value": value,
+        "names": " and ".join(held),
         "register": holder_map.group[value],
+        "bits": holder_map.bits[value] if holder_map.bits else "",
     }
     mates = [
         element.format(title=holder_map.title, row=cell // holder_map.cols, col=cell % holder_map.cols, index=cell)
@@ -114,5 +123,10 @@ def _describe_cell(bench: MapBench, words: AnswerWords, holder_map: HolderMap, p
         if cell >= 0 and other != value and holder_map.group[other] == holder_map.group[value]
     ]
     others = list(dict.fromkeys(format_holder(bench, holder) for holder, _ in owners[1:] if holder != thread))
-    sentences = (words.value[0].format(**facts), name_mates(words, mates, 1), name_holders(words, others))
-    return PinnedPlace(get_line_template(bench, holder_map).format(**facts), " ".join(filter(None, sentences)), thread)
+    sentences = (
+        words.value[len(held) > 1].format(**facts),
+        name_mates(words, mates, holder_map.per_register),
+        name_holders(words, others),
+        product,
+    )
+    return PinnedPlace(line.format(**facts), " ".join(filter(None, sentences)), thread)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanescope.app.kit.answer import AnswerWords
 from lanescope.render.sheet import find_first_holders
 from lanescope.tiles.shades import TileShade
 
@@ -63,7 +64,8 @@ class HolderMap:
     tile begins; text: the template of its cells, for every label; listed: whether a holder's list has its cells of this
     map; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the two `fields` that
     are row and column of the tensor's element; height, width: of that tensor; shared: whether it is in shared memory,
-    so that its holders only read it.
+    so that its holders only read it; bits: [value], the bits of a value in its register, in a sentence's words;
+    per_register: how many values a register has room for.
     """
 
     name: str
@@ -86,6 +88,8 @@ class HolderMap:
     height: int = 0
     width: int = 0
     shared: bool = False
+    bits: tuple[str, ...] = ()
+    per_register: int = 1
 
     def find_first_holders(self) -> CellHolders:
         """Return the first holder of every cell."""
@@ -120,7 +124,8 @@ class MapBench:
     colours, labels: the choices and their names; texts: the template of each label; unit: what a holder is; letter:
     prefix of a group's number; owner: the sentence about a holder, in the words of lanescope.render.view.OWNER; answer:
     the first sentence about a pinned cell; together: beginning of the sentence about other values of its group; lanes:
-    threads per warp.
+    threads per warp; words, example: of the page's first sentences and find field, if not derived from the maps;
+    working: the holders that hold anything, if not all do.
     """
 
     path: str
@@ -136,6 +141,9 @@ class MapBench:
     answer: str = "`{element}` is in `thread {thread}`, value `{value}`"
     together: str = "The same register also holds"
     lanes: int = LANES
+    words: AnswerWords | None = None
+    example: str = ""
+    working: Collection[int] = ()
 
     def get_map(self, name: str) -> HolderMap:
         return next(holder_map for holder_map in self.maps if holder_map.name == name)

@@ -7,11 +7,16 @@ from functools import partial
 
 from lanescope.app.kit.find_field import FindField, FindMatrix, HeldCell
 from lanescope.app.kit.maps.bench import HolderMap, MapBench
+from lanescope.app.kit.sought_place import SoughtPlace
 from lanescope.errors import LayoutError
+
+EMPTY = {"pin": "", "pin2": ""}
 
 
 def format_example(bench: MapBench) -> str:
     """Return an example for a bench's find field, for its placeholder and its errors."""
+    if bench.example:
+        return bench.example
     first = bench.maps[0]
     name = "" if sum(holder_map.listed for holder_map in bench.maps) == 1 else first.name
     unit, last = bench.unit, bench.holders - 1
@@ -30,6 +35,17 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
 
     LayoutError `bad_find` names the legal range.
     """
+    field = _make_field(bench)
+    return EMPTY | field.find_pins(field.parse_places(text))
+
+
+def pin_places(bench: MapBench, places: Sequence[SoughtPlace]) -> dict[str, str]:
+    """Return the pins of places, as `find_pins`."""
+    return EMPTY | _make_field(bench).find_pins(places)
+
+
+def _make_field(bench: MapBench) -> FindField:
+    """Return the find field of a bench."""
     maps = [holder_map for holder_map in bench.maps if holder_map.listed]
     matrices = {
         holder_map.name.lower(): FindMatrix(
@@ -44,10 +60,12 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
     bare = len(maps) == 1
     if bare:  # with one tensor, any name will do
         matrices |= dict.fromkeys(("a", "b", "c", "d", "tensor"), matrices[maps[0].name.lower()])
-    field = FindField(
+    elif "c" in matrices:
+        matrices["d"] = matrices["c"]
+    return FindField(
         matrices,
         format_example(bench),
-        range(bench.holders),
+        bench.working or range(bench.holders),
         bench.unit,
         bench.warps,
         partial(list_held, maps),
@@ -55,7 +73,6 @@ def find_pins(bench: MapBench, text: str) -> dict[str, str]:
         bench.letter,
         lanes=bench.lanes,
     )
-    return {"pin2": "", **field.find_pins(field.parse_places(text))}
 
 
 def list_held(maps: Sequence[HolderMap], holder: int) -> list[HeldCell]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lanescope.app.kit.answer import AnswerWords
 from lanescope.app.kit.fact import copy_fact, fact, make_optional_field
 from lanescope.app.kit.maps.answer import build_words, get_element_template, get_line_template
 from lanescope.app.kit.maps.bench import PIN, HolderMap, MapBench
@@ -62,13 +61,12 @@ def build_page_data(
     defaults: Mapping[str, Any],
     pictured: Mapping[str, Any],
     *,
-    words: AnswerWords | None = None,
     operands: Mapping[str, TileData] | None = None,
 ) -> dict[str, Any]:
     """Return the page's data under the names that an instruction's page has (app/instruction/context.py).
 
-    state, defaults: fields of the address; pictured: fields of the picture's address; words, operands: those of a page
-    that says more than its maps do.
+    state, defaults: fields of the address; pictured: fields of the picture's address; operands: those of a page that
+    says more than its maps do.
     """
     sizes = bench.extents
     return {
@@ -89,7 +87,7 @@ def build_page_data(
         "colours": dict(bench.colours),
         "result": "",
         "holder": bench.letter,
-        "words": words or build_words(bench),
+        "words": build_words(bench),
         "panels": [
             {
                 "name": holder_map.name,

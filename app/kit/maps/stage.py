@@ -33,7 +33,7 @@ def parse_look(
     bench: MapBench, query: Mapping[str, str], usual: Mapping[str, str]
 ) -> tuple[dict[str, str], list[LayoutError]]:
     """Return the view that a query requests, starting from `usual`, and the error of each illegal value."""
-    chosen, refused = read_values(query, LOOK, partial(_parse_option, bench))
+    chosen, refused = read_values(query, LOOK, partial(parse_option, bench))
     look = {**usual, **chosen}
     thread = query.get("thread", "").strip()
     if thread and not look["pin"]:
@@ -74,7 +74,8 @@ def require_look(bench: MapBench, query: Mapping[str, str], usual: Mapping[str, 
     return look
 
 
-def _parse_option(bench: MapBench, name: str, text: str) -> str:
+def parse_option(bench: MapBench, name: str, text: str) -> str:
+    """Parse one value of a view; LayoutError if it is illegal."""
     if name in ("colour", "label"):
         return parse_choice(text, name, list(bench.colours if name == "colour" else bench.labels))
     if name in ("warps", "lanes"):
@@ -83,7 +84,11 @@ def _parse_option(bench: MapBench, name: str, text: str) -> str:
         return text if text == window.ALL else window.format_ranges(window.parse_ranges(text, bench.extents))
     sizes = {holder_map.name: (holder_map.rows, holder_map.cols) for holder_map in bench.maps}
     if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
-        return unit + str(parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1))
+        holder = parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1)
+        if bench.working and holder not in bench.working:
+            message = f"{bench.unit.capitalize()} {holder} holds nothing."
+            raise LayoutError("bad_pin", message, f"Some {bench.unit}s are idle here.", name)
+        return f"{unit}{holder}"
     return parse_place(name, text, sizes, f"{bench.maps[0].name}:3,2")
 
 
