@@ -42,7 +42,7 @@ def excerpt_answer(answer: Json, keep: Iterable[str], head: Json) -> Json:
 
     keep: names of the answer, the most important first; fields without a value are dropped.
     """
-    filled = {name: value for name, value in answer.items() if not _is_empty(value)}
+    filled = {name: value for name, value in answer.items() if value not in (None, "", [], {})}
     kept = {name: filled[name] for name in keep if name in filled}
     rest = {name: count_parts(value) for name, value in filled.items() if name not in kept}
     return _Excerpt(kept, head, rest).fit()
@@ -74,10 +74,6 @@ def count_parts(value: object) -> str:
         if isinstance(value, kind):
             return f"{len(value)} {noun}{'s' * (len(value) != 1)}"
     return "1 value"
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value in ("", [], {})
 
 
 def _find_part(answer: Json, show: str) -> Any:

@@ -112,7 +112,7 @@ def _join_parts(machine: Machine, parts: list[Part], most_steps: int) -> None:
     for part in parts:
         for number, values in part.values.items():
             allocation = machine.memory.allocations[number]
-            allocation.data[_unpack(part.stored[number], allocation.size)] = values
+            allocation.data[np.unpackbits(part.stored[number], count=allocation.size).astype(bool)] = values
     machine.status, machine.steps = parts[-1].status, sum(part.steps for part in parts)
     for finding in (finding for part in parts for finding in part.findings):
         if finding.code == "budget":  # a part may have fewer
@@ -183,7 +183,3 @@ def _are_independent(parts: list[Part]) -> bool:
                     if number in marks and (marks[number] & stored).any():
                         return False
     return True
-
-
-def _unpack(bits: Bits, count: int) -> NDArray[np.bool_]:
-    return np.unpackbits(bits, count=count).astype(bool)

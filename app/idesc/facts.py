@@ -322,14 +322,10 @@ def build_mask(mask: ZeroMask, m: int, n: int) -> ZeroColumns:
         word=str(mask),
         m=m,
         n=n,
-        fields=[_build_mask_field(mask, field) for field in zeromask.FIELDS],
+        fields=[copy_fact(MaskField, field, value=field.get(mask.word)) for field in zeromask.FIELDS],
         columns=columns,
         first_column=mask.get_field("shift"),
         sub_masks=zeromask.SUBMASKS[m],
         problems=mask.find_problems(m),
         evidence=MASK_EVIDENCE,
     )
-
-
-def _build_mask_field(mask: ZeroMask, field: BitField) -> MaskField:
-    return copy_fact(MaskField, field, value=field.get(mask.word))

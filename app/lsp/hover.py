@@ -49,7 +49,7 @@ def describe_place(
                     if (made := _describe_object(analysis, placed, position, style)) is not None:
                         return made
                 if card := _read_phrase(phrase, placed.text, style):
-                    return _make_hover(card, _locate(placed, phrase.span))
+                    return _make_hover(card, types.Range(*map(placed.locate_offset, phrase.span)))
     except OverdueError:
         pass
     return None if looked or analysis is None else _describe_object(analysis, placed, position, style)
@@ -75,10 +75,6 @@ def _recognise(text: str) -> RecognisedText:
 
 def _make_hover(text: str, place: types.Range) -> types.Hover:
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), place)
-
-
-def _locate(placed: PlacedText, span: tuple[int, int]) -> types.Range:
-    return types.Range(*map(placed.locate_offset, span))
 
 
 def _describe_object(

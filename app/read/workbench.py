@@ -171,7 +171,7 @@ def _link_piece(bench: Bench, n: int, piece: TextPiece) -> str:
     if piece.kind == "descriptor":
         return links.link_descriptor(step.descriptor, _select_view(operand))
     storage = operand.stored or {}
-    rows, bits = step.rows, _get_element_bits(operand)
+    rows, bits = step.rows, int(catalog.find(operand.instruction).operand("a").element.bits)
     if storage.get("kind") != "atoms" or storage["line_stride"] != storage["width_bytes"]:
         return _link_step(operand, step)
     lines, panel_elements = storage["inner_stride"] // storage["line_stride"], storage["width_bytes"] * 8 // bits
@@ -188,10 +188,6 @@ def _link_piece(bench: Bench, n: int, piece: TextPiece) -> str:
         "base": hex(storage["base"]),
     }
     return links.link_smem(query)
-
-
-def _get_element_bits(operand: VerifiedOperand) -> int:
-    return int(catalog.find(operand.instruction).operand("a").element.bits)
 
 
 def _select_view(operand: VerifiedOperand) -> dict[str, str]:

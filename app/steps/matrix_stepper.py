@@ -132,7 +132,7 @@ def build_matrix_stepper(question: MatrixStepperQuestion) -> MatrixStepper:
     moved = matrix_moves.move_tile(i, operand, where, question.first_col, question.addresses, not question.no_xor)
     numbers, tile_numbers = _make_numbers(moved, question.values)
     phases, steps = build_timeline(moved)
-    slot_numbers = numbers if moved.stores else _collect_arrived(moved, tile_numbers)
+    slot_numbers = numbers if moved.stores else np.where(moved.got >= 0, tile_numbers[moved.got], np.nan)
     per_row = i.operands["data"].extents["col"]
     return MatrixStepper(
         ptx=i.ptx,
@@ -213,10 +213,6 @@ def _require_whole(moved: MovedTile, numbers: Numbers) -> None:
         f"Integers from {low} to {high}: {moved.instruction.syntax.opcode} moves bits, whatever they mean.",
         "values",
     )
-
-
-def _collect_arrived(moved: MovedTile, tile_numbers: Numbers) -> Numbers:
-    return np.where(moved.got >= 0, tile_numbers[moved.got], np.nan)
 
 
 def _collect_written(moved: MovedTile, numbers: Numbers) -> Numbers:

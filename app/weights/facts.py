@@ -8,7 +8,7 @@ from lanescope.app.kit.fact import Description, copy_fact, fact, make_optional_f
 from lanescope.app.kit.question import declare_question, number_field, text_field, word_field
 from lanescope.app.weights.find import EXAMPLE, parse_element, parse_place, require_place
 from lanescope.weights.formats import FORMATS, SideValues
-from lanescope.weights.layout import MOST, WORD_BITS, FragmentPlace, WeightLayout, WeightPlace, packed_weights
+from lanescope.weights.layout import MOST, WORD_BITS, WeightLayout, WeightPlace, packed_weights
 from lanescope.weights.sparse import locate_metadata
 
 TILE = ("format", "bits")  # decide the tile
@@ -194,13 +194,9 @@ def _build_place(layout: WeightLayout, place: WeightPlace) -> PlacedWeight:
         bit=place.field * layout.bits,
         thread=place.thread if known else None,
         word_of_thread=place.word_of_thread if known else None,
-        slot=_build_slot(fragment) if fragment else None,
+        slot=copy_fact(WeightSlot, fragment, lane=fragment.thread) if fragment else None,
         index=SparseIndex(**locate_metadata(layout, place.k, place.n)) if layout.format.metadata else None,
     )
-
-
-def _build_slot(holders: FragmentPlace) -> WeightSlot:
-    return copy_fact(WeightSlot, holders, lane=holders.thread)
 
 
 def _build_side(side: SideValues) -> SideFacts:

@@ -224,10 +224,6 @@ def _is_spelled_out(word: str) -> bool:
     )
 
 
-def _list_sizes(form: Instruction) -> set[str]:
-    return {f"{dim}{size}" for dim, size in form.sizes.items()}
-
-
 def _match_assignment(text: str) -> int:
     """Return the forms with a text's assignment (f32 += bf16 × bf16), as bits; all forms without an assignment."""
     everything = _intersect([])
@@ -290,7 +286,7 @@ def _rank_form(form: Instruction, words: list[str], spelled_words: list[str]) ->
     other_scale = types.get("s") == "ue8m0" or "scale_vec::2X" in form.ptx
     return (
         len(opcode),
-        all(set(search.split_shape(word)) != _list_sizes(form) for word in words),
+        all(set(search.split_shape(word)) != {f"{dim}{size}" for dim, size in form.sizes.items()} for word in words),
         not form.family.multiplies,
         kind not in ("", "f16"),
         len(format_short_name(form)) if not form.family.multiplies else 0,

@@ -70,7 +70,7 @@ def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
         return (
             part.codes[parse_choice(str(value), part.name, tuple(part.codes), "bad_type")]
             if not blank
-            else _get_first_code(part)
+            else next(iter(part.codes.values()))
         )
     if part.codes and set(part.codes) <= {"no", "yes", "K", "MN"}:
         return 0 if blank else _encode_flag(row, part, value)
@@ -85,10 +85,6 @@ def _encode_field(row: MmaKind, part: KindField, value: object) -> int:
 def _format_range(part: KindField) -> str:
     unit, most = part.field.unit, part.field.most * part.field.unit
     return f"Multiples of {unit} up to {min(most, 256)}." if unit > 1 else f"From 0 to {most}."
-
-
-def _get_first_code(part: KindField) -> int:
-    return next(iter(part.codes.values()))
 
 
 def _encode_flag(row: MmaKind, part: KindField, value: object) -> int:

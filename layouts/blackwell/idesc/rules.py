@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lanescope.blackwell.idesc.word import CALLED, K96, IdescWord, format_word
-from lanescope.blackwell.kind import FORMS, RUBIN, KindField, MmaKind
+from lanescope.blackwell.kind import FORMS, RUBIN, KindField
 from lanescope.descriptor.notices import FieldNotice, format_elsewhere
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog
@@ -167,23 +167,17 @@ def _is_disputed(word: IdescWord, part: KindField) -> bool:
 def _describe_illegal_code(word: IdescWord, part: KindField) -> tuple[str, str, str]:
     """Return (code, field, message) of a code without a meaning in this kind."""
     code, row, title = part.field.get(word.word), word.kind, part.field.title
-    legal = join_words([_format_code(name, value) for name, value in part.codes.items()], "or")
+    legal = join_words(
+        [name if name == str(value) else f"{value} ({name})" for name, value in part.codes.items()], "or"
+    )
     also = [
         other.name
         for other in KINDS
-        if other.name != row.name and other.has_field(part.name) and _has_code(other, part, code)
+        if other.name != row.name and other.has_field(part.name) and code in other.get_field(part.name).codes.values()
     ]
     elsewhere = f" kind::{also[0]} defines it." if also and part.chosen and part.name != "k" else ""
     label = title[:1].upper() + title[1:]
     return "reserved_code", part.name, f"{label} {code} is not defined for kind::{row.name}: {legal}.{elsewhere}"
-
-
-def _format_code(name: str, value: int) -> str:
-    return name if name == str(value) else f"{value} ({name})"
-
-
-def _has_code(other: MmaKind, part: KindField, code: int) -> bool:
-    return code in other.get_field(part.name).codes.values()
 
 
 def find_form_problems(word: IdescWord, form: str) -> list[FieldNotice]:

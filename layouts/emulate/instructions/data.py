@@ -114,14 +114,10 @@ def find_space(compiler: Compiler, statement: Statement, address: AddressOperand
     if space == "param":
         name = address.base.name if isinstance(address.base, Symbol) else ""
         is_parameter = name in compiler.code.offsets and not (
-            compiler.function.entry and _is_kernel_parameter(compiler, name)
+            compiler.function.entry and any(parameter.name == name for parameter in compiler.function.parameters)
         )
         return space, is_parameter
     return space, False
-
-
-def _is_kernel_parameter(compiler: Compiler, name: str) -> bool:
-    return any(parameter.name == name for parameter in compiler.function.parameters)
 
 
 def _get_access_type(compiler: Compiler, statement: Statement, allowed: set[str]) -> tuple[RegisterType, int]:

@@ -115,14 +115,10 @@ def find_atom_row(name: str) -> tuple[AtomRow, str, bool]:
             if name.startswith(lead) and name.removeprefix(lead) in row.endings:
                 return row, name.removeprefix(lead), pair
     known = [umma_atom.format_stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
-    near = sorted(known, key=lambda stem: -_count_common_words(stem, name))[:3]
+    near = sorted(known, key=lambda stem: -len(set(stem.split("_")) & set(name.split("_"))))[:3]
     raise LayoutError(
         "bad_atom", f"'{shorten_value(name, 60)}' is not a UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
     )
-
-
-def _count_common_words(stem: str, name: str) -> int:
-    return len(set(stem.split("_")) & set(name.split("_")))
 
 
 def _parse_template(home: TermText, value: SyntaxTerm) -> SpelledAtom:

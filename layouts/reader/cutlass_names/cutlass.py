@@ -210,7 +210,7 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
         return [
             i
             for i in catalog.instructions()
-            if i.syntax.opcode == opcode and i.shape == "m8n16" and _has_words(i, words)
+            if i.syntax.opcode == opcode and i.shape == "m8n16" and words <= {*i.modifiers, *i.syntax.types}
         ]
     bits, units = int(match["unit"][1:]), int(match["units"])
     moves = []
@@ -224,10 +224,6 @@ def _find_moves(match: re.Match[str]) -> list[Instruction]:
         if unit_count == units:
             moves.append(i)
     return moves
-
-
-def _has_words(i: Instruction, words: set[str]) -> bool:
-    return words <= {*i.modifiers, *i.syntax.types}
 
 
 def choose_wgmma_shape(bits: int, columns: int) -> tuple[int, int, int] | None:

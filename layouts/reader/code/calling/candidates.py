@@ -230,7 +230,9 @@ def _list_parameter_kinds(ev: Evaluator, function: tree.Function, scope: NameSco
 def may_fit(ev: Evaluator, closure: FunctionSet, function: tree.Function, operands: list[CallArgument]) -> bool:
     """Return whether a function could take operands."""
     candidate = _make_candidate(ev, closure, function, operands)
-    return candidate is not None and all(_can_convert(a, k) for a, k in zip(operands, candidate.kinds, strict=False))
+    return candidate is not None and all(
+        rank_conversion(a, k) is not None for a, k in zip(operands, candidate.kinds, strict=False)
+    )
 
 
 def filter_declared_before(closure: FunctionSet, at: int) -> FunctionSet:
@@ -281,11 +283,6 @@ def _adjust_argument_type(pattern: tree.Type, argument: CallArgument) -> Resolve
     if kind.dims:
         return replace(kind, dims=kind.dims[1:], pointers=kind.pointers + 1, reference="")
     return replace(kind, reference="", const=kind.const and bool(kind.pointers))
-
-
-def _can_convert(argument: CallArgument, kind: ResolvedType | None) -> bool:
-    """Return whether an argument may be converted to a type."""
-    return rank_conversion(argument, kind) is not None
 
 
 def _list_constraints(function: tree.Function) -> Iterator[tree.Expression]:

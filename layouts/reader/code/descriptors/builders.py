@@ -185,7 +185,7 @@ def _make_builder(
     group: list[FoundDescriptor], warnings: tuple[Pitfall, ...], text: str, target: str
 ) -> DescriptorBuilder:
     first = group[0]
-    form = fit_format(_find_format(first.value), target)
+    form = fit_format(TCGEN05 if VERSION.get(first.value.const) == 1 else WGMMA, target)
     pitfalls: list[Pitfall] = list(warnings)
     origins = {f.name: find_origins(first.value, _find_first_bit(form, f), f.high) for f in form.fields}
     if version := find_origins(first.value, VERSION.low, VERSION.high):
@@ -246,10 +246,6 @@ def _get_amounts(group: list[FoundDescriptor], form: DescriptorFormat) -> tuple[
             _, source, shift = values[0]
             free[f.amount] = format_free_amount(source, shift, f.unit) if source is not None else "several values"
     return amounts, free
-
-
-def _find_format(value: SymbolicInt) -> DescriptorFormat:
-    return TCGEN05 if VERSION.get(value.const) == 1 else WGMMA
 
 
 def _find_mode(

@@ -155,7 +155,7 @@ def make_signature(function: tree.Function) -> str:
     def renamed(node: Any) -> str:
         text = format_placeless(node)
         for name, new in names.items():
-            text = _replace_name(text, name, new)
+            text = re.sub(rf"\b{re.escape(name)}\b", new, text)
         return text
 
     kinds = [renamed(p.type) + "..." * p.pack for p in function.parameters]
@@ -166,7 +166,3 @@ def make_signature(function: tree.Function) -> str:
         f"{heads} {kinds} {function.const}{function.qualifier} {constraint} {returns}"
         f" {format_placeless(function.specialized)}"
     )
-
-
-def _replace_name(text: str, name: str, new: str) -> str:
-    return re.sub(rf"\b{re.escape(name)}\b", new, text)

@@ -88,7 +88,7 @@ def locate(run: KernelRunner, layout: CuteLayout, at: Any) -> Number:
         return None
     digits = [(count, step) for count, step in layout.digits if count > 1] or layout.digits[-1:]
     if len(digits) == 1:
-        return _multiply_stride(run.strides.decode(digits[0][1]), number)
+        return multiply_numbers(run.strides.decode(digits[0][1]), convert_number(number, LONG))
     if number.const is None:
         return None
     rest, total = np.asarray(as_array(number.const)), ZERO
@@ -97,10 +97,6 @@ def locate(run: KernelRunner, layout: CuteLayout, at: Any) -> Number:
         total = add_numbers(total, multiply_by_array(run.strides.decode(step), digit))
         rest = rest // count
     return _make_plain(total)
-
-
-def _multiply_stride(stride: ThreadNumber, at: ThreadNumber) -> Number:
-    return multiply_numbers(stride, convert_number(at, LONG))
 
 
 def _make_plain(number: Number) -> Number:

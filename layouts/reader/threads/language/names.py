@@ -38,17 +38,13 @@ _KEYWORDS = frozenset(
 )
 
 
-def _drop_namespaces(path: tree.Path) -> tree.Path:
-    return tuple(part for part in path if part[0] not in _NAMESPACES)
-
-
 def resolve_path(run: KernelRunner, path: tree.Path, scope: Scope) -> Any:
     """Return the place, value, functions, struct or type of a name; None if nothing declares it."""
     plain = len(path) == 1 and path[0][0] not in _NAMESPACES
     found: Any = scope.find(path[0][0]) if plain else None
     if isinstance(found, Pointer):  # a variable
         return found
-    parts = path if plain else _drop_namespaces(path)
+    parts = path if plain else tuple(part for part in path if part[0] not in _NAMESPACES)
     for n, (name, arguments) in enumerate(parts):
         found = _find_member(run, found, parts[n - 1][0], name, scope) if n else scope.find(name)
         if isinstance(found, LaterValue):

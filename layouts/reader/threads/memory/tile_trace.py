@@ -234,7 +234,7 @@ def _add_box(
     adds: bool = False,
 ) -> None:
     """Note a TMA copy. site: of its map; box: the address, the coordinates and the threads; sites: of coordinates."""
-    trace, maps, (place, values, mask) = run.barriers, _list_words(run, site), box
+    trace, maps, (place, values, mask) = run.barriers, frozenset(_WORD.findall(run.text[slice(*site)])), box
     assert isinstance(trace, TileTrace) and trace.setup is not None
     move = BoxMove(event, maps, mask.copy(), place, tuple(values), sites, site, adds=adds)
     if event >= 0:
@@ -251,10 +251,6 @@ def _add_box(
             trace.order.check_read(trace.events, mine[None], np.array([lane]), site, True)
         move.data[int(lane)] = trace.staged.replace_bytes(data, places[None], [int(lane)])
     trace.stores.append(move)
-
-
-def _list_words(run: KernelRunner, site: Span) -> frozenset[str]:
-    return frozenset(_WORD.findall(run.text[slice(*site)]))
 
 
 def _spread(run: KernelRunner, value: Any) -> Ints:
