@@ -252,9 +252,8 @@ _OUTSIDE = re.compile(
     re.I,
 )
 OUTSIDE = (
-    "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory."
-    " Other instructions, clusters, register counts and kernel schedules are not among them: see the PTX ISA and"
-    " CUTLASS."
+    "Lanescope covers where operands of tensor cores are: registers, shared memory, descriptors, tensor memory. Other"
+    " instructions, clusters, register counts and kernel schedules are not among them: see the PTX ISA and CUTLASS."
 )
 
 

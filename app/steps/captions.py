@@ -149,8 +149,7 @@ def _caption_plain(product: Product) -> str:
     stored = "stored columns" if a.operand.sparsity else "k"
     return (
         f"Shared memory in lines of 128 bytes, 8 chunks of 16 bytes. A is stored {_describe_major(a)}, B"
-        f" {_describe_major(b)}; this"
-        f" product reads the coloured chunks, which hold {stored} {first}–{last} of A."
+        f" {_describe_major(b)}; this product reads the coloured chunks, which hold {stored} {first}–{last} of A."
     )
 
 

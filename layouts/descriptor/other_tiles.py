@@ -34,8 +34,7 @@ def slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
             wrong = {name: amounts[name] for name in names}
             message = (
                 f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} right for"
-                f" {alternative.description}."
-                f" {describe_required_fields(case, wrong)}"
+                f" {alternative.description}. {describe_required_fields(case, wrong)}"
             )
             yield FieldSlip(alternative.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 

@@ -112,9 +112,8 @@ def _pack_as_wgmma(case: DiagnosisCase, bare: int, code: int, right: bool) -> It
         if number and number != code:
             remark = "'s is" + f" {code}: its" if right else "'s"
             more = (
-                f"The field {form.format_place(form.coded)} is {number}, which is wgmma's code of"
-                f" {mode.name}. tcgen05{remark}"
-                f" field has three bits, from bit {low} on."
+                f"The field {form.format_place(form.coded)} is {number}, which is wgmma's code of {mode.name}."
+                f" tcgen05{remark} field has three bits, from bit {low} on."
             )
             yield PackingMistake("wgmma_swizzle_code", _add_missing_version(more, constant), rest | number << low, 0.9)
         moved = code << 62 & WORD
@@ -178,9 +177,8 @@ def _describe_byte_amounts(names: tuple[str, ...], needed: Amounts, values: Amou
     sure = [n for n in names if values[n] == needed[n]]
     shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in sure)
     return (
-        f"{capitalize_sentence(list_field_names(names))} {are} in bytes. The field is in units of 16 bytes:"
-        f" shift right by 4"
-        f"{f', so that {shifted}' if sure else ''}."
+        f"{capitalize_sentence(list_field_names(names))} {are} in bytes. The field is in units of 16 bytes: shift right"
+        f" by 4{f', so that {shifted}' if sure else ''}."
     )
 
 

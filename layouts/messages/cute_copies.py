@@ -77,8 +77,7 @@ COPY_ROWS = (
         " split further: the tensors were not partitioned by this TiledCopy, or their element width differs from the"
         " atom's.",
         change="Partition both with the same TiledCopy (partition_S, partition_D, retile_S, retile_D), and make the"
-        " atom"
-        " for the tensor's element type.",
+        " atom for the tensor's element type.",
         wrong="half_t a[4], b[4];\nauto s = make_tensor(&a[0], Layout<_4>{});\nauto d = make_tensor(&b[0],"
         f" Layout<_4>{{}});\n{_ATOM}.call(s, d);",
         right="half_t a[8], b[8];\nauto s = make_tensor(&a[0], Layout<_8>{});\nauto d = make_tensor(&b[0],"

@@ -92,8 +92,7 @@ RULES = (
         "tma_stride",
         "A stride is not a multiple of 32 bytes with interleave 32B",
         reason="With CU_TENSOR_MAP_INTERLEAVE_32B, and for the packed types of 16 bytes, each of globalStrides must be"
-        " a"
-        " multiple of 32.",
+        " a multiple of 32.",
         change="Pad rows and slices to multiples of 32 bytes.",
         wrong=replace(_SLICES, strides=(48, 768)),
         right=_SLICES,
@@ -246,8 +245,7 @@ RULES = (
         "tma_corner",
         "A corner of the pixel box is out of range",
         reason="Corners of the pixel box are −2^15 to 2^15 − 1 for three dimensions, −128 to 127 for four, and −16 to"
-        " 15"
-        " for five.",
+        " 15 for five.",
         change="Use a smaller padding or dilation.",
         wrong=replace(_PIXELS, lower=(-129, -1)),
         right=replace(_PIXELS, lower=(-128, -1)),
@@ -303,8 +301,7 @@ INVALID_VALUE = MessageRow(
     " rule, without details. CUTLASS prints the driver's result after its sentence: a number other than 1, such as 700"
     " (illegal address) or 715 (illegal instruction), is the error of an earlier kernel, and the map is right.",
     change="With 1, compare the arguments with the rules below, or paste the call or the print of the map: Lanescope"
-    " names"
-    " the rule. With another number, look for the kernel that failed before (compute-sanitizer).",
+    " names the rule. With another number, look for the kernel that failed before (compute-sanitizer).",
     place=f"{_TILED}, {_IM2COL}",
     links=(_PAGE,),
 )

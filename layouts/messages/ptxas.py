@@ -59,8 +59,7 @@ ORDER_ROWS = (
         reason="A kernel with wgmma calls a function that is not inlined. ptxas reports this for any call, even"
         f" after wgmma.wait_group 0. printf and assert are such calls.{_SERIAL}",
         change="Inline the function: __forceinline__, also for lambdas and templates of the loop. Take printf and"
-        " assert"
-        " out of the kernel; a condition with trap is not a call.",
+        " assert out of the kernel; a condition with trap is not a call.",
         wrong=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_PRINT, before=_PRINT),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT, _CALL_INLINED, before=_INLINED),
         links=(_ORDER,),
@@ -100,8 +99,7 @@ ORDER_ROWS = (
         texts=(f"{_SERIALIZED}non wgmma instructions defining input registers of a wgmma {_STAGE}",),
         codes=_number("C7513"),
         reason="A comes from registers, and an instruction writes them between the wgmma and its wgmma.wait_group,"
-        " while"
-        f" the tensor core may still read them.{_SERIAL}",
+        f" while the tensor core may still read them.{_SERIAL}",
         change="Wait for the wgmma (wgmma.wait_group 0) before A's registers are written, or convert the next A"
         " fragment into other registers; then wgmma.fence before the wgmma that reads them.",
         wrong=ptx.render_module(
@@ -218,8 +216,7 @@ ORDER_ROWS = (
         ),
         codes=(("12.9", "C7520"), ("13.5", "C7519")),
         reason="A wgmma runs in a branch that depends on the thread, and the wgmma.fence that orders its registers"
-        " (WG.AR in machine code) is outside of it, so that ptxas would have to insert one in the"
-        f" branch.{_SERIAL}",
+        f" (WG.AR in machine code) is outside of it, so that ptxas would have to insert one in the branch.{_SERIAL}",
         change="Put wgmma.fence on the same path as the wgmmas it belongs to, and make the condition uniform for the"
         " warpgroup.",
         wrong=ptx.render_module(
@@ -246,8 +243,7 @@ ORDER_ROWS = (
         reason="Registers of a wgmma, D or A, are written before it without a wgmma.fence in between. ptxas 12.9"
         " inserts one and reports it. ptxas 13.5 assembles the same program without a message.",
         change="Put wgmma.fence (warpgroup_arrive in CUTLASS) after the last write to the registers and before the"
-        " first"
-        " wgmma that uses them.",
+        " first wgmma that uses them.",
         wrong=ptx.render_module(ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT),
         right=ptx.render_module(ptx.FENCE, ptx.WGMMA_D, ptx.COMMIT, ptx.WAIT),
         release="12.9",

@@ -63,9 +63,8 @@ def _describe_split_rows(want: OperandGranules, at: Ints, store: bool) -> str:
     if want.operand.container_bits == 32:
         return (
             f"{name} without .trans moves 16 bytes of one row, four 32-bit elements along K: here"
-            f" {want.format_element(0, 0, 0, 0)} and {want.format_element(0, 1, 0, 0)} are"
-            f" {_format_bytes(straight)} apart. .trans moves 16-bit"
-            " units and would split elements."
+            f" {want.format_element(0, 0, 0, 0)} and {want.format_element(0, 1, 0, 0)} are {_format_bytes(straight)}"
+            " apart. .trans moves 16-bit units and would split elements."
         )
     return (
         "No 16 bytes of memory hold a row of a matrix. Without .trans it is the registers of four lanes, here "

@@ -113,8 +113,7 @@ def _explain_no_swizzle(uses: Sequence[AccessUse], tried: Sequence[Swizzle], bes
         if not frees[use] & frees[other]:
             return (
                 f"{head} {use.text} is conflict-free with {_format_swizzles(frees[use])}, {other.text} with"
-                f" {_format_swizzles(frees[other])},"
-                " and no swizzle is in both lists."
+                f" {_format_swizzles(frees[other])}, and no swizzle is in both lists."
             )
     return f"{head} Any two of them can be conflict-free with one swizzle, but not all {len(uses)}."
 
@@ -140,8 +139,7 @@ def _describe_stuck_use(use: AccessUse) -> str:
     bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
     width = TOP_BANK_BIT + 1 - use.finest
     return (
-        f"Its lanes that conflict differ in address bit{'s' * (len(bits) > 1)} {_format_bit_runs(bits)};"
-        f" a swizzle XORs"
+        f"Its lanes that conflict differ in address bit{'s' * (len(bits) > 1)} {_format_bit_runs(bits)}; a swizzle XORs"
         f" one run of consecutive bits, here of at most {width}, into bits {use.finest} to {TOP_BANK_BIT}."
     )
 

@@ -314,8 +314,7 @@ def describe_narrow(word: IdescWord) -> str:
     if not names:
         return ""
     return (
-        f"{join_words(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits."
-        f" In kind::"
-        f"{word.kind.name} each of these elements occupies a byte, and CUTLASS builds and tests both majors."
-        " Not run on hardware."
+        f"{join_words(names)} {'is' if len(names) == 1 else 'are'} MN-major: PTX's Table 54 lists 8 and 16 bits. In"
+        f" kind::{word.kind.name} each of these elements occupies a byte, and CUTLASS builds and tests both majors. Not"
+        " run on hardware."
     )

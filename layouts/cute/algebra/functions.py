@@ -253,8 +253,7 @@ def complement(layout: CuteLayout, target: Nested = None) -> CuteLayout:
         if step < reached:
             raise make_refusal(
                 f"complement of {layout}: the mode {count}:{step} begins at {step}, inside the {reached} indices that"
-                " the"
-                " modes below it span (CuTe: Non-injective Layout detected in complement).",
+                " the modes below it span (CuTe: Non-injective Layout detected in complement).",
                 "Give a layout in which every stride is at least the span of the modes below it.",
             )
         out.append((step // reached, reached))
@@ -305,8 +304,7 @@ def left_inverse(layout: CuteLayout) -> CuteLayout:
         if step % prod(shapes):
             raise make_refusal(
                 f"left_inverse of {layout}: stride {step} of the mode {count}:{step} is not a multiple of"
-                f" {prod(shapes)}"
-                " (CuTe's Left inverse divisibility condition).",
+                f" {prod(shapes)} (CuTe's Left inverse divisibility condition).",
                 "Give a layout in which every stride is a multiple of the next smaller one.",
             )
         shapes.append(step // prod(shapes))

@@ -221,8 +221,7 @@ def _describe(difference: _Difference, statements: list[Statement]) -> Finding:
         texts.append(f"what {_name(writer, statements)} wrote" if writer else "the value from before any write")
     message = (
         f"Two accesses to {difference.place:#x} are not ordered: {reader} gets {texts[0]} in one schedule, {texts[1]}"
-        " in"
-        f" another. {_suggest(difference.read, difference.unordered, statements)}"
+        f" in another. {_suggest(difference.read, difference.unordered, statements)}"
     )
     return _make(message, statements[difference.read.statement])
 

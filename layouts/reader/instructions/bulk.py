@@ -31,9 +31,8 @@ NEEDED = (
     " swizzle are fields of the tensor map, 128 bytes that the host wrote."
 )
 PASTE = (
-    "To see how the box is stored in shared memory, paste the call that makes the map:"
-    " cuTensorMapEncodeTiled(…) with its"
-    " arrays, make_tma_copy(…) with its layout, or Triton's make_tensor_descriptor(…)."
+    "To see how the box is stored in shared memory, paste the call that makes the map: cuTensorMapEncodeTiled(…) with"
+    " its arrays, make_tma_copy(…) with its layout, or Triton's make_tensor_descriptor(…)."
 )
 _MAP_MAKERS = re.compile(r"[tT]ensor_?[mM]ap_?[eE]ncode|make_(?:tiled_)?tma|make_tensor_desc|TensorDescriptor\b")
 _MOST = 64  # instructions per text

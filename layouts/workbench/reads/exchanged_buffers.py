@@ -93,9 +93,8 @@ def mark_wrong_steps(
     """
     handed = buffer.name if "desc" in buffer.name.lower() else f"the descriptor of {buffer.name}"
     message = (
-        f"{operand.upper()} of the instruction is given {handed}, which is named as"
-        f" {buffer.named_for.upper()}’s. Exchange the two descriptors in the call; if the transposed product is meant,"
-        " rename the buffers."
+        f"{operand.upper()} of the instruction is given {handed}, which is named as {buffer.named_for.upper()}’s."
+        " Exchange the two descriptors in the call; if the transposed product is meant, rename the buffers."
     )
     first = steps[0].read if steps else 0
     return [
