@@ -13,14 +13,14 @@ import numpy as np
 from lanescope.app.guide.index import ORDER
 from lanescope.app.guide.rendering import render_guide_page as render
 from lanescope.app.idesc.draw import draw_idesc, draw_mask
-from lanescope.app.metadata.order_figure import draw_order
+from lanescope.app.metadata.order import draw_order
 from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.read.page import group_forms
 from lanescope.app.runs.facts import count_family_runs
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles.figure import draw_inline as draw_tiles
 from lanescope.app.tiles.tiled_copy_figure import draw_inline as draw_copy
-from lanescope.app.tmem.epilogue_figure import draw_load
+from lanescope.app.tmem.epilogue import draw_load
 from lanescope.blackwell import idesc, tmem, zeromask
 from lanescope.blackwell.epilogue import Epilogue
 from lanescope.blackwell.tmem import TmemMma

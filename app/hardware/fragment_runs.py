@@ -15,14 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from lanescope.app.hardware.device import RunDevice
-from lanescope.app.hardware.measurement import MeasuredMap
-from lanescope.app.hardware.metadata_maps import measure_metadata
-from lanescope.app.hardware.mma_maps import measure_addend, measure_partners
+from lanescope.app.hardware.device import ProductJob, RunDevice
+from lanescope.app.hardware.measurement import (
+    Array,
+    MeasuredMap,
+    bits_to_codes,
+    codes_to_bits,
+    make_zero_registers,
+    merge_sightings,
+    pack_ones,
+    unpack_ones,
+)
+from lanescope.app.hardware.mma_maps import make_fixed_operands, measure_addend, measure_partners
 from lanescope.app.hardware.movement_maps import measure_rows, measure_transpose, measure_wmma
-from lanescope.app.hardware.wgmma_maps import measure_accumulator, measure_multiplicand
+from lanescope.app.hardware.product_inputs import build_shared_image
 from lanescope.errors import LayoutError
+from lanescope.ptx import fragment_words
 from lanescope.ptx.instruction import Instruction, OperandFeed, OperandPlace
+from lanescope.ptx.metadata import FIRST
 
 
 def list_measurable(i: Instruction) -> tuple[str, ...]:
@@ -104,3 +114,100 @@ def run_fragment(device: RunDevice, i: Instruction, operand: str = "") -> dict[s
         "agrees": not mismatches,
         "source": measured_map.source,
     }
+
+
+def measure_accumulator(device: RunDevice, i: Instruction) -> MeasuredMap:
+    """Measure D of a wgmma against the memory order of A and B: first A's rows carry their number, then B's columns."""
+    d, m, n, k = i.operands["d"], i.sizes["m"], i.sizes["n"], i.sizes["k"]
+    stored = i.operands["a"].col_count
+    measured, source = {}, ""
+    for axis, count in (("row", m), ("col", n)):
+        images = []
+        for bit in codes_to_bits(np.arange(count)):
+            a, b = np.zeros((m, stored), np.int64), np.zeros((k, n), np.int64)
+            a[:, 0], b[0, :] = (bit, 1) if axis == "row" else (1, bit)
+            images.append(build_shared_image(i, a, b))
+        registers = {"c": make_zero_registers(d), **make_fixed_operands(i)}
+        words = {"a_desc": images[0][1], "b_desc": images[0][2]}
+        raw, source = device.product(
+            ProductJob(i, "shared", registers, words, np.stack([image[0] for image in images]))
+        )
+        measured[axis] = bits_to_codes(unpack_ones(d, raw[0]).round().astype(np.int64))
+    predicted = {"row": d.rows.astype(np.int64), "col": d.cols.astype(np.int64)}
+    return MeasuredMap("d", ("row", "col"), predicted, measured, source)
+
+
+def measure_multiplicand(device: RunDevice, i: Instruction) -> MeasuredMap:
+    """Measure A in registers: its slots carry their number and B in shared memory is a shifted identity, so column n of
+    D is column k of A.
+    """
+    a, d, n, k = i.operands["a"], i.operands["d"], i.sizes["n"], i.sizes["k"]
+    bits = codes_to_bits(np.arange(a.threads * a.values).reshape(a.threads, a.values))
+    images = [build_shared_image(i, None, np.eye(k, n, -shift, dtype=np.int64)) for shift in range(0, k, n)]
+    registers = {"a": pack_ones(a, bits), "c": make_zero_registers(d), **make_fixed_operands(i)}
+    raw, source = device.product(
+        ProductJob(i, "registers", registers, {"b_desc": images[0][2]}, np.stack([image[0] for image in images]))
+    )
+    codes = (
+        fragment_words.decode_bits(fragment_words.unpack(d, raw)[0], d.element.name).round().astype(np.int64)
+    )  # [bit, shift, m, n]
+    holder = np.concatenate(list(bits_to_codes(codes)), axis=1)[:, :k]  # [m, k] → slot
+    rows, cols = np.nonzero(holder >= 0)
+    slot = np.minimum(holder[rows, cols], a.threads * a.values - 1)
+    measured = {"row": merge_sightings(slot, rows, a), "col": merge_sightings(slot, cols, a)}
+    predicted = {"row": a.rows.astype(np.int64), "col": a.cols.astype(np.int64)}
+    return MeasuredMap("a", ("row", "col"), predicted, measured, source)
+
+
+def measure_metadata(device: RunDevice, i: Instruction) -> MeasuredMap:
+    """Measure which row and group of A moves to its upper half when each nibble of each thread goes from 0x4 to 0xE:
+    [thread][selector · nibble].
+    """
+    a, d = i.operands["a"], i.operands["d"]
+    sparsity = a.sparsity
+    assert sparsity is not None
+    k, n, group = i.sizes["k"], i.sizes["n"], sparsity.group
+    upper = np.arange(k) % group >= group // 2
+    codes = codes_to_bits(np.arange(k) // group) * upper  # [bit, k]
+    b = np.repeat(codes[:, :, None], n, axis=2)
+    ones = np.ones((1, a.threads, a.values), np.int64)
+    e: Array = np.full((i.threads, 8, i.threads), FIRST, np.uint32)
+    for nibble in range(8):
+        e[np.arange(i.threads), nibble, np.arange(i.threads)] ^= np.uint32(0xA << 4 * nibble)
+    e = e.reshape(-1, i.threads)
+    registers: dict[str, Array] = {
+        **make_fixed_operands(i),
+        "a": pack_ones(a, ones),
+        "e": e,
+        "c": make_zero_registers(i.operands.get("c", d)),
+    }
+    image, descriptors = None, {}
+    if i.family.by_descriptor:
+        images = [build_shared_image(i, None, matrix) for matrix in b]
+        image, descriptors = np.stack([image_and_words[0] for image_and_words in images]), {"b_desc": images[0][2]}
+    else:
+        op = i.operands["b"]
+        registers["b"] = fragment_words.pack(op, fragment_words.encode_values(b, op.element.name))
+    predicted, measured, source = [], [], ""
+    thread_0, value_0 = (array[:, 0, 0] for array in d.pattern.inverse())
+    per = d.values // d.registers
+    keep = int(value_0.max()) // per + 1
+    for selector in range(sparsity.selectors):
+        raw, source = device.product(
+            ProductJob(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep)
+        )
+        sums = unpack_ones(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
+        groups = bits_to_codes((sums / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
+        rows = np.where((groups >= 0).sum(1) == 1, np.argmax(groups >= 0, axis=1), -1)
+        groups_moved = np.where(rows >= 0, groups[np.arange(len(e)), rows], -1)
+        measured.append(np.stack([rows, groups_moved]).reshape(2, i.threads, 8))
+        thread, bit = sparsity.find_suppliers(selector)
+        expected = np.full((2, i.threads, 8), -1)
+        expected[0, thread, bit // 4], expected[1, thread, bit // 4] = (
+            a.rows,
+            sparsity.list_group_columns(a.coords["col"]) // group,
+        )
+        predicted.append(expected)
+    names = ("row", "group")
+    joined = [dict(zip(names, np.concatenate(part, axis=2), strict=True)) for part in (predicted, measured)]
+    return MeasuredMap("e", names, joined[0], joined[1], source)
