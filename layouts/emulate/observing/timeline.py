@@ -288,10 +288,7 @@ class _Builder:
                     (
                         n
                         for n, other in enumerate(lanes)
-                        if other.kind == "warps"
-                        and other.block == block
-                        and other.spans == lane.spans
-                        and other.marks == lane.marks
+                        if other.kind == "warps" and other.block == block and _same(other, lane)
                     ),
                     None,
                 )
@@ -310,6 +307,10 @@ class _Builder:
                 places[id(lane)] = len(lanes)
                 lanes.append(lane)
         return lanes, places
+
+
+def _same(first: Lane, second: Lane) -> bool:
+    return first.spans == second.spans and first.marks == second.marks
 
 
 def _join_name(name: str, warp: int) -> str:

@@ -49,7 +49,7 @@ _UNEVALUATED = ("noexcept", "typeid", "declval")  # whose operands are not evalu
 def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     """Evaluate a call; the result is a ReferredPlace if the function returns a reference."""
     function = node.function
-    if not ev.python and isinstance(function, tree.Name) and function.last in _UNEVALUATED:
+    if not ev.python and _is_unevaluated(function):
         return make_free(ev.format_expression(node), BOOL)
     call = _resolve_call(ev, node, scope)
     target = ev.load_place(call.target, function) if isinstance(call.target, PLACES) else call.target
@@ -67,6 +67,10 @@ def evaluate_call(ev: Evaluator, node: tree.Call, scope: NameScope) -> Any:
     if launches and is_launched_again(ev, target, arguments):
         return None
     return _call_target(ev, Invocation(node, target, call.name, call.templates, call.named, scope, arguments))
+
+
+def _is_unevaluated(function: tree.Expression) -> bool:
+    return isinstance(function, tree.Name) and function.last in _UNEVALUATED
 
 
 def _call_target(ev: Evaluator, call: Invocation) -> Any:

@@ -272,7 +272,7 @@ class MacroExpander:
         while at < len(body):
             token = body[at]
             self.steps.spend_steps()
-            if at and token.text == "##" and token.kind == "op":
+            if at and _pastes(token):
                 paste = True
                 at += 1
                 continue
@@ -320,6 +320,10 @@ def _find_close(body: list[PreprocessingToken], opening: int) -> int:
         if not depth:
             return past + 1
     return len(body)
+
+
+def _pastes(token: PreprocessingToken) -> bool:
+    return token.text == "##" and token.kind == "op"
 
 
 def _join_tokens(left: PreprocessingToken, right: PreprocessingToken) -> list[PreprocessingToken]:

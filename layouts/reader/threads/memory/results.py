@@ -83,11 +83,15 @@ def keep_result(run: KernelRunner, *operands: Any) -> Any:
         return _join_reductions(reductions) or _combine_elements(run, others)
     first = found[0]
     _note_factors(run, first, others)
-    alike = all(bool(((first.thread == one.thread) & (first.byte == one.byte)).all()) for one in found[1:])
+    alike = all(_is_same_element(first, one) for one in found[1:])
     made = [_make_reduction(run, one) for one in found] if reductions or not alike else []
     if not alike or not all(_depends_on(run, one, made[0]) for one in reductions):
         return _join_reductions([*reductions, *made])
     return _join_alike(run, found)
+
+
+def _is_same_element(one: DataBytes, other: DataBytes) -> bool:
+    return bool(((one.thread == other.thread) & (one.byte == other.byte)).all())
 
 
 def _note_factors(run: KernelRunner, result: DataBytes, others: Sequence[DataBytes]) -> None:
