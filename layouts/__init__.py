@@ -14,20 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lanescope.blackwell.bound import bind
-    from lanescope.delivery.ask import deliver
-    from lanescope.emulate.run import emulate
-    from lanescope.errors import LayoutError
-    from lanescope.names.lookup import find
-    from lanescope.ptx.catalog import families, instructions
-    from lanescope.ptx.pattern import Pattern
-    from lanescope.tiles.bulk import tma_copy
-    from lanescope.tiles.copy import tiled_copy
-    from lanescope.tiles.loop import feed
-    from lanescope.tiles.tiled_mma import tiled_mma
-    from lanescope.tiles.tv import tv
-    from lanescope.triton.gluon import triton_layout
-    from lanescope.weights.layout import packed_weights
+    from lanescope.blackwell.bound import bind as bind
+    from lanescope.delivery.ask import deliver as deliver
+    from lanescope.emulate.run import emulate as emulate
+    from lanescope.errors import LayoutError as LayoutError
+    from lanescope.names.lookup import find as find
+    from lanescope.ptx.catalog import families as families, instructions as instructions
+    from lanescope.ptx.pattern import Pattern as Pattern
+    from lanescope.tiles.bulk import tma_copy as tma_copy
+    from lanescope.tiles.copy import tiled_copy as tiled_copy
+    from lanescope.tiles.loop import feed as feed
+    from lanescope.tiles.tiled_mma import tiled_mma as tiled_mma
+    from lanescope.tiles.tv import tv as tv
+    from lanescope.triton.gluon import triton_layout as triton_layout
+    from lanescope.weights.layout import packed_weights as packed_weights
 
 # Imported on first use: `lanescope --help` must not wait for NumPy and the tables.
 _HOMES = {
@@ -47,23 +47,7 @@ _HOMES = {
     "triton_layout": "triton.gluon",
     "tv": "tiles.tv",
 }
-__all__ = [
-    "LayoutError",
-    "Pattern",
-    "bind",
-    "deliver",
-    "emulate",
-    "families",
-    "feed",
-    "find",
-    "instructions",
-    "packed_weights",
-    "tiled_copy",
-    "tiled_mma",
-    "tma_copy",
-    "triton_layout",
-    "tv",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

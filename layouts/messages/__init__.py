@@ -10,17 +10,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lanescope.messages.row import SOURCES, MessageRow
+from lanescope.messages.row import SOURCES as SOURCES, MessageRow as MessageRow
 
 if TYPE_CHECKING:
     from lanescope.messages.recognise import (
-        FoundMessage,
-        MessageReading,
-        clean_message,
-        list_numbered,
-        recognise_messages,
+        FoundMessage as FoundMessage,
+        MessageReading as MessageReading,
+        clean_message as clean_message,
+        list_numbered as list_numbered,
+        recognise_messages as recognise_messages,
     )
-    from lanescope.messages.table import BY_SLUG, GROUPS, ROWS
+    from lanescope.messages.table import BY_SLUG as BY_SLUG, GROUPS as GROUPS, ROWS as ROWS
 
 # Imported on first use, because a device's worker uses only this package's rules for tensor maps.
 _HOMES = {
@@ -29,19 +29,6 @@ _HOMES = {
     ),
     **dict.fromkeys(("BY_SLUG", "GROUPS", "ROWS"), "table"),
 }
-
-__all__ = [
-    "BY_SLUG",
-    "GROUPS",
-    "ROWS",
-    "SOURCES",
-    "FoundMessage",
-    "MessageReading",
-    "MessageRow",
-    "clean_message",
-    "list_numbered",
-    "recognise_messages",
-]
 
 
 def __getattr__(name: str) -> Any:

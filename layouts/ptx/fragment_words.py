@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.ptx.codec import Bits, decode_bits, encode_values, list_legal_values
+from lanescope.ptx.codec import (
+    Bits as Bits,
+    decode_bits as decode_bits,
+    encode_values as encode_values,
+    list_legal_values as list_legal_values,
+)
 from lanescope.ptx.instruction import Operand
-
-__all__ = [
-    "Bits",
-    "decode_bits",
-    "encode_values",
-    "list_legal_values",
-    "pack",
-    "pack_values",
-    "unpack",
-    "unpack_values",
-]
 
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:

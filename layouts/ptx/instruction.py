@@ -17,40 +17,22 @@ from lanescope.errors import LayoutError
 from lanescope.notebook import NotebookObject
 from lanescope.ptx.dtypes import get_dtype
 from lanescope.ptx.metadata import ScaleOperandMap, SparseRow
-from lanescope.ptx.operand import Operand, get_plane_axes
+from lanescope.ptx.operand import Operand as Operand, get_plane_axes as get_plane_axes
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.role import (
-    SCOPES,
-    WARP,
-    WARPGROUP,
-    ExecutionScope,
-    InstructionVerb,
-    OpcodeWords,
-    OperandFeed,
-    OperandPlace,
-    SourceReference,
+    SCOPES as SCOPES,
+    WARP as WARP,
+    WARPGROUP as WARPGROUP,
+    ExecutionScope as ExecutionScope,
+    InstructionVerb as InstructionVerb,
+    OpcodeWords as OpcodeWords,
+    OperandFeed as OperandFeed,
+    OperandPlace as OperandPlace,
+    SourceReference as SourceReference,
     TmemIssue,
-    cite_ptx,
+    cite_ptx as cite_ptx,
 )
 from lanescope.ptx.syntax import OpcodeSyntax, parse_sizes
-
-__all__ = [
-    "SCOPES",
-    "WARP",
-    "WARPGROUP",
-    "ExecutionScope",
-    "Family",
-    "Instruction",
-    "InstructionVerb",
-    "OpcodeWords",
-    "Operand",
-    "OperandFeed",
-    "OperandPlace",
-    "SourceReference",
-    "cite_ptx",
-    "cross_types",
-    "get_plane_axes",
-]
 
 # Block-scale factors, S blocks a row or column: h is the thread-id, y the byte-id's step. PTX ISA 9.1, 9.7.14.3.
 SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 h:4) (y:4/S b:S) -> (g) (b)"}

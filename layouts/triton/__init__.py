@@ -10,33 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lanescope.triton.amd import is_amd
+from lanescope.triton.amd import is_amd as is_amd
 from lanescope.triton.linear import LinearLayout
-from lanescope.triton.memory import MEMORY, get_rank, list_paddings
+from lanescope.triton.memory import MEMORY, get_rank as get_rank, list_paddings as list_paddings
 from lanescope.triton.parameters import (
-    DISTRIBUTED,
-    MOST_RANK,
-    MOST_SIZE,
-    SHARED,
-    TENSOR,
+    DISTRIBUTED as DISTRIBUTED,
+    MOST_RANK as MOST_RANK,
+    MOST_SIZE as MOST_SIZE,
+    SHARED as SHARED,
+    TENSOR as TENSOR,
     Params,
     make_layout,
 )
-from lanescope.triton.tensor import TENSORS, mask_occupied
+from lanescope.triton.tensor import TENSORS, mask_occupied as mask_occupied
 from lanescope.triton.threads import THREADS
-
-__all__ = [
-    "DISTRIBUTED",
-    "MOST_RANK",
-    "MOST_SIZE",
-    "SHARED",
-    "TENSOR",
-    "get_rank",
-    "is_amd",
-    "list_paddings",
-    "make_linear_layout",
-    "mask_occupied",
-]
 
 KINDS = {**THREADS, **MEMORY, **TENSORS}
 
