@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 _REAL = re.compile(r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?[fFlL]?")
 _SPELLED = {"or": "||", "and": "&&", "bitor": "|", "bitand": "&", "not_eq": "!=", "xor": "^"}
 _FOLDED = frozenset("+ - * / % ^ & | && || , << >> < > <= >= == != = += -= *= /= %= ^= &= |= <<= >>=".split())
+_CONSTANT_TYPES = {  # of <cstdint>'s macros for constants: the promoted types (ISO C17, 7.20.4)
+    **dict.fromkeys("INT8_C UINT8_C INT16_C UINT16_C INT32_C".split(), "int"),
+    **dict.fromkeys("INT64_C INTMAX_C".split(), "int64_t"),
+    "UINT32_C": "uint32_t",
+    **dict.fromkeys("UINT64_C UINTMAX_C".split(), "uint64_t"),
+}
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_cast", "safe_cast"}
 
 
@@ -121,6 +127,8 @@ class ExpressionLowering(TypeLowering):
             target = callee.path[-1][1][0]
             pointer = callee.last == "reinterpret_cast"
             return tree.Cast(type_from_expression(target), arguments[0], pointer, span=self.get_span(node))
+        if isinstance(callee, tree.Name) and callee.last in _CONSTANT_TYPES and len(arguments) == 1:
+            return tree.Cast(tree.Type(((_CONSTANT_TYPES[callee.last], None),)), arguments[0], span=self.get_span(node))
         launch = next((self._lower_arguments(c) for c in node.named_children if c.type == "kernel_call_syntax"), ())
         return tree.Call(callee, arguments, launch=launch, span=self.get_span(node))
 

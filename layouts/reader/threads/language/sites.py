@@ -32,6 +32,10 @@ def trace_site(
             arguments = _find_argument(run, node, scope)
             if arguments is not None and arguments[0] is not None:
                 return trace_site(run, arguments[0], arguments[1], depth + 1, first)
+        case tree.Unary(op="&", value=tree.Name() as named) if resolve_path(run, named.path, scope) is None:
+            passed = scope.find_passed(named.last)  # of a reference, such as to a tensor map
+            if passed is not None and passed[0] is not None:
+                return trace_site(run, passed[0], passed[1], depth + 1, first)
         case tree.Cast():
             return trace_site(run, node.value, scope, depth + 1, first)
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
