@@ -376,7 +376,8 @@ def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
 def _get_name(value: object) -> str:
     """Return a key that identifies a barrier."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
-    return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
+    text = str(integer.plain if integer is not None and integer.plain is not None else value)
+    return text.removeprefix("&")  # a member that its own class takes the address of, and others by reference
 
 
 def _key_loops(loops: Loops) -> str:
