@@ -19,6 +19,7 @@ from lanescope.reader.code.running.run_records import MOST_STORES, MemoryStore
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.workbench.copies.copied_bytes import (
     OUTSIDE,
+    Chunks,
     CopiedBytes,
     FilledBytes,
     collect_copied_bytes,
@@ -337,7 +338,7 @@ class _RunJudge:
             read.buffer,
             sure and self._is_certain and all(fill.has_known_size for fill in part.fills),
             part.group,
-            tuple(into or part.fills),
+            tuple(into or _list_before(part.fills, chunks)),
             worst,
             reason,
             read.group_step,
@@ -386,3 +387,9 @@ def _is_of_other_map(fill: FilledBytes, tensor_map: TensorMap | None) -> bool:
         return letters[0] != letters[1]
     own, other = ({name.lstrip("&") for name in one.names} for one in (tensor_map, fill.map))
     return bool(own) and not own & fill.copy.maps and bool((other - own) & fill.copy.maps)
+
+
+def _list_before(fills: Sequence[FilledBytes], chunks: Chunks | None) -> Sequence[FilledBytes]:
+    """List the copies that begin last before a read: of several tiles in one buffer those of the tile that is read."""
+    starts = [fill.low for fill in fills if chunks is not None and fill.low <= 16 * chunks.min()]
+    return [fill for fill in fills if fill.low == max(starts)] if starts else fills
