@@ -195,6 +195,7 @@ def _find_filling(runner: KernelRunner, group: Sequence[Pair], at: int, n: int) 
         return source
     if not operand.loads:
         sites = [data.site for register in operand.registers if isinstance(data := register.data, ReadBytes)]
+        sites += [register.site for register in operand.registers if register.site != (0, 0)]
         return sites[0] if sites else group[at][0].span
     load = operand.loads[0]
     stores = {runner.stores[writer] for writer in load.writers if writer}
@@ -213,7 +214,8 @@ def _find_source(runner: KernelRunner, two: Sequence[Pair], n: int) -> tuple[int
     if any(not part for both in records for part in both):
         return None
     newer = [min(after) - min(before) for before, after in records]
-    if newer[0] != newer[1] or newer[0] <= 0:
+    described = not any(_get_operand(pair, m).loads for pair in two for m in (0, 1))  # slices of one tile, by passes
+    if min(newer) <= 0 or (newer[0] != newer[1] and not described):
         return None
     mine, other = (runner.records[min(records[m][1])] for m in (n, 1 - n))
     same = _find_slices(*two[1][1:])

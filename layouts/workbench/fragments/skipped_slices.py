@@ -58,10 +58,10 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Ch
 
     pairs: products of the kernel, with A and B; the others are only located if these leave K out.
     """
-    if _adds(run) or not pairs or run.descriptors or _find_gaps(pairs) is None or len(run.products) > MOST:
+    if _adds(run) or not pairs or run.descriptors or find_gaps(pairs) is None or len(run.products) > MOST:
         return
     every = list(_locate_products(run))
-    lines = _find_gaps(every) if len(every) == len(run.products) else None
+    lines = find_gaps(every) if len(every) == len(run.products) else None
     if lines is None or any(line.is_loaded(run) for line in lines):
         return
     first, past = lines[0].list_gaps()[0]
@@ -86,7 +86,7 @@ def _locate_products(run: KernelRunner) -> Iterator[Pair]:
         yield use, locate_operand(run, use, instruction, "a"), locate_operand(run, use, instruction, "b")
 
 
-def _find_gaps(pairs: Sequence[Pair]) -> tuple[_Line, _Line] | None:
+def find_gaps(pairs: Sequence[Pair]) -> tuple[_Line, _Line] | None:
     """Return the K of A and of B of all products if both leave out the same, by whole fragments; else None."""
     a, b = _collect_line(a for _, a, _ in pairs), _collect_line(b for _, _, b in pairs)
     if a is None or b is None:

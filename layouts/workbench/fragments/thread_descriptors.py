@@ -17,6 +17,7 @@ from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locat
 from lanescope.workbench.results import CheckFinding
 
 Span = tuple[int, int]
+LocatedUse = tuple[DescriptorUse, FragmentOrigin]
 MOST_ALIKE = 16
 _STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(1024, 8192 + 1, 256), 16384, 32768))
 
@@ -25,7 +26,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
     """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
     before: dict[object, list[FragmentOrigin]] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
-    for use, origin in _locate_stored(run) if complete else ():
+    for use, origin in locate_stored(run) if complete else ():
         key = use.span, use.calls, use.name
         earlier = before.setdefault(key, [])
         same = _is_like_earlier(origin, earlier)
@@ -35,7 +36,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if not (origin.separable and same):
             yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
         elif origin.has_rows_twice:
-            if _leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
+            if leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
                 yield CheckFinding(
                     "rows_repeated", _append_repeat(use), use.site, 1, changes=find_right_fields(run, use)
                 )
@@ -46,7 +47,7 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         other = (use, origin) if use.name == "a" else None
 
 
-def _locate_stored(run: KernelRunner) -> Iterator[tuple[DescriptorUse, FragmentOrigin]]:
+def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
     """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place."""
     count: dict[object, int] = {}
     for use in run.descriptors:
@@ -86,7 +87,7 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
     return origin.k_order == tuple(range(origin.places[0].shape[1]))
 
 
-def _leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
+def leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
     """Return whether the stores that fill a descriptor's bytes also fill bytes that no descriptor reads."""
     shared = run.shared
     read = np.zeros(shared.writer.shape, np.bool_)

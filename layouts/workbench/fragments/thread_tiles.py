@@ -19,6 +19,7 @@ from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
 from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.block_indices import find_equal_blocks
+from lanescope.workbench.fragments.descriptor_slices import find_descriptor_slice_mistakes
 from lanescope.workbench.fragments.fragment_causes import (
     JudgedProduct,
     find_k_order,
@@ -35,7 +36,7 @@ from lanescope.workbench.fragments.register_sums import find_sum_mistakes
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
-from lanescope.workbench.fragments.thread_descriptors import judge_descriptors
+from lanescope.workbench.fragments.thread_descriptors import judge_descriptors, locate_stored
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
@@ -212,6 +213,9 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
         slices = find_slice_mistakes(run.runner, pairs)
         report.findings += slices or find_skipped_slices(run.runner, pairs)
         report.suspects += [one for one in repeated if one.array]
+        located = list(locate_stored(run.runner))
+        if len(located) == len(run.runner.descriptors):
+            report.findings += find_descriptor_slice_mistakes(run.runner, located)
 
 
 def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozenset[tuple[str, str]]:
