@@ -45,24 +45,38 @@ def test_both_operands_of_a_right_kernel_are_verified() -> None:
 
 
 @for_each(
-    ("old", "new", "code", "operand"),
+    ("old", "new", "code", "place"),
     take_sample(
         [
-            ("sA[r * 64 + (c ^ (r % 8)) * 8]", "sA[r * 64 + c * 8]", "fragment_mismatch", "sA"),  # no XOR
-            ("sB[r * 64 + (c ^", "sB[r * 72 + (c ^", "fragment_mismatch", "sB"),  # a padded pitch
-            ("enc(1024) << 32", "enc(512) << 32", "rows_repeated", "sA"),  # SBO
-            ("1ull << 62", "2ull << 62", "fragment_mismatch", "sA"),  # the 64B swizzle
+            ("sA[r * 64 + (c ^ (r % 8)) * 8]", "sA[r * 64 + c * 8]", "fragment_mismatch", "&sA[r * 64 + c * 8]"),
+            ("sB[r * 64 + (c ^", "sB[r * 72 + (c ^", "fragment_mismatch", "&sB[r * 72"),  # a padded pitch
+            ("enc(1024) << 32", "enc(512) << 32", "rows_repeated", "make_desc(sA"),  # SBO
+            ("1ull << 62", "2ull << 62", "fragment_mismatch", "make_desc(sA"),  # the 64B swizzle
         ],
         3,
     ),
 )
-def test_a_planted_mistake_is_found_at_the_descriptor_that_reads_it(
-    old: str, new: str, code: str, operand: str
+def test_a_planted_mistake_is_found_at_the_store_or_at_the_descriptor_that_a_field_mends(
+    old: str, new: str, code: str, place: str
 ) -> None:
     assert old in RIGHT
     wrong = RIGHT.replace(old, new)
     found = [(one.code, wrong[slice(*one.span)]) for one in check_thread_tiles(wrong, {}).findings]
-    assert any(one == code and f"make_desc({operand}" in at for one, at in found), found
+    assert any(one == code and place in at for one, at in found), found
+
+
+@for_each(
+    ("old", "new", "code", "place"),
+    [
+        ("make_desc(sB + k * 16)", "make_desc(sB + k * 8)", "k_step_differs", "make_desc(sB + k * 8)"),
+        ("k < 4; ++k", "k < 3; ++k", "k_slice_skipped", "k < 3"),
+        ("(blockIdx.y * 64 + r) * K + k0 + c", "(blockIdx.y * 64 + r) * K + c", "k_slice_wrong", "&B[("),
+    ],
+)
+def test_slices_of_a_and_b_are_compared(old: str, new: str, code: str, place: str) -> None:
+    wrong = RIGHT.replace(old, new)
+    found = [(one.code, wrong[slice(*one.span)]) for one in check_thread_tiles(wrong, {}).findings]
+    assert any(one == code and place in at for one, at in found), found
 
 
 # a tcgen05 kernel whose descriptor is a union with bit fields, its swizzle chosen by a switch

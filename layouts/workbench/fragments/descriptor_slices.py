@@ -22,8 +22,8 @@ Product = tuple[LocatedUse, LocatedUse]
 
 
 def find_descriptor_slice_mistakes(run: KernelRunner, located: Sequence[LocatedUse]) -> list[CheckFinding]:
-    """Return the first mistake in the order of K slices. located: all reads of a complete run that were located."""
-    if any(not _is_plain(one) for one in located):
+    """Return the first mistake in the order of K slices. located: the reads of a complete run that were located."""
+    if len(located) < len(run.descriptors) or not all(map(_is_plain, located)):
         return []
     products = list(_list_products(located))
     if not products or 2 * len(products) != len(located):

@@ -25,6 +25,7 @@ _STRIDES = tuple(bytes_ // 16 for bytes_ in (16, *range(64, 1024, 64), *range(10
 def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> Iterator[CheckFinding]:
     """Yield wrong descriptor reads of the tiles that a kernel's threads fill; good: right reads are added."""
     before: dict[object, list[FragmentOrigin]] = {}
+    places: dict[object, Span] = {}
     other: tuple[DescriptorUse, FragmentOrigin] | None = None  # A of the product whose B comes next
     for use, origin in locate_stored(run) if complete else ():
         key = use.span, use.calls, use.name
@@ -34,7 +35,10 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if not origin.separable and is_packed_descriptor(run, use):
             continue
         if not (origin.separable and same):
-            yield replace(_describe_finding(use, origin), changes=find_right_fields(run, use))
+            changes = find_right_fields(run, use)
+            stored = _find_wrong_store(run, use, origin) if not (changes or earlier[1:]) else (0, 0)
+            place = places.setdefault(key, stored if stored != (0, 0) else use.site)
+            yield replace(_describe_finding(use, origin), changes=changes, span=place)
         elif origin.has_rows_twice:
             if leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
                 yield CheckFinding(
@@ -58,6 +62,22 @@ def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
         if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
             yield use, origin
+
+
+def _find_wrong_store(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin) -> Span:
+    """Return the one store that fills a tile whose first slice no descriptor of another mode or stride would read; (0,
+    0) if the load of its elements, or the descriptor, may be to blame.
+    """
+    elements = {tuple(place) for place in np.stack([g[origin.filled] for g in origin.places], axis=-1).tolist()}
+    if not origin.array or not origin.find_misplaced().any() or len(elements) < origin.total - origin.empty:
+        return 0, 0
+    form = use.seen.form
+    for mode, code in form.codes.items():
+        word = Descriptor(use.word, form).replace(**{form.coded: code, "sbo_encoded": mode.width_bytes // 2})
+        if _reads_plainly(run, use, word):
+            return 0, 0
+    writers = set(np.unique(run.shared.writer[find_described_places(use.word, use.seen)]).tolist()) - {0}
+    return run.stores[writers.pop()] if len(writers) == 1 else (0, 0)
 
 
 def find_right_fields(run: KernelRunner, use: DescriptorUse) -> frozenset[tuple[str, int, int]]:

@@ -190,6 +190,8 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
             _add_complete_run(report, run, verdicts)
         report.findings += find_scale_mistakes(run.runner.products)
         judged = _keep_first((*_make_findings(text, verdicts), *judge_descriptors(run.runner, run.complete, good)))
+        if run.complete and not judged:
+            judged = find_descriptor_slice_mistakes(run.runner, list(locate_stored(run.runner)))
         good -= verdicts.list_open()
         pitches = [one.finding for one in verdicts.pitches if one.finding is not None]
         report.findings += clashes or judged or pitches  # which places are wrong follows from another mistake
@@ -213,9 +215,6 @@ def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdict
         slices = find_slice_mistakes(run.runner, pairs)
         report.findings += slices or find_skipped_slices(run.runner, pairs)
         report.suspects += [one for one in repeated if one.array]
-        located = list(locate_stored(run.runner))
-        if len(located) == len(run.runner.descriptors):
-            report.findings += find_descriptor_slice_mistakes(run.runner, located)
 
 
 def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozenset[tuple[str, str]]:
