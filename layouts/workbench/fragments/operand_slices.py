@@ -194,9 +194,7 @@ def _find_filling(runner: KernelRunner, group: Sequence[Pair], at: int, n: int) 
     if at and (source := _find_source(runner, group[at - 1 : at + 1], n)) is not None:
         return source
     if not operand.loads:
-        sites = [data.site for register in operand.registers if isinstance(data := register.data, ReadBytes)]
-        sites += [register.site for register in operand.registers if register.site != (0, 0)]
-        return sites[0] if sites else group[at][0].span
+        return next(_list_sites(operand), group[at][0].span)
     load = operand.loads[0]
     stores = {runner.stores[writer] for writer in load.writers if writer}
     earlier = {runner.stores[w] for pair in group[:at] for one in _get_operand(pair, n).loads for w in one.writers if w}
@@ -206,6 +204,12 @@ def _find_filling(runner: KernelRunner, group: Sequence[Pair], at: int, n: int) 
     return load.calls[0] if len(load.calls) > 1 and (both or not alike) else load.site
 
 
+def _list_sites(operand: ArrivedOperand) -> Iterator[tuple[int, int]]:
+    """Yield the loads of an operand's registers, then what passes them."""
+    yield from (data.site for register in operand.registers if isinstance(data := register.data, ReadBytes))
+    yield from (register.site for register in operand.registers if register.site != (0, 0))
+
+
 def _find_source(runner: KernelRunner, two: Sequence[Pair], n: int) -> tuple[int, int] | None:
     """Return the address in global memory of an operand's slice, if both operands were copied since the product before:
     each is then where it is read, and the wrong one is from another place. None if one was not.
@@ -213,15 +217,20 @@ def _find_source(runner: KernelRunner, two: Sequence[Pair], n: int) -> tuple[int
     records = [[_list_records(_get_operand(pair, m)) for pair in two] for m in (0, 1)]
     if any(not part for both in records for part in both):
         return None
-    newer = [min(after) - min(before) for before, after in records]
     described = not any(_get_operand(pair, m).loads for pair in two for m in (0, 1))  # slices of one tile, by passes
-    if min(newer) <= 0 or (newer[0] != newer[1] and not described):
+    if not _are_newer(records, not described):
         return None
     mine, other = (runner.records[min(records[m][1])] for m in (n, 1 - n))
     same = _find_slices(*two[1][1:])
     wrong_both = same is not None and same[0] == same[1]
     site = mine.calls[0] if wrong_both and mine.calls and mine.calls[:1] == other.calls[:1] else mine.site
     return site if site != (0, 0) else None
+
+
+def _are_newer(records: Sequence[Sequence[set[int]]], alike: bool) -> bool:
+    """Return whether A and B of a product are copied after those of the product before. alike: by as many copies."""
+    newer = [min(after) - min(before) for before, after in records]
+    return min(newer) > 0 and (newer[0] == newer[1] or not alike)
 
 
 def _list_records(operand: ArrivedOperand) -> set[int]:

@@ -35,10 +35,8 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
         if not origin.separable and is_packed_descriptor(run, use):
             continue
         if not (origin.separable and same):
-            changes = find_right_fields(run, use)
-            stored = _find_wrong_store(run, use, origin) if not (changes or earlier[1:]) else (0, 0)
-            place = places.setdefault(key, stored if stored != (0, 0) else use.site)
-            yield replace(_describe_finding(use, origin), changes=changes, span=place)
+            found = _describe_mistake(run, use, origin, not earlier[1:])
+            yield replace(found, span=places.setdefault(key, found.span))
         elif origin.has_rows_twice:
             if leaves_bytes_unread(run, use):  # else few rows are repeated on purpose
                 yield CheckFinding(
@@ -62,6 +60,14 @@ def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
         if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
             yield use, origin
+
+
+def _describe_mistake(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin, first: bool) -> CheckFinding:
+    """Make the finding of a wrong read, at the store that fills the tile if only that can be wrong. first: of a tile"""
+    changes = find_right_fields(run, use)
+    stored = _find_wrong_store(run, use, origin) if first and not changes else (0, 0)
+    found = replace(_describe_finding(use, origin), changes=changes)
+    return replace(found, span=stored) if stored != (0, 0) else found
 
 
 def _find_wrong_store(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin) -> Span:

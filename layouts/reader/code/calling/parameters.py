@@ -46,7 +46,9 @@ def make_this_scope(ev: Evaluator, home: NameScope, this: Any, record: RecordTyp
         outer.names["this"] = Cell(Address(this), name="this")
     elif isinstance(this, OpaqueValue) and this.kind and this.kind.record:
         for name in this.kind.record.members:
-            outer.names[name] = Cell(ev.find_member(this, name, (0, 0)), name=f"{this.text}.{name}" if this.text else name)
+            outer.names[name] = Cell(
+                ev.find_member(this, name, (0, 0)), name=f"{this.text}.{name}" if this.text else name
+            )
         outer.names["this"] = Cell(this, name="this")
     return outer
 

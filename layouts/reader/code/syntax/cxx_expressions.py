@@ -123,12 +123,9 @@ class ExpressionLowering(TypeLowering):
             if _is_integer_type_name(outer) and _is_integer_type_name(inner):
                 cast = tree.Cast(type_from_expression(inner), arguments[0], span=self.get_span(node))
                 return tree.Cast(type_from_expression(outer), cast, span=self.get_span(node))
-        if isinstance(callee, tree.Name) and callee.last in _CASTS and callee.path[-1][1] and arguments:
-            target = callee.path[-1][1][0]
-            pointer = callee.last == "reinterpret_cast"
-            return tree.Cast(type_from_expression(target), arguments[0], pointer, span=self.get_span(node))
-        if isinstance(callee, tree.Name) and callee.last in _CONSTANT_TYPES and len(arguments) == 1:
-            return tree.Cast(tree.Type(((_CONSTANT_TYPES[callee.last], None),)), arguments[0], span=self.get_span(node))
+        if (target := _find_cast_type(callee)) is not None and arguments:
+            pointer = isinstance(callee, tree.Name) and callee.last == "reinterpret_cast"
+            return tree.Cast(target, arguments[0], pointer, span=self.get_span(node))
         launch = next((self._lower_arguments(c) for c in node.named_children if c.type == "kernel_call_syntax"), ())
         return tree.Call(callee, arguments, launch=launch, span=self.get_span(node))
 
@@ -364,3 +361,13 @@ _EXPRESSIONS: dict[str, Callable[[ExpressionLowering, tree_sitter.Node], tree.Ex
     ),
     "comma_expression": ExpressionLowering._lower_comma,
 }
+
+
+def _find_cast_type(callee: tree.Expression) -> tree.Type | None:
+    """Return the type that static_cast<T> and its kin, or a macro for constants, convert to; None for other calls."""
+    if not isinstance(callee, tree.Name):
+        return None
+    if callee.last in _CASTS and callee.path[-1][1]:
+        return type_from_expression(callee.path[-1][1][0])
+    name = _CONSTANT_TYPES.get(callee.last)
+    return tree.Type(((name, None),)) if name is not None else None

@@ -28,14 +28,10 @@ def trace_site(
     if depth > MOST_DEEP:
         return node.span
     match node:
-        case tree.Name():
+        case tree.Name() | tree.Unary(op="&", value=tree.Name()):
             arguments = _find_argument(run, node, scope)
             if arguments is not None and arguments[0] is not None:
                 return trace_site(run, arguments[0], arguments[1], depth + 1, first)
-        case tree.Unary(op="&", value=tree.Name() as named) if resolve_path(run, named.path, scope) is None:
-            passed = scope.find_passed(named.last)  # of a reference, such as to a tensor map
-            if passed is not None and passed[0] is not None:
-                return trace_site(run, passed[0], passed[1], depth + 1, first)
         case tree.Cast():
             return trace_site(run, node.value, scope, depth + 1, first)
         case tree.Call() if len(node.arguments) == 1 and _is_forwarding(node):
@@ -60,7 +56,12 @@ def _is_forwarding(node: tree.Call) -> bool:
     return any(word in name.lower() for word in ("cvta", "smem", "shared", "uint32_t", "to_u"))
 
 
-def _find_argument(run: KernelRunner, node: tree.Name, scope: Scope) -> Any:
+def _find_argument(run: KernelRunner, node: tree.Expression, scope: Scope) -> Any:
+    """Return (argument, its scope) of a parameter, also of a reference, such as to a tensor map, at &name."""
+    if not isinstance(node, tree.Name):
+        name = getattr(node, "value", None)
+        unknown = isinstance(name, tree.Name) and resolve_path(run, name.path, scope) is None
+        return scope.find_passed(name.last) if unknown else None
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
         return place.array.initializer if not place.dims else None
