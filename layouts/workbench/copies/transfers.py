@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
@@ -86,6 +87,9 @@ class ExpectedBytes:
     span: Span
 
 
+_Transfer = TypeVar("_Transfer", ExpectedBytes, TileCopy)
+
+
 def find_transfer_mistakes(text: KernelText) -> list[Pitfall]:
     """Find barriers whose expected bytes differ from those that the copies transfer; each line once."""
     if not re.search(r"expect_tx|arrive_tx|expect_transaction|transaction_bytes", text.code.text):
@@ -126,7 +130,13 @@ def _read_transfers(kernel: KernelRun, blank: str) -> tuple[list[ExpectedBytes],
     if not is_known(kernel):
         return [], []
     expected = [read_expected(event, blank) for event in kernel.events if event.kind == "expect"]
-    return require_known(expected) or [], require_known(list_copies(kernel, blank)) or []
+    copies = require_known(list_copies(kernel, blank)) or []
+    return [_drop_address(one) for one in require_known(expected) or []], [_drop_address(one) for one in copies]
+
+
+def _drop_address(one: _Transfer) -> _Transfer:
+    """Give a barrier one name, also where a member function of its class takes its address: `&full.state`."""
+    return replace(one, barrier=one.barrier.removeprefix("&"))
 
 
 def _find_brought(
@@ -376,8 +386,7 @@ def _strip_address(value: SymbolicInt | None) -> LinearExpression | None:
 def _get_name(value: object) -> str:
     """Return a key that identifies a barrier."""
     integer = get_integer(value) if value is not None and not isinstance(value, str) else None
-    text = str(integer.plain if integer is not None and integer.plain is not None else value)
-    return text.removeprefix("&")  # a member that its own class takes the address of, and others by reference
+    return str(integer.plain) if integer is not None and integer.plain is not None else str(value)
 
 
 def _key_loops(loops: Loops) -> str:
