@@ -55,14 +55,14 @@ def _make_pair(run: KernelRunner, product: Product, sums: dict[object, LocalMemo
     (a, left), (b, right) = product
     rows = [(split_origin(origin) or (origin.base, 0))[0] for origin in (left, right)]
     memory = sums.setdefault((a.span, a.calls, *rows), LocalMemory())
-    registers = [(RegisterUse(use.data, site=use.site),) for use in (a, b)]
-    use = MmaUse(a.opcode, a.span, *registers, a.calls, run.mask, a.turns, (memory, 0), ends=a.ends)
+    left_register, right_register = ((RegisterUse(use.data, site=use.site),) for use in (a, b))
+    use = MmaUse(a.opcode, a.span, left_register, right_register, a.calls, run.mask, a.turns, (memory, 0), ends=a.ends)
     instruction = catalog.find(a.opcode)
-    operands = (
-        ArrivedOperand(name, instruction, own, (origin,))
-        for name, own, origin in zip("ab", registers, (left, right), strict=True)
+    return (
+        use,
+        ArrivedOperand("a", instruction, left_register, (left,)),
+        ArrivedOperand("b", instruction, right_register, (right,)),
     )
-    return use, *operands
 
 
 def _find_other_steps(run: KernelRunner, products: Sequence[Product]) -> Iterator[CheckFinding]:
