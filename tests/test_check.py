@@ -231,6 +231,11 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named(monkeypatch: pytes
     bounded = text.replace("(float* out)", "(float* out, int K)").replace("i < 16", "i < K / 64")
     (left,) = check(bounded).open
     assert left.needs == ("K",) and left.message.endswith("Give K by -D to end its loops earlier.")
+    (left,) = check(bounded.replace("int K)", "const int* K)").replace("K / 64", "K[0] / 64")).open
+    assert not left.needs  # no number ends a loop to what a pointer points to
+    helper = f"__device__ void turn(int n) {{ {body.replace('i < 16', 'i < n / 64')} }}\n"
+    (left,) = check(helper + "__global__ void heavy(int* K) { turn(K[0]); }").open
+    assert not left.needs  # the call passes n
 
 
 @for_each("sbo", [1024, 512])

@@ -83,10 +83,12 @@ def test_an_operand_completes_an_opcode(n: int, refused: bool) -> None:
 def test_a_fragment_is_one_that_mma_h_defines(arguments: str, words: str) -> None:
     names = "constexpr int M = 8;\nvoid f() { const int N = 8; }\nvoid g() { const int N = 4; }\n"
     text = f"{names}fragment<{arguments}> x;"
-    text = f"using namespace nvcuda;  // wmma\n{text}"
+    text = f"using namespace nvcuda::wmma;\n{text}"
     found = list(find_illegal_fragments(text))
     assert len(found) == bool(words)
     assert all(words in message and text[slice(*span)] == f"fragment<{arguments}>" for message, span in found)
     assert not list(find_illegal_fragments(f"struct fragment;\n{text}")), "a class of the text's own"
     assert not list(find_illegal_fragments(text.replace("fragment<", "rocwmma::fragment<"))), "of another library"
+    for other in ("rocwmma", "nvcuda; namespace wmma = other", "other"):
+        assert not list(find_illegal_fragments(text.replace("nvcuda::wmma", other))), other
     assert not list(find_illegal_fragments(text.replace(f"fragment<{arguments}>", f'"fragment<{arguments}>"')))

@@ -11,7 +11,10 @@ from lanescope.inputs import join_words
 from lanescope.reader.instructions.fragment import FRAGMENT, FRAGMENT_WORDS, index_fragments, make_key
 
 _WMMA = re.compile(r"\bwmma\b")
-_OWN = re.compile(r"\b(?:struct|class)\s+fragment\b")  # of another library
+_OWN = re.compile(  # of another library
+    r"\b(?:struct|class)\s+fragment\b|\brocwmma\b|\bnamespace\s+wmma\s*=\s*(?!(?:::)?nvcuda::wmma\b)"
+)
+_USING = re.compile(r"\busing\s+(?:namespace\s+(?:\w+::)*wmma\s*;|(?:\w+::)*wmma::fragment\b)")
 _NAMESPACE = re.compile(r"(?:(\w+)\s*::\s*)?\Z")
 _LONGEST_NAME = 64  # of a namespace
 _USES = ("matrix_a", "matrix_b", "accumulator")
@@ -30,8 +33,8 @@ def find_illegal_fragments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     code = blank_comments_and_literals(text)
     for match in FRAGMENT.finditer(code):
         namespace = _NAMESPACE.search(code, max(0, match.start() - _LONGEST_NAME), match.start())
-        if namespace is None or namespace[1] not in (None, "wmma"):
-            continue  # another library's, such as rocwmma
+        if namespace is None or namespace[1] != "wmma" and (namespace[1] or not _USING.search(code)):
+            continue  # another library's
         parts = make_key(match[1]).split(",")
         arguments = [part if part in FRAGMENT_WORDS else find_named_number(code, part) for part in parts]
         if _is_known(arguments) and ",".join(arguments) not in index_fragments():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import (
@@ -15,6 +17,7 @@ from lanescope.reader.threads.language.program import (
 from lanescope.reader.threads.runner import KernelRunner
 
 WARP = 32
+MOST_THREADS = 1024  # of a block
 
 
 def find_block(
@@ -34,12 +37,22 @@ def find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[
     return _make_block(read_sizes(host, parse_expression(arguments), scope)) if arguments else None
 
 
+def describe_refused_block(host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> str:
+    """Describe the known block size of a launch that is not run, "" if it is not known."""
+    sizes = read_sizes(host, parse_expression(launch.block), enclosing)
+    if sizes is None:
+        return ""
+    threads = prod(sizes)
+    why = f"more than a block's {MOST_THREADS:,}" if threads > MOST_THREADS else "which are no whole warps"
+    return f"launched with {threads:,} threads, {why}"
+
+
 def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
     """Return a block size that is a multiple of a warp; None for any other."""
     if sizes is None:
         return None
     x, y, z = (*sizes, 1, 1)[:3]
-    return (x, y, z) if 0 < x * y * z <= 1024 and not x * y * z % WARP else None
+    return (x, y, z) if 0 < x * y * z <= MOST_THREADS and not x * y * z % WARP else None
 
 
 def _list_sizes(expression: tree.Expression | None, scope: Scope) -> tuple[tree.Expression, ...]:

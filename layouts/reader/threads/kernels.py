@@ -17,7 +17,13 @@ from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace, TraceLostError
 from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, find_cluster_text
 from lanescope.reader.threads.barriers.cutlass_source import LIBRARY, parse_library
-from lanescope.reader.threads.block_sizes import WARP, find_block, find_given_block, read_sizes
+from lanescope.reader.threads.block_sizes import (
+    WARP,
+    describe_refused_block,
+    find_block,
+    find_given_block,
+    read_sizes,
+)
 from lanescope.reader.threads.language.arguments import deduce_template_argument, hold_value, make_argument
 from lanescope.reader.threads.language.names import bind_templates, evaluate_template, find_type, resolve_path
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
@@ -215,7 +221,7 @@ class _Program:
             return None
         seen |= {key, key[1:]}
         if block is None:
-            return KernelRun(function, host, False, THREADS_OPEN)
+            return KernelRun(function, host, False, describe_refused_block(host, launch, enclosing) or THREADS_OPEN)
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
         shape = self._find_cluster(host, function, launch, enclosing, inner)
         runs: list[KernelRunner] = []

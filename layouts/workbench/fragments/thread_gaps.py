@@ -30,10 +30,10 @@ PITCH_OPEN = "the pitch of "  # a matrix is not determined
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma
 _DEPENDS = "depends on "
 BLOCK_NAME = "blockDim.x"  # names for -D that give the number of threads
-_MMA = re.compile(r"\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
+_MMA = re.compile(r"(?<!wmma\.)\bmma\s*\.\s*(?:sp(?:::\w+)?\s*\.\s*)?sync")
 _LDMATRIX = re.compile(r"\bldmatrix\s*\.")
 _WGMMA = re.compile(r"\bwgmma\s*\.\s*mma_async")  # takes A from registers, too
-_WMMA = re.compile(r"\bwmma::(?:mma|load_matrix|bmma)\w*\s*\(|\bwmma\.mma\s*\.")
+_WMMA = re.compile(r"\b(?:mma|bmma|load_matrix)_sync\s*\(|\bwmma\.mma\s*\.")
 _WARP_ATOM = re.compile(r"\bSM(?:70|75|80|89|120)_\w*\d+x\d+x\d+\w*")
 _GEMM = re.compile(r"\bgemm\s*\(")
 _MOST_CALL = 60  # characters of a call that is quoted
@@ -64,7 +64,7 @@ class CheckedKernel:
 
 
 _SENTENCES = {
-    NO_THREADS: f"the number of its threads is open; give -D {BLOCK_NAME}=128, or launch it in the file",
+    NO_THREADS: f"no launch of the file gives the number of its threads; give -D {BLOCK_NAME}=128",
     TOO_LONG: "it takes too many steps to be followed to its end",
     NOT_REACHED: "none of its mma is reached",
     NO_KERNEL: "no kernel of the file calls the function with the mma",
@@ -77,7 +77,7 @@ _SENTENCES = {
     BY_CUTE: "CuTe loads them",
     BY_WMMA: "where wmma keeps elements is not followed",
     ORDER_OPEN: "the order of its stores, barriers and reads of shared memory is not followed",
-    IN_PTX: "mma and ldmatrix of PTX are not followed",
+    IN_PTX: "mma and ldmatrix of PTX files are not followed",
 }
 
 
@@ -100,7 +100,7 @@ def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[obj
 def _make_sentence(gap: str) -> str:
     if gap.startswith(_DEPENDS):
         return f"the kernel {gap}"
-    return f"the tile is {gap}" if gap.startswith("stored by ") else gap
+    return f"the tile is {gap}" if gap.startswith("stored by ") else f"it is {gap}" if gap.startswith("launched ") else gap
 
 
 def describe_run(
@@ -126,7 +126,8 @@ def describe_run(
         return NOT_REACHED, ()
     if uses.keys() - judged <= unsure:
         return STEP_OPEN, ()
-    broken = run.runner.shared.broken
+    left = {key[:2] for key in uses if key not in judged}
+    broken = next((use.broken for use in run.runner.products if use.broken and (use.span, use.calls) in left), "")
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
 
 
@@ -146,6 +147,8 @@ def _take_library_gap(kernel: CheckedKernel, runs: Sequence[CheckedKernel]) -> C
     """
     if kernel.gap == BY_CUTE and not all(run.gap for run in runs):  # others may be instances of scalar atoms
         runs = [run for run in runs if run.gap != NOT_REACHED and not run.gap.startswith(_DEPENDS)]
+    if kernel.gap == BY_WMMA and (left := [run for run in runs if run.gap not in ("", NOT_REACHED)]):
+        return left[0]
     own = replace(kernel, gap=kernel.gap if not runs or any(run.gap for run in runs) else "")
     return next((run for run in runs if run.gap.startswith((NO_THREADS, _DEPENDS, PITCH_OPEN))), own)
 
@@ -175,8 +178,9 @@ def _leaves_parts_unread(runner: KernelRunner) -> bool:
 def list_kernels_by_text(text: str) -> Iterator[CheckedKernel]:
     """List the kernels of a text with mma or ldmatrix, with the reason if their fragments are never followed."""
     if is_ptx_module(text):
-        if found := _MMA.search(text) or _LDMATRIX.search(text):
-            yield CheckedKernel("", found.span(), IN_PTX if _MMA.search(text) or _WGMMA.search(text) else LOADS_ALONE)
+        if found := _MMA.search(text) or _WMMA.search(text) or _LDMATRIX.search(text):
+            multiplies = _MMA.search(text) or _WMMA.search(text) or _WGMMA.search(text)
+            yield CheckedKernel("", found.span(), IN_PTX if multiplies else LOADS_ALONE)
         return
     if not any(pattern.search(text) for pattern in (_MMA, _LDMATRIX, _WMMA, _WARP_ATOM)):
         return

@@ -86,7 +86,7 @@ def note_launch(
     size = get_integer(rest[0]) if rest and rest[0] is not None else None
     record = KernelLaunchRecord(
         target.functions[0].name,
-        tuple(_format_template(value) for value in target.templates or ()),
+        _list_template_arguments(ev, target, arguments),
         _find_block(block),
         size.known if size is not None else None,
         node.launch[min(2, len(node.launch) - 1)].span,
@@ -96,6 +96,21 @@ def note_launch(
     )
     if record not in ev.launches and len(ev.launches) < MOST_LAUNCHES:
         ev.launches.append(record)
+
+
+def _list_template_arguments(
+    ev: Evaluator, target: FunctionSet, arguments: Sequence[CallArgument]
+) -> tuple[str, ...]:
+    """Return the template arguments of a launch as C++: those it gives, and those deduced from its arguments."""
+    given = [_format_template(value) for value in target.templates or ()]
+    chosen = ev.choose_function(target, list(arguments))
+    for parameter in chosen.function.templates[len(given) :] if chosen is not None else ():
+        if parameter.pack or (parameter.name not in chosen.deduced and parameter.default is not None):
+            break
+        value = chosen.deduced.get(parameter.name)
+        named = isinstance(value, ResolvedType) and value.name == parameter.name  # a symbol for a type that is open
+        given.append(OPEN if named else _format_template(value))
+    return tuple(given)
 
 
 def _keep_integers(values: Iterable[Any]) -> tuple[SymbolicInt | None, ...]:
