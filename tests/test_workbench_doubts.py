@@ -162,6 +162,7 @@ desc |= 1llu << 62;                   // 128B swizzle
         ("16 >> 4) << 16", "0 >> 4) << 16", ()),
         ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFF", ()),
         ("128B swizzle", "swizzle", ()),
+        ("SBO, 1024 bytes", "128B swizzle stride", ()),
         ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(2048 >> 4) << 32;", ()),
         (
             "(16 >> 4) << 16;    // LBO\ndesc |= (uint64_t)(1024 >> 4) << 32;  // SBO, 1024 bytes",

@@ -30,7 +30,7 @@ _SWIZZLE = re.compile(r"swizzl|\bSW_?\d|\bB(?:128|64|32)\b", re.I)
 _NONE = re.compile(r"\bno(?:n-|[ -_]?)swizzl|SWIZZLE_NONE|\bINTERLEAVED?\b", re.I)
 _LBO = re.compile(r"(?:\b|_|\bk)LBO|(?<!per_)leading", re.I)
 _SBO = re.compile(r"(?:\b|_|\bk)SBO|stride[-_ ]?(?:dim|byte|off)", re.I)
-_BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w)")
+_BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w|[ -]swizzl)")  # not of a swizzle mode
 
 
 def find_doubts(
