@@ -144,7 +144,7 @@ def test_an_expansion_that_takes_too_long_is_unknown_and_ends(use: str) -> None:
 
 
 def test_two_uses_that_are_not_expanded_are_not_taken_for_the_same() -> None:
-    made = evaluate_text(f"{make_doubled(20)}void f() {{ use(A20(1) - A20(2)); /* desc */ }}")
+    made = evaluate_text(f"{make_doubled(20)}void f() {{ use_desc(A20(1) - A20(2)); }}")
     assert made is not None and get_integer(made.bodiless_calls[0].term.arguments[0]).known is None  # type: ignore[union-attr]
 
 
@@ -217,7 +217,7 @@ def test_what_is_taken_of_a_macro_is_said(lines: str, lbo: int) -> None:
 def test_functions_of_the_host_alone_are_read_beside_those_of_the_device() -> None:
     """nvcc compiles a file for both: with __CUDA_ARCH__ and without."""
     text = (
-        "#ifndef __CUDA_ARCH__\nvoid host() { use(1); /* desc */ }\n#endif\n"
+        "#ifndef __CUDA_ARCH__\nvoid host() { use_desc(1); }\n#endif\n"
         "void device() { uint64_t desc = 2;\n#ifndef __CUDA_ARCH__\ndesc = 3;\n#endif\nuse(desc); }"
     )
     made = evaluate_text(text)
@@ -259,8 +259,8 @@ def test_conditions_on_one_macro_are_decided_together() -> None:
 def test_what_depends_on_more_conditions_than_are_told_apart_is_left_out() -> None:
     many = "".join(f"#ifdef X{n}\n#define L{n} 1\n#else\n#define L{n} 0\n#endif\n" for n in range(7))
     text = (
-        f"{many}void f() {{ use(L0 * L1 * L2 * L3 * L4 * L5 * L6); /* desc */ }}\nvoid g(int desc) {{ use(3); }}\n"
-        "int kept = L6; enum E { one = L5, two }; void h() { use(kept, two); /* desc */ }\n"
+        f"{many}void f() {{ use_desc(L0 * L1 * L2 * L3 * L4 * L5 * L6); }}\nvoid g(int desc) {{ use(3); }}\n"
+        "int kept = L6; enum E { one = L5, two }; void h() { use_desc(kept, two); }\n"
     )
     made = evaluate_text(text)
     assert made is not None

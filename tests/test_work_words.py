@@ -7,6 +7,7 @@ import pytest
 from lanescope.reader.code import evaluation
 from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.expression.integer_values import get_integer
+from lanescope.reader.code.running.work_words import may_have_work
 from lanescope.workbench.check import check_text
 from tests.cases import for_each
 
@@ -81,4 +82,37 @@ def test_text_without_a_word_of_what_is_checked_is_not_even_parsed(monkeypatch: 
     evaluation.evaluate_text.cache_clear()
     assert check_text("__global__ void scale(int* x, int n) { x[n << 3] = n; }").findings == ()
     with pytest.raises(pytest.fail.Exception):
-        check_text("__global__ void scale(int* x, int n) { x[n << 3] = n; }  // of a tensor_map")
+        check_text("__global__ void scale(int* x, int n) { x[n << 3] = n; }  CUtensorMap tensor_map;")
+
+
+@for_each(
+    "words",
+    [
+        "// makes a descriptor: smem_desc\n",
+        '#include "cutlass/matrix_coord.h"\n',
+        "double EncodeScalar(int a) { return a << 2; }\n",
+        "#define CUDA_12_0_SM90_FEATURES_SUPPORTED true\nbool has() { return CUDA_12_0_SM90_FEATURES_SUPPORTED; }\n",
+        "using Epilogue = Builder<cutlass::epilogue::TmaWarpSpecialized>;\n",
+    ],
+    ids=["comment", "include", "letters", "macro", "schedule"],
+)
+def test_text_whose_words_only_look_like_what_is_checked_has_no_work(words: str) -> None:
+    assert not may_have_work(words)
+
+
+@for_each("words", ["auto d = make_desc(p);", "Desc d;", "SmemDESC d;", 'asm("// \\n wgmma.fence;");', "tma_load(p);"])
+def test_words_of_what_is_checked_are_work(words: str) -> None:
+    assert may_have_work(f"void f() {{ {words} }}")
+
+
+def test_block_outside_functions_runs_if_it_leads_to_what_is_checked() -> None:
+    asm = 'asm volatile("wgmma.fence.sync.aligned;");'
+    for body, functions in ((asm, ""), ("product(1ull << 62);", WGMMA)):
+        code = evaluate_text(f"{functions}TEST(A, 1x1) {{ {body} }}")
+        assert code is not None and code.asm_runs
+
+
+def test_block_outside_functions_that_leads_to_nothing_checked_is_not_run() -> None:
+    code = evaluate_text(f"int Run(int n) {{ return sum_of(n << 2); }}\n{WGMMA}TEST(A, 1x1) {{ Run(9); }}\n")
+    assert code is not None
+    assert "sum_of" not in {call.term.head for call in code.bodiless_calls}

@@ -10,10 +10,10 @@ from lanescope.cxx.source_text import KERNEL_WORDS, is_kernel_head, list_macros
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.preprocessing.used_functions import Entry, drop_unused
-from lanescope.reader.code.running.work_words import WORDS, find_working_names, has_work
+from lanescope.reader.code.running.work_words import WORDS, find_working_names, has_work, may_work
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.code.syntax.tree_statements import UnreadText
+from lanescope.reader.code.syntax.tree_statements import Block, UnreadText
 from lanescope.reader.code.values import OpaqueValue, ResolvedType, TemplateEntity
 
 # A text without any of these builds no descriptor and no tensor map, and has no instruction.
@@ -57,6 +57,20 @@ def list_entries(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> 
     return [entry for entry in chosen if entry[0].name not in called_names], [
         entry for entry in chosen if entry[0].name in called_names
     ]
+
+
+def find_idle_blocks(ev: Evaluator, body: tuple[tree.Statement, ...], text: str) -> frozenset[int]:
+    """Return the ids of the blocks outside functions that lead to nothing checked, such as a body of TEST(name)."""
+    blocks = [statement for statement in body if isinstance(statement, Block)]
+    if not blocks or ev.python or ev.asks_every_instruction:
+        return frozenset()
+    functions = drop_unused(list(_list_functions(ev, body, None, ev.globals)), text, ev.headers)
+    fields = set(_list_bit_field_structs(body, text))
+    if not fields and not has_work(functions, text, False):
+        working: frozenset[str] | None = frozenset()
+    else:
+        working = find_working_names(functions, body, text, fields)
+    return frozenset(id(block) for block in blocks if not may_work(text, block.span, working))
 
 
 def _list_idle_kernels(functions: Sequence[Entry], text: str, working: frozenset[str] | None) -> frozenset[int]:

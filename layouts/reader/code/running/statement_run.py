@@ -15,7 +15,12 @@ from lanescope.reader.code.naming.header_names import PRELUDE, find_fields_union
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.later_members import LaterMember
 from lanescope.reader.code.preprocessing.used_functions import Entry
-from lanescope.reader.code.running.entries import is_never_instantiated, list_entries, run_function_alone
+from lanescope.reader.code.running.entries import (
+    find_idle_blocks,
+    is_never_instantiated,
+    list_entries,
+    run_function_alone,
+)
 from lanescope.reader.code.running.work_words import WORDS
 from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
 from lanescope.reader.code.syntax import cxx, tree
@@ -99,8 +104,9 @@ def _run_loose_lines(ev: Evaluator, scope: NameScope, body: tuple[tree.Statement
     for statement in body:
         if not isinstance(statement, tree.UsingDeclaration):
             ev.define(statement, scope)
+    idle = find_idle_blocks(ev, body, ev.text)
     for statement in body:
-        if not isinstance(statement, DEFINITIONS):
+        if not isinstance(statement, DEFINITIONS) and id(statement) not in idle:
             ev.execute_statement(statement, scope)
 
 

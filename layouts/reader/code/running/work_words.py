@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
-from lanescope.cxx.source_text import list_macros
+from lanescope.cxx.source_text import INCLUDE, blank_comments, blank_matches, list_macros
 from lanescope.reader.code.preprocessing.used_functions import Entry
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.ptx.sass_module import is_sass_listing
@@ -33,12 +33,14 @@ _MACRO_WORK = (
     r"(?:wg|[ug])mma(?![a-z]{2})|warpgroup|(?<!ld)(?<!st)(?<!load_)(?<!store_)matrix_(?![ab]\b)|tcgen05"
     r"|tensor_?map|make_tma|bulk|bitfield|<<<|0x3ffff?\b|<<=?\s{0,9}(?:4[69]|52|6[0-3])\b"
     r"|start_address|(?:leading|stride)\w{0,24}byte_offset|layout_type"
-    r"|SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
+    r"|(?<!\w)SM(?:90|1\d\d)_|(?:make|partition)_fragment|tiled_?mma"
 )
 # Shifts to LBO and to SBO: a text without both builds no descriptor with shifts alone.
 _TO_LBO, _TO_SBO = re.compile(r"<<=?\s{0,9}1[46]\b"), re.compile(r"<<=?\s{0,9}3[02]\b")
-_TMA = r"(?-i:(?<![A-Za-z])[tT][mM][aA]|[a-z]Tma|TMA)"  # not the letters in floatMatrix
-_WORK = rf"{_TMA}|desc(?!ri|end)|cudaFuncSetAttribute"
+# not the letters in floatMatrix, nor CUTLASS's tags of schedules
+_TMA = r"(?-i:(?<![A-Za-z])[tT][mM][aA]|[a-z]Tma|TMA)(?!\w{0,30}WarpSpecialized)"
+_DESC = r"(?-i:desc|Desc|DESC)(?!ri|end)"  # not the letters in EncodeScalar
+_WORK = rf"{_TMA}|{_DESC}|cudaFuncSetAttribute"
 # Further words if every instruction matters, to find those that a target lacks.
 _EVERY_MACRO_WORK = r"mma(?![a-z]{2})|matrix_|ldmatrix|shared\s*(?:::|\.)"
 _EVERY_WORK = r"extern\s+__shared__"
@@ -55,6 +57,12 @@ def _compile_words(shifts: bool, every: bool) -> tuple[re.Pattern[str], re.Patte
 
 
 @lru_cache(maxsize=4)
+def _blank_prose(text: str) -> str:
+    """Return a C++ text with blanks in place of its comments and includes."""
+    return blank_matches(INCLUDE, blank_comments(text))
+
+
+@lru_cache(maxsize=4)
 def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     shifts = every or bool(_TO_LBO.search(text) and _TO_SBO.search(text))
     return _compile_words(shifts, every)
@@ -63,18 +71,28 @@ def _choose_words(text: str, every: bool) -> tuple[re.Pattern[str], re.Pattern[s
 @lru_cache(maxsize=4)
 def may_have_work(text: str) -> bool:
     """Return whether a C++ text has a word of checked code; True for PTX, SASS and Python."""
-    work, _ = _choose_words(text, False)
-    if work.search(text) or _BIT_FIELD.search(text):
+    code = _blank_prose(text)
+    work, _ = _choose_words(code, False)
+    if work.search(code) or _BIT_FIELD.search(code):
         return True
     return is_ptx_module(text) or is_sass_listing(text) or is_python(text)
 
 
 def has_work(functions: Iterable[Entry], text: str, every: bool) -> bool:
     """Return whether a function or macro has a word of checked code; every: of any instruction."""
-    work, macro_work = _choose_words(text, every)
-    return any(work.search(text, *function.span) for function, _, _ in functions) or any(
-        macro_work.search(body) for _, body in list_macros(text)
+    code = _blank_prose(text)
+    work, macro_work = _choose_words(code, every)
+    return any(work.search(code, *function.span) for function, _, _ in functions) or any(
+        macro_work.search(body) for _, body in list_macros(code)
     )
+
+
+def may_work(text: str, span: Span, working: Collection[str] | None) -> bool:
+    """Return whether a part of a text has a word of checked code or of `working`; True if any name may do such work."""
+    code = _blank_prose(text)
+    if working is None or _choose_words(code, False)[0].search(code, *span):
+        return True
+    return not set(working).isdisjoint(WORDS.findall(code, *span))
 
 
 def find_working_names(
@@ -84,6 +102,7 @@ def find_working_names(
 
     None if any name may, since the callers of an operator are unknown. names: of structs and macros that count as work.
     """
+    text = _blank_prose(text)
     parts = [*((function.name, _cut(text, function.span)) for function, _, _ in functions), *list_macros(text)]
     types: set[str] = set()
     for declaration in _list_named(body):
