@@ -196,7 +196,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
 
     Results of tile_to_shape (see `find_tiled_layouts`) and atoms are left out.
     """
-    if not _LAID.search(text):
+    if not (_LAID.search(text) and _OF_TILE.search(text)):
         return
     home = terms.make_term_text(text)
     for definition in home.scopes.list_first_definitions():
