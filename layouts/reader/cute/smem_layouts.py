@@ -201,9 +201,8 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
     home = terms.make_term_text(text)
     for definition in home.scopes.list_first_definitions():
         name, begin = definition.name, definition.begin
-        if begin is None or definition.typed or len(name) > _LONGEST_NAME:
-            continue
-        if not _OF_TILE.search(name) or _OF_OTHER.search(name):
+        of_tile = _OF_TILE.search(name) and not _OF_OTHER.search(name)
+        if begin is None or definition.typed or len(name) > _LONGEST_NAME or not of_tile:
             continue
         value = home.parse_term(begin)
         while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
