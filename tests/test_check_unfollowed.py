@@ -70,7 +70,10 @@ DEFINE(launch16, 16)
         (LONG, "too long to be followed"),
         (RIGHT.replace("__global__", "__device__"), "in functions that no kernel of the file calls"),
         (WMMA, "with fragments of wmma"),
-        (f'{HEAD} {{ asm("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {{%0}}, {{%1}};" :: "r"(a)); }}\n', "of wmma"),
+        (
+            f'{HEAD} {{ asm("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {{%0}}, {{%1}};" :: "r"(a)); }}\n',
+            "of wmma",
+        ),
         (CUTE, "with fragments that CuTe loads"),
         (CUTE.replace("__launch_bounds__(32) ", ""), "without a number of threads"),
         (

@@ -76,29 +76,6 @@ def check_that_a_question_is_answered_first_and_asked_once(page: Page) -> None:
     assert len(asked) < 5, "one request for a pause, not for a key"
 
 
-def test_a_tab_shows_its_families(open_page: Any) -> None:
-    page = open_page("/instructions", width=390, scheme="dark")
-    names = ["wmma", "mma", "mma.sp", "mma block_scale", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "wgmma.sp"]
-    names += [f"tcgen05.{word}" for word in "ld ld.red st cp shift mma mma.sp mma.ws mma.ws.sp".split()]
-    assert page.eval_on_selector_all(".menu .families a", "all => all.map((one) => one.textContent)") == names
-    page.click(".groups a >> text=sparse")
-    expect(page.locator(".groups [aria-current] b")).to_have_text("sparse")
-    expect(page).to_have_url(re.compile(r"/instructions\?family=mma_sp$"))
-    families = page.locator(".family > h3 .mono").all_inner_texts()
-    assert families == ["mma.sp", "wgmma.sp", "tcgen05.mma.sp", "tcgen05.mma.ws.sp"]
-
-
-def test_a_cell_of_several_forms_lists_them(open_page: Any) -> None:
-    page = open_page("/instructions?family=mma", scripts=False)
-    row = page.get_by_role("row", name=re.compile("^f64 "))
-    row.locator("button.cell").nth(2).click()
-    listed = row.locator(".variants:popover-open a")
-    expect(listed).to_have_count(5)  # the plain one and four modes of rounding
-    assert {link.split(".")[3] for link in listed.all_inner_texts()} == {"m16n8k16"}
-    listed.first.click()
-    page.wait_for_url("**/i/mma.sync.aligned.m16n8k16.row.col*f64*")
-
-
 def check_that_a_pasted_line_leads_to_its_page(page: Page) -> None:
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
@@ -185,22 +162,6 @@ def check_that_keys_walk_the_metadata_and_set_it(page: Page) -> None:
     for _ in range(20):
         page.keyboard.press("ArrowDown")
     expect(focused).to_have_attribute("aria-label", re.compile("^row 15, columns 8 to 11: "))
-
-
-def test_ldmatrix_links_addresses_and_data(open_page: Any) -> None:
-    import json
-
-    page = open_page("/i/ldmatrix.m8n8.x4.trans.shared.b16?pin=address2:5,0")
-    lit = json.loads(page.get_attribute("#stage", "data-lit"))
-    assert lit["thread"] == 21
-    assert {name: count for name, count in lit["cells"].items() if count} == {
-        "address2": 1,
-        "matrix0": 2,
-        "matrix1": 2,
-        "matrix2": 2,
-        "matrix3": 2,
-    }
-    expect(page.locator("#panel")).to_contain_text("points at row 5 of matrix 2")
 
 
 def test_a_search_narrows_answers_and_opens_what_was_pasted(open_page: Any) -> None:

@@ -243,34 +243,3 @@ def test_the_editor_reads_back_what_it_prints_and_other_expressions(open_page: A
         assert read_bits(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
         assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
     check_that_an_expression_is_read_and_a_wrong_one_changes_nothing(page)
-
-
-# Mark the first box of each look.
-MARK_LOOKS = """() => {
-  const seen = new Set();
-  for (const box of document.querySelectorAll("input:not([type=hidden]):not([type=checkbox])")) {
-    const { fontFamily, fontSize, lineHeight, height, paddingTop, paddingBottom, borderTopWidth, boxSizing } =
-      getComputedStyle(box);
-    const looks = [fontFamily, fontSize, lineHeight, height, paddingTop, paddingBottom, borderTopWidth, boxSizing];
-    const look = looks.join();
-    if (seen.has(look) || !box.checkVisibility() || !box.offsetWidth) continue;
-    seen.add(look);
-    box.dataset.look = "";
-  }
-}"""
-
-
-@pytest.mark.parametrize("path", ["/compare", "/descriptor/wgmma/0x4000004000010100"])
-def test_an_underscore_is_seen_in_every_box(open_page: Any, path: str) -> None:
-    """An input of a set height, or one whose line is as high as the font, cuts off what lies below the baseline."""
-    page = open_page(path)
-    page.evaluate("document.activeElement?.blur()")
-    page.evaluate(MARK_LOOKS)
-    boxes = page.locator("[data-look]").all()
-    assert boxes
-    for box in boxes:
-        seen = []
-        for text in (" ", "____"):
-            box.evaluate("(box, text) => { box.value = text; }", text)
-            seen.append(box.screenshot())
-        assert seen[0] != seen[1], f"{box.get_attribute('name')} shows no underscore"

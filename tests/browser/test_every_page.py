@@ -21,7 +21,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import hide_page, record_complaints
-from tests.browser.slow_site import serve_slowly
 from tests.sample import FULL, take_sample
 from tests.workbench_cases import CASES
 
@@ -296,12 +295,6 @@ def screens(browser: Browser) -> Iterator[tuple[dict[str, Page], list[str]]]:
         page.context.close()
 
 
-@pytest.fixture(scope="module")
-def slow_site(site: str) -> Iterator[str]:
-    with serve_slowly(site) as address:
-        yield address
-
-
 @pytest.fixture
 def loaded(site: str, screens: tuple[dict[str, Page], list[str]]) -> Iterator[Any]:
     """Load a path on both screens, or on one; the test fails at its end if one complained."""
@@ -344,56 +337,3 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
     if first:
         found["axe on a desktop"] = find_violations(pages["phone"], "desktop", OF_A_SCREEN)
     assert {what: wrong for what, wrong in found.items() if wrong} == {}
-
-
-@pytest.mark.parametrize(
-    "path",
-    take_sample(
-        [
-            "/guide/five-minutes",
-            "/diagram",
-            "/dump?example=swizzle",
-            "/capture?example=right",
-            "/layouts/triton",
-            COMPARED,
-            MISMATCH,
-        ],
-        2,
-    ),
-    ids=lambda path: path[:20],
-)
-def test_over_a_slow_line_a_phone_sees_nothing_move(screens: Any, slow_site: str, path: str) -> None:
-    """Where a page stands in another order than its markup, what comes late pushes nothing away that is seen."""
-    page = screens[0]["phone"]
-    page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(slow_site + path, wait_until="commit")
-    assert find_shifts(page) == []
-    shown = page.locator("main form, main article").first
-    assert shown.evaluate("(e) => getComputedStyle(e).visibility") == "visible"
-
-
-def test_what_breaks_a_rule_is_noticed(loaded: Any) -> None:
-    page = loaded("/help", "desktop")["desktop"]
-    assert find_shifts(page) == [] and find_cut_off(page, 1440) == []
-    page.evaluate("""() => {
-      const added = document.createElement("div");
-      added.style.height = "300px";
-      document.querySelector("main").prepend(added);
-    }""")
-    page.evaluate(TWO_FRAMES)
-    assert find_shifts(page)
-    for screen, colour in (("desktop", "#ccc"), ("phone", "#444")):
-        page.evaluate("(colour) => { document.querySelector('main p').style.color = colour; }", colour)
-        assert any("color-contrast" in found for found in find_violations(page, screen, OF_A_SCREEN))
-    page.evaluate("""() => {
-      document.querySelector("main p").style.cssText = "white-space: nowrap; overflow: hidden";
-      document.querySelector("main table").style.width = "2000px";
-    }""")
-    assert len(find_cut_off(page, 390)) > 1
-    page.evaluate("""() => {
-      const select = document.createElement("select");
-      select.append(new Option("a text that is much longer than the select in which it stands"));
-      select.style.maxWidth = "8rem";
-      document.querySelector("main").prepend(select);
-    }""")
-    assert any("a text that is much longer" in found for found in find_cut_off(page, 390))

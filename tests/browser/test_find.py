@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lanescope import find
-from tests.browser.test_instruction import M16, WIDE, find_centre, hover_cell, list_lit_cells, list_thread_cells
+from tests.browser.test_instruction import M16, WIDE, hover_cell, list_lit_cells, list_thread_cells
 from tests.browser.waiting import go_to_query, read_texts, wait_until
 from tests.sample import take_sample
 
@@ -93,25 +92,6 @@ def test_the_script_says_of_a_pin_what_the_server_says(open_page: Any, path: str
     assert said == want[0] and [lanes.replace("Esc", "")] == want[1]
 
 
-def test_a_row_opens_with_its_lanes_alone_and_says_what_they_hold(open_page: Any) -> None:
-    """By hand: row 3 of D and its lower neighbour 8 rows below lie in lanes 4 · 3 to 4 · 3 + 3, column 3 of B too."""
-    page, told = open_page(f"/i/{M16}", stay=True), "rows 3, 11 of A, column 3 of B and rows 3, 11 of D"
-    ask(page, "row 3 of D")
-    expect(page).to_have_url(re.compile(r"\?lanes=12-15$"))
-    expect(page.locator("#answer h2")).to_have_text(f"Lanes 12–15 hold {told}")
-    (served,) = read_texts(page, "#answer .says", served=True)
-    page.fill("[name=lanes]", "0-1")
-    page.press("[name=lanes]", "Enter")
-    expect(page.locator("#answer h2")).to_have_text("Lanes 0–1 hold 16 values of A, 8 values of B and 8 values of D")
-    page.fill("[name=lanes]", "12-15")
-    page.press("[name=lanes]", "Enter")
-    expect(page.locator("#answer h2")).to_have_text(f"Lanes 12–15 hold {told}")
-    assert read_texts(page, "#answer .says") == [served]
-    page.fill("[name=lanes]", "")
-    page.press("[name=lanes]", "Enter")
-    expect(page.locator("#answer h2")).to_have_text("Which element?")
-
-
 def test_f_finds_an_element_and_back_undoes_the_pin(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t", stay=True)
     ask(page, "A[5][9]")
@@ -142,36 +122,6 @@ def test_an_error_stands_beside_the_field_and_names_the_range(open_page: Any) ->
     wait_until(page, lambda: list_lit_cells(page, "d"), lanes)
 
 
-def check_that_a_server_in_trouble_is_not_told_as_not_found(page: Page) -> None:
-    page.route("**/i/**find=*", lambda route: route.fulfill(status=200, body="The gateway is busy."))
-    ask(page, "A[5][9]")
-    expect(page.locator("#find-refusal")).to_have_text("The server does not answer.")
-
-
-def test_escape_empties_the_field_before_it_frees_the_pins(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4", stay=True)
-    ask(page, "A[16][0]")
-    expect(page.locator("#find")).to_have_attribute("aria-invalid", "true")
-    page.keyboard.press("Escape")
-    expect(page.locator("#find")).to_have_value("")
-    expect(page.locator("#find-refusal")).to_be_empty()
-    expect(page).to_have_url(re.compile("pin=a:5,9&pin2=b:3,4$"))
-    page.keyboard.press("Escape")
-    expect(page).not_to_have_url(re.compile("pin"))
-
-
-def check_that_a_double_click_leaves_both_pins(page: Page) -> None:
-    """Back undoes its two clicks, no third step."""
-    page.evaluate("""() => {
-      const push = history.pushState.bind(history);
-      window.pushed = 0;
-      history.pushState = (...given) => { window.pushed += 1; push(...given); };
-    }""")  # history.length ends at 50
-    page.mouse.dblclick(*find_centre(page, "d", 2, 2))
-    expect(page).to_have_url(re.compile("pin=a:5,9&pin2=b:3,4$"))
-    wait_until(page, "pushed", 2)
-
-
 def test_a_second_pin_compares_two_lanes(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=a:5,9", stay=True)
     hover_cell(page, "b", 3, 4)
@@ -186,56 +136,3 @@ def test_a_second_pin_compares_two_lanes(open_page: Any) -> None:
     wait_until(page, lambda: list_lit_cells(page, "d"), wanted)
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
-
-
-GRID = """([row, col]) => { const s = lanescope.stage, p = s.drawn.find((x) => x.name === 'lanes');
-  const box = s.base.getBoundingClientRect();
-  return [box.x + p.columnAt(col + .5), box.y + p.rowAt(row + .5)]; }"""
-
-
-def test_the_grid_of_lanes_points_at_the_matrices(open_page: Any) -> None:
-    """Row 20, column 5 of the grid is a5 of lane 20; columns are A's 8 values, B's 4 and D's 4."""
-    page = open_page(f"/i/{M16}", stay=True)
-    for col, (operand, value) in {5: ("a", 5), 9: ("b", 1), 15: ("d", 3)}.items():
-        op = find(M16).operand(operand)
-        row_at, col_at = int(op.rows[20, value]), int(op.cols[20, value])
-        page.mouse.click(*page.evaluate(GRID, [20, col]))
-        expect(page).to_have_url(re.compile(rf"pin={operand}:{row_at},{col_at}$"))
-        page.keyboard.press("Escape")
-        expect(page).not_to_have_url(re.compile("pin="))
-    hover_cell(page, "d", 3, 2)
-    wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 13)
-    counts = json.loads(page.get_attribute("#stage", "data-lit") or "{}")["cells"]
-    assert counts == {"a": 8, "b": 4, "d": 4}
-
-
-def check_that_hidden_lanes_are_not_pointed_at(page: Page) -> None:
-    page.mouse.move(*find_centre(page, "d", 1, 0))  # lane 4
-    wait_until(page, lambda: json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread"), 4)
-    page.mouse.click(*find_centre(page, "d", 0, 0))  # lane 0
-    expect(page.locator("#stage")).not_to_have_attribute("data-lit", re.compile(""))
-    assert "pin" not in page.url
-
-
-def check_that_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(page: Page) -> None:
-    page.mouse.wheel(0, 1500)
-    wait_until(page, "Math.round(document.querySelector('.sticky').getBoundingClientRect().bottom)", 844)
-    expect(page.locator(".sticky")).to_be_in_viewport(ratio=1)
-    assert page.evaluate("document.querySelector('.sticky').offsetHeight") < 50
-    expect(page.locator(".sticky")).to_have_text("A[5][9] is in lane 20, register R2, bits 31:16")
-
-
-def test_a_found_element_is_in_view_on_a_phone_and_trouble_is_told_as_trouble(open_page: Any) -> None:
-    """Two pins outlive a double click."""
-    page = open_page(f"/i/{M16}?pin=a:5,9&pin2=b:3,4")
-    check_that_a_double_click_leaves_both_pins(page)
-    go_to_query(page, "pin=a:5,9")
-    page.set_viewport_size({"width": 390, "height": 844})
-    check_that_on_a_phone_the_answer_stays_at_the_bottom_in_one_line(page)
-    page.set_viewport_size({"width": 1440, "height": 1000})
-    page.evaluate("scrollTo(0, 0)")
-    check_that_a_server_in_trouble_is_not_told_as_not_found(page)
-    page.unroute_all()
-    page.locator("#find").blur()
-    go_to_query(page, "lanes=4-7")
-    check_that_hidden_lanes_are_not_pointed_at(page)

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from lanescope import find
 from lanescope.app.instruction import wording
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.view import OperandGrid
 from tests.browser.waiting import wait_for_rest, wait_until
@@ -157,10 +156,6 @@ def read_colours(page: Page, operand: str) -> list[list[tuple[int, ...]]]:
     return [[tuple(cell) for cell in row] for row in rows]
 
 
-def read_pixel(page: Page, operand: str, row: int, col: int) -> tuple[int, ...]:
-    return read_colours(page, operand)[row][col]
-
-
 def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
     page, grid = open_page(f"/i/{M16}?label=none", stay=True), OperandGrid(find(M16).operand("a"))
     for name in ("g", "t", "j", "register"):
@@ -177,16 +172,6 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
         for number, painted in seen.items():
             assert [f"rgb({r}, {g}, {b})" for r, g, b, _ in painted] == [legend[number]], (name, number)
         assert len(set.union(*seen.values())) == len(seen), name
-
-
-def check_that_pointing_at_a_name_shows_its_digits(page: Page) -> None:
-    before = read_pixel(page, "a", 0, 2)
-    page.click("#tabs a[href='#layouts']")
-    page.locator("[data-operand=a] .name[data-name=t]").first.hover()
-    expect(page.locator("#legend")).to_contain_text("Colour = thread in group")
-    wait_until(page, lambda: read_pixel(page, "a", 0, 2) != before)
-    page.mouse.move(5, 5)
-    expect(page.locator("#legend")).to_contain_text("Colour = lane group")
 
 
 def test_keyboard_alone(open_page: Any) -> None:
@@ -226,39 +211,6 @@ def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> N
     expect(page.locator("#lanes-error, [aria-invalid]")).to_have_count(0)
 
 
-def test_pickers_lead_to_legal_instructions_keep_the_looks_and_drop_what_was_of_the_other(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=1&pin=d:1,1")
-    page.select_option("select[data-picker=shape]", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    page.wait_for_url("**/i/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32?colour=t&label=row,col")
-    values = page.eval_on_selector_all("select[data-picker] option", "all => all.map((o) => o.value)")
-    assert len(values) > 20 and all(catalog.find(v).ptx == v for v in values)
-
-
-def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
-    page, found = open_page(f"/i/{WIDE}", stay=True), find(WIDE)
-    assert page.evaluate("document.querySelectorAll('*').length") < 3000
-    hover_cell(page, "d", 9, 20)
-    (thread, _), *_ = found.operand("d").owner(9, 20)
-    wait_until(page, lambda: read_lit_thread(page), thread)
-    assert json.loads(page.get_attribute("#stage", "data-lit"))["cells"] == {"a": 8, "d": 128}
-    wait_until(page, lambda: list_lit_cells(page, "a"), list_thread_cells(found, "a", thread))
-    warp, lane = divmod(thread, 32)
-    expect(page.locator("#panel h2")).to_have_text(f"Warp {warp}, lane {lane} thread {thread}")
-    page.mouse.down()
-    page.mouse.up()
-    expect(page.locator("#panel section", has_text="128 registers").locator("tr")).to_have_count(128)
-
-
-def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
-    page, found = open_page(f"/i/{WIDE}?view=m:8-24,n:32-64", stay=True), find(WIDE)
-    panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
-    assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
-    hover_cell(page, "d", 10, 40)
-    wait_until(page, lambda: read_lit_thread(page), found.operand("d").owner(10, 40)[0][0])
-    hover_cell(page, "a", 10, 3)
-    wait_until(page, lambda: read_lit_thread(page), found.operand("a").owner(10, 3)[0][0])
-
-
 def test_quad_pair_shows_one_product(open_page: Any) -> None:
     text = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
     page, found = open_page(f"/i/{text}?product=2"), find(text)
@@ -272,71 +224,3 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
         if q == 2
     }
     wait_until(page, lambda: list_lit_cells(page, "a"), held)
-
-
-def check_that_theme_button_flips_cells_and_page(page: Page) -> None:
-    light = read_pixel(page, "a", 0, 0)
-    for system, changed in (("dark", True), ("light", False)):
-        page.emulate_media(color_scheme=system)
-        wait_until(page, lambda: read_pixel(page, "a", 0, 0) != light, changed)
-    page.click("#theme")
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    wait_until(page, lambda: read_pixel(page, "a", 0, 0) != light)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
-    page.reload()
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-
-
-def test_what_counts_stands_above_the_fold_and_the_matrices_fill_the_width(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}", width=1440, height=900)
-    bottom = "(css) => document.querySelector(css).getBoundingClientRect().bottom"
-    for width, height in ((1440, 900), (1366, 768)):
-        page.set_viewport_size({"width": width, "height": height})
-        for part in (".mat[data-panel=d] .slot", "#panel"):
-            wait_until(page, lambda part=part, height=height: page.evaluate(bottom, part) <= height)
-    for width in (2560, 1920):
-        page.set_viewport_size({"width": width, "height": 1000})
-        wait_until(page, lambda width=width: page.locator("#stage").bounding_box()["width"] >= min(width - 60, 2190))
-
-
-def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?pin=d:3,2#code")
-    shown = "[...document.querySelectorAll('.tab')].filter((one) => !one.hidden).map((one) => one.id)"
-    assert page.evaluate(shown) == ["code"]
-    page.click("#tabs a[href='#evidence']")
-    wait_until(page, shown, ["evidence"])
-    expect(page).to_have_url(re.compile(r"\?pin=d:3,2#evidence$"))
-    page.click(".head .end a[href='#run']")
-    wait_until(page, shown, ["run"])
-    expect(page.locator("#run")).to_be_in_viewport()
-    expect(page.locator("#run")).to_be_focused()
-    page.select_option("select[name=colour]", "t")
-    expect(page).to_have_url(re.compile("colour=t&pin=d:3,2#run$"))
-    served = """async () => new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html")
-      .querySelectorAll(".tab:not([hidden])").length"""
-    assert page.evaluate(served) == 6, "without scripts all are shown"
-
-
-def test_copying_a_link_says_what_happened_over_plain_http_too(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?colour=t")
-    page.click("[data-copy-link]")
-    expect(page.locator("[data-copy-link]")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()").endswith(f"/i/{M16}?colour=t")
-    expect(page.locator("[data-copy-link]")).to_have_text("Copy link")
-    page.evaluate("""() => {
-      Object.defineProperty(navigator, "clipboard", { value: undefined });
-      document.execCommand = () => Boolean(window.selected = getSelection().toString() || document.activeElement.value);
-    }""")
-    page.click("[data-copy-link]")
-    expect(page.locator("[data-copy-link]")).to_have_text("Copied")
-    assert page.evaluate("window.selected === location.href")
-    page.evaluate("document.execCommand = () => false")
-    expect(page.locator("[data-copy-link]")).to_have_text("Copy link")
-    page.click("[data-copy-link]")
-    expect(page.locator("[data-copy-link]")).to_have_text("Copy failed")
-
-
-def test_names_and_the_theme_change_the_colours_of_cells(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?label=none")
-    check_that_pointing_at_a_name_shows_its_digits(page)
-    check_that_theme_button_flips_cells_and_page(page)

@@ -15,22 +15,6 @@ from tests.browser.waiting import wait_until
 pytestmark = pytest.mark.browser
 
 
-def find_point(page: Page, number: int, row: int, col: int) -> dict[str, float]:
-    """Where a cell of the n-th picture lies on the screen."""
-    at: dict[str, float] = page.evaluate(
-        """([number, row, col]) => {
-          const figure = document.querySelectorAll("[data-sheet]")[number], data = JSON.parse(figure.dataset.sheet);
-          const svg = figure.querySelector("svg");
-          svg.scrollIntoView({ block: "center" });
-          const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
-          const x = data.x + (col + .5) * data.w, y = data.y + (row + .5) * data.h;
-          return { x: box.x + x * scale, y: box.y + y * scale };
-        }""",
-        [number, row, col],
-    )
-    return at
-
-
 def list_lit_cells(page: Page) -> Any:
     return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
 
@@ -95,42 +79,3 @@ def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
         page.keyboard.press("ArrowDown")
     expect(page.locator("#spoken")).to_have_text("Tile row 8 column 0: nobody")
     expect(page.locator("#panel h2")).to_have_text("No thread holds (8,0)")
-
-
-def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
-    page = open_page(
-        "/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
-        "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>"
-    )
-    start, end = find_centre(page, "tile", 0, 0), find_centre(page, "tile", 1, 1)
-    page.mouse.move(*start)
-    page.mouse.down()
-    page.mouse.move(*end, steps=3)
-    page.mouse.up()
-    expect(page).to_have_url(re.compile(r"sel=tile:0-1,0-1"))
-    expect(page.locator("#panel h2")).to_contain_text("2 banks")
-    expect(page.locator("#panel li").first).to_have_text("Banks 0, 20")
-
-
-def test_a_comparison_lights_a_thread_before_and_after(open_page: Any) -> None:
-    page = open_page("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8&to=((8,4),(2,2)):((1,32),(8,16))")
-    hover_cell(page, "before", 9, 3)
-    wait_until(page, lambda: list_lit_cells(page), {"thread": 5, "cells": {"before": 4, "after": 4}})
-    expect(page.locator("#legend")).to_contain_text("from another lane of the warp")
-
-
-def test_an_index_is_shown_in_every_picture_of_its_step(open_page: Any) -> None:
-    page = open_page("/cute?expression=zipped_divide((8,16):(16,1),(4,8))")
-    at = find_point(page, 0, 5, 9)
-    page.mouse.move(at["x"], at["y"])
-    expect(page.locator("#said")).to_have_text("Coordinate (5,9): index 89")
-    at_marks = """() => [...document.querySelectorAll("[data-sheet]")].map((figure) => {
-      const data = JSON.parse(figure.dataset.sheet), drawn = figure.querySelector("path.follows").getAttribute("d");
-      const [, x, y] = drawn.match(/M([\\d.]+) ([\\d.]+)/);
-      return data.place[Math.floor((y - data.y) / data.h) * data.cols + Math.floor((x - data.x) / data.w)];
-    })"""
-    assert page.evaluate(at_marks) == [89, 89]
-    assert page.locator("path.follows").evaluate_all("(all) => all.map((e) => e.getAttribute('d').length > 0)") == [
-        True,
-        True,
-    ]

@@ -10,7 +10,6 @@ from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
 
 LOAD = "/steps/ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-STORE = "/steps/stmatrix.sync.aligned.m8n8.x4.shared.b16"
 READY = "document.documentElement.dataset.stepper === 'ready'"
 
 
@@ -53,22 +52,6 @@ def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
         expect(page.locator("#step-count")).to_have_text(re.compile(r" / 39$") if step == 2 else f"{step} / 39")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-
-
-def test_a_store_says_where_each_number_goes(open_page: Open) -> None:
-    page = opened(open_page, STORE, "pin=s:1,0&no_xor=1&step=40")
-    expect(page.locator("p.notice")).to_contain_text("224 of 256 elements are stored in other places")
-    expect(page.locator("#life")).to_contain_text("✗ is stored at 0x080, the place of S[1][8]")
-    expect(page.locator("#life")).to_contain_text("its place is byte 0x090")
-
-
-def test_trans_is_a_switch_and_keeps_the_step(open_page: Open) -> None:
-    page = opened(open_page, LOAD, "step=5")
-    page.get_by_role("link", name=".trans", exact=True).click()
-    wait_until(page, READY)
-    expect(page.locator("#step-phase")).to_contain_text("ldmatrix.x4.trans")
-    expect(page.locator("#step-caption")).to_contain_text("R0 of lanes 0, 4, 8 … 28, one element each")
-    expect(page.locator("#step-count")).to_have_text("5 / 39")
 
 
 def test_values_and_addresses_are_the_users_and_stay_in_the_address(open_page: Open) -> None:

@@ -97,28 +97,6 @@ def test_a_click_pins_shift_compares_and_back_undoes(open_page: Any) -> None:
     expect(page.locator("#answer h2")).to_contain_text(["C(5,9)"])
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "said", "pin"),
-    [
-        ("/smem", "byte 0x2c2", "[5][9] (mn, k) is at byte 0x2c2", "tile:5,9"),
-        (UMMA, "D[70][3]", "D[70][3] is in tensor memory: lane 70, column 3", "d:70,3"),
-    ],
-)
-def test_what_is_found_is_pinned_without_a_new_page(open_page: Any, path: str, text: str, said: str, pin: str) -> None:
-    page = open_pins(open_page, path)
-    page.evaluate("() => { window.stays = true; }")
-    page.keyboard.press("f")
-    wait_until(page, "document.activeElement.id", "find")
-    page.fill("#find", text)
-    page.keyboard.press("Enter")
-    expect(page.locator("#answer h2")).to_contain_text([said])
-    expect(page).to_have_url(re.compile(rf"pin={re.escape(pin)}$"))
-    page.fill("#find", "Z[1][2]")
-    page.keyboard.press("Enter")
-    expect(page.locator("#find-refusal")).to_contain_text("Try")
-    assert page.evaluate("window.stays") and page.locator("#answer h2").count() == 1
-
-
 def check_that_arrows_move_and_enter_pins(page: Page) -> None:
     page.locator(".tmem-map").focus()
     page.keyboard.press("ArrowDown")
@@ -126,46 +104,6 @@ def check_that_arrows_move_and_enter_pins(page: Page) -> None:
     expect(page.locator("#spoken")).to_have_text("D[1][1] is in lane 1, column 1")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"pin=cta0:1,1$"))
-
-
-def check_that_on_a_phone_the_answer_stays_in_view(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 1000})
-    sticky = page.locator("#answer .sticky")
-    expect(sticky).to_have_text("D[70][3] is in lane 70, column 3")
-    page.evaluate("scrollTo(0, 1500)")
-    box = sticky.bounding_box()
-    assert box and box["y"] + box["height"] == page.viewport_size["height"]  # type: ignore[index]
-
-
-def check_that_the_zoom_of_a_picture_stands_in_the_address(page: Page) -> None:
-    picture = page.locator(".tmem-map")
-
-    def read_width() -> float:
-        width: float = picture.evaluate("(svg) => svg.getBoundingClientRect().width")
-        return width
-
-    natural = read_width()
-    page.get_by_role("button", name="Zoom in").click()
-    expect(page).to_have_url(re.compile(r"pin=cta0:70,3&zoom=0:[\d.]+,\d+,0$"))
-    page.reload()
-    wait_until(page, read_width, pytest.approx(natural * 1.25, rel=0.01))
-    expect(page.locator("#answer h2")).to_contain_text(["D[70][3]"])
-
-
-def test_row_70_of_d_in_tensor_memory_is_one_question(open_page: Any) -> None:
-    """From the home page: what is typed into the box opens the page with the row pinned."""
-    page = open_page("/", wait=False)
-    page.locator("main [name=q], main [name=text]").first.fill("row 70 of D in tensor memory")
-    page.keyboard.press("Enter")
-    expect(page.locator("#answer h2")).to_contain_text(["D[70][0] is in lane 70, column 0"])
-    expect(page).to_have_url(re.compile(r"/tmem\?.*pin=cta0:70,0$"))
-
-
-def test_a_pinned_element_of_tensor_memory_is_zoomed_kept_in_view_and_moved_by_keys(open_page: Any) -> None:
-    """After a new load the zoom and the pin are those of the address."""
-    page = open_pins(open_page, "/tmem?pin=cta0:70,3")
-    check_that_the_zoom_of_a_picture_stands_in_the_address(page)
-    check_that_on_a_phone_the_answer_stays_in_view(page)
 
 
 def test_arrows_move_and_enter_pins(open_page: Any) -> None:

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from lanescope import find
-from tests.browser.test_instruction import M16
-
 pytestmark = pytest.mark.browser
 # The middle of a cell of a picture's panel on the screen: picture, panel, row, column.
 CENTRE = """([picture, panel, row, col]) => {
@@ -25,15 +22,6 @@ def point(page: Page, *cell: int) -> None:
     page.wait_for_selector(".cell-tip", state="attached")
     page.mouse.move(*page.evaluate(CENTRE, list(cell)))
     page.mouse.move(*page.evaluate(CENTRE, list(cell)))
-
-
-def test_a_figure_of_the_guide_names_the_lane_of_a_cell(open_page: Any) -> None:
-    page = open_page("/guide/lanes-and-fragments")
-    ((lane, value),) = find(M16).operand("a").owner(11, 2)
-    point(page, 0, 0, 11, 2)
-    expect(page.locator(".cell-tip")).to_have_text(f"A[11][2] is in lane {lane}, value a{value}")
-    page.keyboard.press("Escape")
-    expect(page.locator(".cell-tip")).to_be_hidden()
 
 
 def test_a_lane_of_a_chain_is_framed_in_memory_and_in_the_operand(open_page: Any) -> None:

@@ -15,9 +15,7 @@ from lanescope.errors import LayoutError
 from lanescope.inputs import parse_ranges
 from lanescope.ptx.table.descriptors import WGMMA as FORMAT
 from lanescope.render import window as view_of
-from lanescope.render.labels import fit_labels
-from tests.browser.test_instruction import M16, WIDE, find_centre
-from tests.browser.waiting import wait_for_rest, wait_until
+from tests.browser.test_instruction import M16, WIDE
 from tests.sample import choose_count
 
 pytestmark = pytest.mark.browser
@@ -284,23 +282,6 @@ def test_keys_are_taken_only_where_they_are_meant(open_page: Any) -> None:
     assert page.locator("details.menu[open]").count() == 0
 
 
-def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}", stay=True)
-    x, y = find_centre(page, "a", 4, 4)
-    for across, down, pins in ((4, 0, True), (5, 0, False), (0, -4, True), (3, 3, False), (-2, 3, True)):
-        page.keyboard.press("Escape")
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + across, y + down)
-        page.mouse.up()
-        wait_for_rest(page)
-        wait_until(page, "location.search.includes('pin=a:')", pins)
-        page.keyboard.press("Escape")
-        page.keyboard.press("0")
-        wait_until(page, "location.search.includes('pin=')", False)
-        page.evaluate("import('/static/instruction/window.js').then((view) => { view.showView(''); })")
-
-
 # ranges of lanes ------------------------------------------------------------------------------------------------------
 
 
@@ -350,92 +331,3 @@ def test_a_list_of_lanes_means_what_the_address_means(open_page: Any) -> None:
 
 
 # what is drawn --------------------------------------------------------------------------------------------------------
-
-DRAWN = """async ([what, panel]) => {
-  const cells = await import("/static/instruction/cells.js");
-  const calls = [], at = (first, size) => (n) => first + n * size;
-  const context = new Proxy({}, {
-    get: (_, name) => (...given) => { calls.push([name, ...given]); },
-    set: (_, name, value) => { calls.push([name, value]); return true; },
-  });
-  Object.assign(panel, {
-    columnAt: at(panel.left, panel.cellWidth), rowAt: at(panel.top, panel.cellHeight), visible: () => panel.seen,
-  });
-  const label = ({ row, col }) => (row === col ? "" : `T${row}:${10 * col}`);
-  cells[what](context, panel, { muted: "grey", line: "thin", ink: "black" }, label);
-  return calls;
-}"""
-PANEL = {
-    "left": 20,
-    "top": 10,
-    "width": 60,
-    "height": 16,
-    "cellWidth": 20,
-    "cellHeight": 8,
-    "warp_edges": [1],
-    "seen": {"r0": 0, "r1": 2, "c0": 0, "c1": 3},
-}
-
-
-def test_lines_ticks_and_labels(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}", stay=True)
-
-    def drawn(what: str, **changed: Any) -> list[list[Any]]:
-        calls: list[list[Any]] = page.evaluate(DRAWN, [what, PANEL | changed])
-        return calls
-
-    assert drawn("drawLines") == [
-        ["strokeStyle", "thin"],
-        ["lineWidth", 0.5],
-        ["beginPath"],
-        *(call for x in (20, 40, 60, 80) for call in (["moveTo", x, 10], ["lineTo", x, 26])),
-        *(call for y in (10, 18, 26) for call in (["moveTo", 20, y], ["lineTo", 80, y])),
-        ["stroke"],
-        ["lineWidth", 2],
-        ["beginPath"],
-        ["moveTo", 20, 18],
-        ["lineTo", 80, 18],
-        ["stroke"],
-    ]
-    assert ["moveTo", 60, 10] in drawn("drawLines", col_edges=[2])[-3:]
-    assert ["rect", 20, 10, 60, 16] in drawn("drawLines", cellHeight=5.9)
-    texts = [call[1:] for call in drawn("drawTicks") if call[0] == "fillText"]
-    assert texts == [[0, 30, 5], [1, 50, 5], [2, 70, 5], [0, 15, 17]]
-    narrow = drawn("drawTicks", cellWidth=9, cellHeight=10, seen={"r0": 0, "r1": 2, "c0": 1, "c1": 6})
-    texts = [call[1:] for call in narrow if call[0] == "fillText"]
-    assert texts == [[2, 42.5, 5], [4, 60.5, 5], [0, 15, 18], [1, 15, 28]]
-    assert drawn("drawLabels", cellWidth=17.9) == drawn("drawLabels", cellHeight=7.9) == []
-    one = drawn("drawLabels", cellWidth=60, cellHeight=20)
-    assert ["fillText", "T0:10", 110, 20.5] in one and not any(call[1] == "T1:10" for call in one[4:])
-    assert any(call[0] == "font" and call[1].startswith("13px ") for call in one)
-    two = drawn("drawLabels", cellWidth=22, cellHeight=22)
-    size = (22 - 2) / 2.1
-    assert ["fillText", "T0", 53, pytest.approx(21 - size * 0.5)] in two
-    assert ["fillText", "10", 53, pytest.approx(21 + size * 0.55)] in two
-    alone = drawn("drawLabels", cellWidth=22, cellHeight=10)  # two lines find no room: the holder without the value
-    assert {call[1] for call in alone if call[0] == "fillText"} == {"T0", "T1"}
-
-
-def test_labels_fit_as_in_pictures(open_page: Any) -> None:
-    """The canvas and the server's pictures have one rule, in two languages."""
-    page, rng = open_page(f"/i/{M16}", stay=True), random.Random(7)
-    texts = ("T0:0", "T31:7,15", "T127:63", "T3 R1", "4,12", "T33+:0", "511", "L13 C1", "", "[0,8-11]")
-    asked = [
-        [rng.sample(texts, rng.randint(1, 4)), rng.uniform(4, 70), rng.uniform(4, 30), rng.choice((11, 13))]
-        for _ in range(400)
-    ]
-    found = page.evaluate(
-        """async (asked) => {
-          const { fitLabels } = await import("/static/instruction/labels.js");
-          return asked.map(([texts, ...sizes]) => fitLabels(texts, ...sizes, 0.602));
-        }""",
-        asked,
-    )
-    forms = set()
-    for given, fit in zip(asked, found, strict=True):
-        expected = fit_labels(*given)
-        assert (fit is None) == (expected is None), given
-        if expected:
-            assert (fit["form"], fit["size"]) == (expected.form, pytest.approx(expected.size)), given
-            forms.add(expected.form)
-    assert forms == {"one", "two", "first"}

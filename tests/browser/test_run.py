@@ -35,13 +35,6 @@ def test_simulate_from_the_instruction_page(open_page: Open) -> None:
     expect(page.locator("svg text", has_text="T13:0").first).to_be_visible()
 
 
-def test_simulate_a_pasted_descriptor(open_page: Open) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004000010100?s_swizzle=128B")
-    page.get_by_role("button", name="simulate with NumPy").click()
-    expect(page.get_by_role("heading", name="Simulated: 1024 values")).to_be_visible()
-    expect(page.locator("svg text", has_text="1090").first).to_be_visible()
-
-
 def test_steps_follow_an_element_of_d(open_page: Open) -> None:
     page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32?row=3&col=2")
     expect(page.get_by_role("heading", name="D[3,2], term by term")).to_be_visible()

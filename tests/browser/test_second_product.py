@@ -10,7 +10,6 @@ from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-INT8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 READY = "document.documentElement.dataset.stepper === 'ready'"
 
 
@@ -18,15 +17,6 @@ def opened(open_page: Open, query: str = "", **more: object) -> Page:
     page = open_page(f"/steps/{M16}?then={M16}&{query}", **more)
     wait_until(page, READY)
     return page
-
-
-def test_a_link_goes_on_to_the_second_product(open_page: Open) -> None:
-    page = open_page(f"/steps/{M16}?pin=d:5,3")
-    wait_until(page, READY)
-    page.get_by_role("link", name="Go on: D becomes A of a second mma").click()
-    expect(page.locator("#step-count")).to_have_text("72 / 95")
-    expect(page.locator("#step-caption")).to_contain_text("no value moves between lanes")
-    expect(page.locator("#life")).to_contain_text("D[5][3]")
 
 
 def test_a_pin_of_d_keeps_its_history_into_a_and_the_second_d(open_page: Open) -> None:
@@ -78,11 +68,3 @@ def test_an_element_of_the_second_d_adds_up_step_by_step(open_page: Open) -> Non
         expect(life).to_contain_text(f"sum after k = {step - 77}:")
         sums.add(life.locator("h2").inner_text())
     assert len(sums) > 1
-
-
-def test_values_that_would_change_lanes_end_the_picture(open_page: Open) -> None:
-    page = open_page(f"/steps/{INT8}?then={INT8}&step=88")
-    wait_until(page, READY)
-    expect(page.locator("#step-caption")).to_contain_text("read B₂’s rows in the same order")
-    page.get_by_role("link", name="Which lanes hold the elements of this A").click()
-    expect(page.locator("h1")).to_have_text("D as the next A")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lanescope.app.catalogue import facts as catalogue, topics
+from lanescope.app.catalogue import facts as catalogue
 from lanescope.app.export import SiteExport
 from lanescope.names import search
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.targets import list_widest
-from tests.browser.waiting import wait_for_rest, wait_until
+from tests.browser.waiting import wait_for_rest
 from tests.sample import take_sample
 
 pytestmark = pytest.mark.browser
@@ -117,43 +117,6 @@ def test_its_search_finds_what_the_server_finds(searched: Page, chosen: tuple[In
     for question, shown in zip(questions, search_export(searched, questions), strict=True):
         served = {row.ptx for row in catalogue.list_instructions(**question).instructions}
         assert sorted(shown) == sorted(served & names), question
-
-
-def test_a_full_text_that_was_not_exported_finds_nothing(searched: Page, chosen: tuple[Instruction, ...]) -> None:
-    other = catalog.instructions()[1]
-    assert other not in chosen
-    assert search_export(searched, [{"q": other.ptx}, {"q": chosen[1].ptx}]) == [[], [chosen[1].ptx]]
-
-
-SHOWN = "[...document.querySelectorAll('.topics a')].map((link) => link.getAttribute('href'))"
-TOPICS = (
-    "wgmma.fence",
-    'asm volatile("wgmma.wait_group.sync.aligned 0;")',
-    "wmma::mma_sync(c, a, b, c)",
-    "ldm",
-    "wgmma",
-    "fence",
-    "satf",
-    "how to read PTX",
-    "bmma_sync(d",
-    "LBO",
-    "s4",
-    "nvcuda::wmma::fragment<",
-    "zz",
-    "",
-    "mma.m16n8k16.row.col.f32.f16.f16.f32",
-    "mma",
-    "__float_to_tf32(x)",
-    "x[i]",
-    "32B swizzle",
-)
-
-
-def test_its_search_finds_the_topics_that_the_server_finds(searched: Page) -> None:
-    searched.locator("#filters").evaluate("(form) => form.reset()")
-    for text in TOPICS:
-        searched.locator("input[name=q]").fill(text)
-        wait_until(searched, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find_topics(text)])
 
 
 def test_it_works_from_a_file(exported_site: Path, browser: Browser) -> None:

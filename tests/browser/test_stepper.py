@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -38,23 +37,6 @@ def check_that_keys_step_jump_and_end(page: Page) -> None:
     count(page, 28)
     expect(page.locator("#step-caption")).to_contain_text("Lane 24 gives 0x430")
     expect(page).to_have_url(re.compile(r"[?&]step=28(&|$)"))
-
-
-def check_that_space_plays_and_pauses_and_play_at_the_end_begins_again(page: Page) -> None:
-    page.keyboard.press("Home")
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    count(page, 4)
-    page.keyboard.press(" ")
-    expect(page.locator("#step-play")).to_have_attribute("aria-label", "Pause")
-    wait_until(page, "parseInt(document.querySelector('#step-count').textContent) > 6")
-    page.keyboard.press(" ")
-    expect(page.locator("#step-play")).to_have_attribute("aria-label", "Play")
-    expect(page.locator("#scrub")).to_have_attribute("aria-valuetext", re.compile("^ldmatrix"))
-    page.keyboard.press("End")
-    count(page, 71)
-    page.click("#step-play")
-    wait_until(page, "document.querySelector('#step-count').textContent === '1 / 71'")
 
 
 def check_that_the_scrubber_reaches_a_step_of_each_phase(page: Page) -> None:
@@ -92,65 +74,6 @@ def check_that_a_click_pins_the_cell_under_the_pointer(page: Page) -> None:
     expect(page.locator("#life")).to_contain_text("lane 31, R3")
     page.keyboard.press("Escape")
     page.mouse.move(0, 0)
-
-
-def read_out(page: Page, xs: range, ys: range) -> list[str]:
-    """What the read-out says at places of the picture, each once."""
-    canvas = page.locator("#scene canvas[role=img]").bounding_box()
-    assert canvas
-    seen: dict[str, None] = {}
-    for y in ys:
-        for x in xs:
-            page.mouse.move(canvas["x"] + x, canvas["y"] + y)
-            seen[page.locator("#step-out").inner_text().partition("\n")[0]] = None
-    return [text for text in seen if text]
-
-
-def check_that_the_pointer_reads_the_chunk_that_is_drawn_there(page: Page) -> None:
-    """The left column of A in memory, its lines downwards, which are more than 4 pixels high."""
-    page.keyboard.press("Home")
-    for keys, step, told in (
-        (0, 1, r"A\[1\]\[0\] = \S+ · 0x080 before the XOR"),  # row 1 from its chunk 0 on
-        (2, 3, r"A\[1\]\[8\] = \S+ · 0x080"),  # 0x080 holds what has chunk 1 without the XOR
-    ):
-        for _ in range(keys):
-            page.keyboard.press("ArrowRight")
-        count(page, step)
-        said = read_out(page, range(48, 49), range(42, 80, 4))
-        assert [text for text in said if re.fullmatch(told, text)], said
-        assert not [text for text in said if text.endswith("XOR") != (step == 1)], said
-
-
-def test_the_register_under_the_pointer_is_named_where_lanes_share_an_element(open_page: Open) -> None:
-    """Each element of the A of a wmma is in two lanes. A column of registers downwards names 32 lanes."""
-    page = open_page("/steps/wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32?step=40")
-    wait_until(page, READY)
-    canvas = page.locator("#scene canvas[role=img]").bounding_box()
-    assert canvas
-    x = page.evaluate(
-        """async () => {
-          const { Scene } = await import("/static/steps/scene.js");
-          const { makeModel } = await import("/static/steps/model.js");
-          const scene = new Scene(makeModel(JSON.parse(document.getElementById("stepper-data").textContent)));
-          const stage = document.getElementById("scene");
-          scene.layout(stage.clientWidth, stage.clientHeight, null);
-          const { x, w } = scene.boxes.reg_a;
-          return Math.round(x + w - 3);
-        }"""
-    )
-    told = page.evaluate(
-        """([x, left, top, height]) => {
-          const canvas = document.querySelector("#scene canvas + canvas"), told = [];
-          for (let y = 42; y < height; y += 5) {
-            canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }));
-            told.push(document.getElementById("step-out").innerText);
-          }
-          return told;
-        }""",
-        [x, canvas["x"], canvas["y"], canvas["height"]],
-    )
-    lanes = dict.fromkeys(words.partition(" · ")[0] for text in told if (words := text.partition("\n")[2]))
-    assert list(lanes) == [f"lane {lane}" for lane in range(32)]
 
 
 def check_that_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(page: Page) -> None:
@@ -221,22 +144,6 @@ def check_that_reduced_motion_shows_stills(page: Page) -> None:
     assert still == page.evaluate(read)
 
 
-def check_that_options_keep_the_step_and_the_pin(page: Page) -> None:
-    page.locator("[name=major_b]").select_option("MN")
-    expect(page.locator("#step-phase")).to_contain_text("ldmatrix.x2.trans · B")
-    expect(page).to_have_url(re.compile(r"step=40&pin=b:3,2"))
-    expect(page.locator("#life")).to_contain_text("B[3][2]")
-
-
-def check_that_back_shows_the_storage_before(page: Page) -> None:
-    """The address leaves out what was not changed."""
-    wait_until(page, READY)
-    assert set(parse_qs(urlsplit(page.url).query)) == {"major_b", "step", "pin"}
-    page.go_back()
-    expect(page).not_to_have_url(re.compile("major_b"))
-    expect(page.locator("[name=major_b] option:checked")).to_have_text("K-major")
-
-
 def check_that_wrong_elements_say_what_should_have_arrived(page: Page) -> None:
     expect(page.locator("p.notice")).to_contain_text("224 of 256 register elements of A are wrong")
     expect(page.locator("#life")).to_contain_text("✗ A[1][8] arrives instead in lane 4")
@@ -289,20 +196,7 @@ def test_a_step_is_chosen_by_keys_the_scrubber_and_the_list(open_page: Open) -> 
     check_that_lines_of_a_tile_off_128_bytes_name_the_banks_they_begin_in(page)
 
 
-def test_steps_play_until_they_are_paused_and_add_the_terms_of_a_sum(open_page: Open) -> None:
-    page = opened(open_page, "pin=d:1,3&step=71&speed=4", motion="no-preference")
-    check_that_the_terms_of_a_sum_are_those_that_were_added(page)
-    check_that_space_plays_and_pauses_and_play_at_the_end_begins_again(page)
-
-
 def test_wrong_addresses_of_lanes_show_what_arrives(open_page: Open) -> None:
     """The terms are those of what arrived, not of what should have."""
     check_that_wrong_elements_say_what_should_have_arrived(opened(open_page, "no_xor=1&step=5&pin=a:1,0"))
     check_that_the_terms_of_a_sum_are_those_that_were_added(opened(open_page, "no_xor=1&pin=d:1,3&step=71"))
-
-
-def test_options_keep_the_step_and_the_pin_and_back_undoes_them(open_page: Open) -> None:
-    page = opened(open_page, "step=40&pin=b:3,2")
-    check_that_options_keep_the_step_and_the_pin(page)
-    check_that_back_shows_the_storage_before(page)
-    check_that_the_pointer_reads_the_chunk_that_is_drawn_there(page)

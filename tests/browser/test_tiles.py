@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from lanescope.app.tiles import presets, state
+from lanescope.app.tiles import presets
 from tests.browser.test_instruction import find_centre, hover_cell
 from tests.browser.test_layouts import list_lit_cells
 from tests.browser.waiting import wait_until
@@ -22,18 +22,6 @@ OWNERS = """async () => {
     Array.from({ length: panel.rows * panel.cols }, (_, cell) => owners({ panel, row: Math.floor(cell / panel.cols),
       col: cell % panel.cols }).map(({ thread, value }) => [thread, value]))]));
 }"""
-
-
-def test_a_step_of_m_is_that_of_every_step_of_k(open_page: Any) -> None:
-    """Half of what a thread holds of A, in each step."""
-    page = open_page("/tiles/mma?tile=64x32x32&pin=c:3,2")
-    wait_until(page, lambda: bool(list_lit_cells(page)))
-    whole = list_lit_cells(page)["cells"]["a"]
-    assert whole > 0
-    for step in ("1", "0"):
-        page.locator("[name=m]").fill(step)
-        expect(page).to_have_url(re.compile(f"m={step}(&|$)"))
-        wait_until(page, lambda: list_lit_cells(page)["cells"]["a"], whole // 2)
 
 
 @pytest.mark.parametrize("name", ["volta", "fa3_pv"])
@@ -89,32 +77,3 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     assert page.evaluate(tints) > full, "the other step is drawn lighter"
     page.reload()
     assert list_lit_cells(page)["cells"] == {"a": 16, "b": 16, "c": 32}
-
-
-def test_warps_colours_and_another_tile(open_page: Any) -> None:
-    page = open_page("/tiles/mma?colour=value&lanes=4-5&warps=1&pin=a:19,2")
-    shown = """import("/static/instruction/state.js").then(({ shownThreads }) =>
-      [...Array(128).keys()].filter((thread) => shownThreads().has(thread)))"""
-    assert page.evaluate(shown) == [36, 37]
-    page.locator("[name=lanes]").fill("")
-    page.locator("[name=lanes]").press("Tab")
-    expect(page).not_to_have_url(re.compile("lanes="))
-    page.locator("[name=warps]").fill("2-3")
-    page.locator("[name=warps]").press("Tab")
-    expect(page).to_have_url(re.compile(r"colour=value&.*warps=2-3"))
-    seen = "(([a]) => [[19, 2], [3, 2]].map(([row, col]) => a.visibleCell(row * a.cols + col)))(lanescope.stage.panels)"
-    assert page.evaluate(seen) == [True, True], "warps 2 and 3 have the copies of what 0 and 1 hold"
-    label = """import("/static/instruction/picture.js").then(({ labelOf }) =>
-      labelOf({ panel: lanescope.stage.panels[0], row: 19, col: 2 }))"""
-    page.select_option("[name=label]", "thread:value")
-    wait_until(page, label, "T45+:0")
-    page.locator("[name=warps]").fill("4")
-    page.locator("[name=warps]").press("Tab")
-    expect(page).to_have_url(re.compile(r"warps=2-3"))
-    page.locator("[name=tile]").fill("128x64x32")
-    with page.expect_navigation():
-        page.locator("[name=tile]").press("Tab")
-    expect(page).to_have_url(re.compile(r"tile=128x64x32.*colour=value"))
-    assert "pin=" not in page.url, "the pin was of the other tile"
-    assert page.evaluate("lanescope.stage.panels.map((p) => [p.rows, p.cols])") == [[128, 32], [32, 64], [128, 64]]
-    assert state.PATH in page.url

@@ -81,14 +81,6 @@ def check_that_a_preset_clicked_before_the_word_was_answered_is_the_words_own(pa
     page.unroute_all()
 
 
-def check_that_an_mn_major_operand_is_verified_in_three(page: Page) -> None:
-    page.fill("#word", "0x4000004002000100")
-    page.select_option("[name=operand]", "b")
-    page.click("[data-preset=panels]")
-    expect_verdict(page, "match")
-    expect(page.locator("select[name=major]")).to_have_value("MN")
-
-
 def check_that_core_matrices_by_hand_are_verified_in_three(page: Page) -> None:
     page.fill("#word", "0x0000001000080100")  # K first: LBO 128, SBO 256
     page.click("[data-preset=cores]")
@@ -117,21 +109,6 @@ def check_that_an_element_is_paired_with_the_byte_it_is_read_from(page: Page) ->
     expect(page.locator("#paired")).to_contain_text("; its elements are stored in another order")
 
 
-def check_that_an_mn_major_pair_is_named_along_its_rows(page: Page) -> None:
-    page.hover("#picture-operand .c >> nth=1")
-    expect(page.locator("#paired")).to_have_text(re.compile(r"^B\[(8 to 15, 0|0 to 7, 1)\] is read from 0x"))
-
-
-def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:
-    page = open_page(
-        f"/descriptor/wgmma/{START}?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&s_swizzle=128B&s_mn=64&s_k=64"
-    )
-    page.select_option("[name=operand]", "b")
-    expect(page.locator(".grew")).to_contain_text("64 → 128")
-    expect(page.locator("[name=s_mn]")).to_have_value("128")
-    expect_verdict(page, "match")
-
-
 def check_that_an_error_stands_beside_its_field_and_keeps_the_picture(page: Page) -> None:
     page.fill("[name=s_k]", "60")
     page.press("[name=s_k]", "Tab")
@@ -154,12 +131,6 @@ def test_a_word_and_a_preset_verify_a_tile(open_page: Any) -> None:
     check_that_a_tma_tile_is_verified_by_word_and_preset(page)
     check_that_a_preset_clicked_before_the_word_was_answered_is_the_words_own(page)
     check_that_core_matrices_by_hand_are_verified_in_three(page)
-
-
-def test_an_mn_major_operand_is_verified_in_three_and_paired_along_its_rows(open_page: Any) -> None:
-    page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
-    check_that_an_mn_major_operand_is_verified_in_three(page)
-    check_that_an_mn_major_pair_is_named_along_its_rows(page)
 
 
 def test_a_wrong_word_is_explained_repaired_and_undone(open_page: Any) -> None:

@@ -6,10 +6,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from lanescope.ptx import catalog
 from tests.browser.conftest import Open
 from tests.browser.waiting import wait_until
-from tests.sample import FULL, choose_count
 
 WGMMA = "/steps/wgmma.mma_async.m64n32k16.f32.f16.f16"
 READY = "document.documentElement.dataset.stepper === 'ready'"
@@ -132,53 +130,6 @@ def check_that_a_phone_shows_the_areas_of_every_phase(page: Page) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
         page.keyboard.press("Shift+ArrowRight")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-
-
-# What stands under the pointer, at points all over the lanes' column, of which some are asked.
-POINTED = """async (apart) => {
-  const canvas = document.querySelector("#scene canvas[role=img]");
-  const { x, y, width, height } = canvas.getBoundingClientRect();
-  const frame = () => new Promise((done) => requestAnimationFrame(done)), seen = [];
-  for (let right = width * 0.74; right < width * 0.9; right += 8 * apart) {
-    for (let down = 48; down < height; down += 14 * apart) {
-      const at = { clientX: x + right, clientY: y + down, bubbles: true };
-      canvas.dispatchEvent(new PointerEvent("pointermove", at));
-      await frame();
-      seen.push(document.querySelector("#step-out").textContent);
-    }
-  }
-  return seen;
-}"""
-
-
-def test_a_from_registers_shows_the_thread_that_holds_each_element(open_page: Open) -> None:
-    """What the pointer reads in the lanes' column is what the engine's map of A says, of warp 1 in K step 0; of every
-    element, where all points are asked.
-    """
-    page = opened(open_page, "a=from%3Dregisters&step=4&pin=a:20,17")
-    expect(page.locator("#life")).to_contain_text("thread 48, R4 bits 31:16")  # K step 1, row 4 of warp 1, column 1
-    seen = set(page.evaluate(POINTED, choose_count(1, 5)))
-    pattern = re.compile(r"A\[(\d+)\]\[(\d+)\] = \S+\nthread (\d+) · R(\d+) bits (\d+):(\d+)")
-    found = {tuple(map(int, match.groups())) for text in seen if (match := pattern.fullmatch(text))}
-    operand = catalog.find("wgmma.mma_async.m64n32k16.f32.f16.f16").operand("a")
-    wanted = set()
-    for thread in range(32, 64):
-        for value in range(operand.values):
-            register, low = operand.register_of(value)
-            row, col = int(operand.rows[thread, value]), int(operand.cols[thread, value])
-            wanted.add((row, col, thread, register, low + 15, low))
-    assert found == wanted if FULL else found <= wanted and len(found) > 20
-
-
-def test_an_element_of_1_bit_pins_its_byte(open_page: Open) -> None:
-    """By hand, 128B: A[3][9] is in byte 1 of chunk 0 of line 3, which the XOR puts at place 3: 384 + 48 + 1."""
-    page = open_page("/steps/wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc?pin=a:3,9&step=50")
-    wait_until(page, READY)
-    life = page.locator("#life")
-    for text in ("A[3][8…15] =", "byte 0x1B1, chunk 0 stored at place 3", "k = 8–15: ANDed with B[8…15][0…15]"):
-        expect(life).to_contain_text(text)
-    page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile(r"pin=a:3,8&"))
 
 
 def test_the_steps_of_a_wgmma_show_its_words_its_warps_and_a_pin(open_page: Open) -> None:

@@ -95,19 +95,6 @@ def check_that_a_paste_of_several_lines_into_the_bar_keeps_them(page: Page) -> N
     assert page.locator("form.find textarea").count() == 0
 
 
-def test_the_tag_of_a_part_stands_where_it_can_be_seen(open_page: Open) -> None:
-    """Not in the helper's line, which may be longer than the card is wide."""
-    helper = "__device__ uint64_t make_desc(uint32_t address_in_shared_memory_of_this_tile) { return " + (
-        "(uint64_t)((address_in_shared_memory_of_this_tile & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }"
-    )
-    text = f"{helper}\nuint64_t desc_a = make_desc(smem_A);\n// SM90_64x128x16_F32F16F16_SS\n"
-    page = open_page(f"/read?{urlencode({'text': text})}")
-    tag = page.locator("mark[data-tag='desc A']")
-    expect(tag).to_have_count(1)
-    box, card = tag.bounding_box(), page.locator(".code .scroll").bounding_box()
-    assert box and card and box["x"] + 40 < card["x"] + card["width"] and "make_desc(smem_A)" in tag.inner_text()
-
-
 GUILTY = KERNELS[0].text  # 512 in the helper, where 1024 belongs
 
 
@@ -207,11 +194,6 @@ def check_that_enter_in_a_chip_verifies_once_and_applies_nothing(page: Page) -> 
     assert "fix" not in parse_qs(urlsplit(page.url).query)
     assert len(posts) == 1
     page.remove_listener("request", note)
-
-
-def test_without_scripts_enter_in_a_chip_verifies_once(open_page: Open) -> None:
-    page = open_page("/read?" + urlencode({"text": GUILTY}), scripts=False)
-    check_that_enter_in_a_chip_verifies_once_and_applies_nothing(page)
 
 
 def check_that_the_last_of_two_questions_is_answered(page: Page) -> None:

@@ -33,7 +33,7 @@ def find_illegal_fragments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     code = blank_comments_and_literals(text)
     for match in FRAGMENT.finditer(code):
         namespace = _NAMESPACE.search(code, max(0, match.start() - _LONGEST_NAME), match.start())
-        if namespace is None or namespace[1] != "wmma" and (namespace[1] or not _USING.search(code)):
+        if namespace is None or (namespace[1] != "wmma" and (namespace[1] or not _USING.search(code))):
             continue  # another library's
         parts = make_key(match[1]).split(",")
         arguments = [part if part in FRAGMENT_WORDS else find_named_number(code, part) for part in parts]

@@ -100,7 +100,9 @@ def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[obj
 def _make_sentence(gap: str) -> str:
     if gap.startswith(_DEPENDS):
         return f"the kernel {gap}"
-    return f"the tile is {gap}" if gap.startswith("stored by ") else f"it is {gap}" if gap.startswith("launched ") else gap
+    return (
+        f"the tile is {gap}" if gap.startswith("stored by ") else f"it is {gap}" if gap.startswith("launched ") else gap
+    )
 
 
 def describe_run(

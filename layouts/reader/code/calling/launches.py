@@ -98,9 +98,7 @@ def note_launch(
         ev.launches.append(record)
 
 
-def _list_template_arguments(
-    ev: Evaluator, target: FunctionSet, arguments: Sequence[CallArgument]
-) -> tuple[str, ...]:
+def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequence[CallArgument]) -> tuple[str, ...]:
     """Return the template arguments of a launch as C++: those it gives, and those deduced from its arguments."""
     given = [_format_template(value) for value in target.templates or ()]
     chosen = ev.choose_function(target, list(arguments))
