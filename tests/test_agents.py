@@ -15,9 +15,7 @@ from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, me
 from lanescope.app.agents.places import parse_place
 from lanescope.app.agents.schemas import build_input_schema
 from lanescope.app.agents.tools import ROWS
-from lanescope.app.guide import page_markdown
-from lanescope.app.guide.integrations import find_code
-from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms, render_page_markdown
+from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
@@ -56,21 +54,6 @@ def test_parts_join_to_the_whole_list(numbers: list[int]) -> None:
     assert found == numbers
 
 
-def test_a_note_says_which_items_are_shown() -> None:
-    cut = excerpt_part({"a": {"b": list(range(5000))}}, "a.b", 1000, {})
-    last = cut["a.b"][-1]
-    assert cut["a.b"][0] == 1000
-    assert cut["left_out"] == {"a.b": f"1000–{last} of 5000 shown"}
-
-
-def test_a_note_within_an_item_names_the_item_of_the_whole_list() -> None:
-    answer = {"a": [{"b": "short"}, {"b": "short"}, {"b": "x" * 5000}]}
-    cut = excerpt_part(answer, "a", 2, {})
-    shown = len(cut["a"][0]["b"])
-    assert cut["left_out"] == {"a.2.b": f"0–{shown - 1} of 5000 shown"}
-    assert excerpt_part(answer, "a.2.b", shown, {})["a.2.b"]
-
-
 def test_a_place_is_read_in_one_way_and_at_once() -> None:
     assert parse_place("lane 5, column 0x1F", "").numbers == {"lane": 5, "column": 31}
     for text in ("lane 5 lane 6", "lane", "a0x1" * 100):  # the last has 2^100 readings as names and numbers
@@ -106,20 +89,6 @@ def test_a_page_is_markdown_and_its_links_lead_on(client: Client, opens: Callabl
             assert opens(link.partition("#")[0]), link
 
 
-@for_each("slug", list_markdown_slugs())
-def test_no_mark_of_the_guide_is_left_in_its_markdown(slug: str) -> None:
-    text = re.sub(r"(?ms)^```.*?^```$", "", render_page_markdown(slug))
-    assert not re.search(r"^@|\{\{|\]\(/guide/(?!" + "|".join(map(re.escape, list_markdown_slugs())) + r")", text, re.M)
-
-
-def test_figures_are_links_and_tables_are_computed() -> None:
-    text = render_page_markdown("swizzle", "/tools")
-    assert "Figure: " in text and "](/tools/smem.svg?" in text
-    assert page_markdown.find_picture_address("/banks?row_bytes=128") == ""
-    assert "|---|" in render_page_markdown("shapes")
-    assert "m16n8k16" in render_page_markdown("read-ptx")
-
-
 def test_llms_lists_every_page_with_a_line(client: Client) -> None:
     answer = client.get("/llms.txt")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
@@ -135,15 +104,3 @@ def test_llms_lists_every_page_with_a_line(client: Client) -> None:
 def test_an_unknown_page_is_refused(client: Client, slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 404
-
-
-def test_integrations_is_one_page_with_the_code_of_the_documents(client: Client) -> None:
-    """Its code stands in docs/*.md; a code that is not there is refused, and the guide's address leads to the page."""
-    page = client.get("/docs/integrations").text
-    assert "<pre data-copy>" in page and "vim.lsp.config" in page and "@code" not in page
-    assert client.get("/docs/integrations.md").text == render_page_markdown("integrations")
-    assert client.get("/guide/integrations", follow_redirects=False).headers["location"] == "/docs/integrations"
-    assert find_code("agents", "Set-up", 2).startswith('```json\n{"servers"')
-    for heading, number in (("Set-up", 9), ("Nothing", 1)):
-        with pytest.raises(ValueError, match=rf"no block {number} below '{heading}'"):
-            find_code("agents", heading, number)

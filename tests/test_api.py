@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from typing import Any
 
-import brotli
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from lanescope import find
 from lanescope.app import cli
 from lanescope.app.catalogue.facts import Listing
 from lanescope.app.instruction.facts import Detail, OperandMap
-from lanescope.app.instruction.pickers import build_pickers
-from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -37,24 +31,6 @@ def client(app: Any) -> Client:
 def test_listing(client: Client) -> None:
     answer = TypeAdapter(Listing).validate_python(client.get(API).json())
     assert answer.count == len(answer.instructions) == len(catalog.instructions())
-
-
-@for_each(
-    ("query", "count"),
-    [
-        ("family=wgmma", 546),
-        ("family=mma&type=f64", 20),
-        ("family=mma&target=sm_75&type=f16", 14),
-        ("family=mma&shape=m16n8k16&type=bf16", 1),
-        ("family=mma&shape=k256", 2),
-        ("q=mma.m16n8k16.row.col.f32.f16.f16.f32", 1),
-        ("q=m16n8k16+bf16", 3),
-        ("q=nothing-like-it", 0),
-    ],
-)
-def test_filters(client: Client, query: str, count: int) -> None:
-    answer = client.get(f"{API}?{query}").json()
-    assert answer["count"] == count == len(answer["instructions"])
 
 
 def test_target_filter_agrees_with_the_rows(client: Client) -> None:
@@ -107,57 +83,6 @@ def test_quad_pair_has_its_product(client: Client) -> None:
     assert answer["product"][21] == [1] * 8
 
 
-@for_each(
-    ("path", "status", "code", "field"),
-    [
-        (f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32", 404, "unknown_instruction", "ptx"),
-        (f"{API}/{M16}/operands/e", 404, "unknown_operand", "operand"),
-        (f"{API}/wgmma.mma_async.m64n8k16.f32.f16.f16/operands/b", 404, "operand_not_in_registers", "operand"),
-        (f"{API}?family=nope", 422, "bad_filter", "family"),
-        (f"{API}?target=sm_1", 422, "bad_filter", "target"),
-        (f"{API}?type=f99", 422, "bad_filter", "type"),
-        (f"{API}?colour=g", 422, "bad_filter", "colour"),
-        (f"{API}?q={'x' * 3000}", 422, "bad_filter", "q"),
-        ("/api/v1/nothing", 404, "not_found", ""),
-        ("/i/mma.m16n8k12.row.col.f32.f16.f16.f32.json", 404, "unknown_instruction", "ptx"),
-    ],
-)
-def test_errors_have_one_shape(client: Client, path: str, status: int, code: str, field: str) -> None:
-    answer = client.get(path)
-    assert answer.status_code == status
-    error = TypeAdapter(Error).validate_python(answer.json()).error
-    assert (error.code, error.field) == (code, field) and error.message and error.hint
-
-
-def test_method_not_allowed_has_the_same_shape(client: Client) -> None:
-    answer = client.post(API)
-    assert answer.status_code == 405
-    TypeAdapter(Error).validate_python(answer.json())
-
-
-def test_compression_and_etag(client: Client) -> None:
-    path = f"{API}/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16/operands/d"
-    bodies = {}
-    for coding in ("identity", "gzip", "br", "br;q=0, gzip", "gzip, deflate, br"):
-        with client.stream("GET", path, headers={"Accept-Encoding": coding}) as answer:
-            raw = b"".join(answer.iter_raw())
-            sent = answer.headers.get("content-encoding", "")
-            assert (
-                sent
-                == {"identity": "", "gzip": "gzip", "br": "br", "br;q=0, gzip": "gzip", "gzip, deflate, br": "br"}[
-                    coding
-                ]
-            )
-            bodies[coding] = {"": bytes, "gzip": gzip.decompress, "br": brotli.decompress}[sent](raw)
-            assert len(raw) < 10_000 or coding == "identity"
-            assert "W/" not in answer.headers["etag"] and answer.headers["vary"] == "Accept-Encoding"
-            tag = answer.headers["etag"]
-        again = client.get(path, headers={"If-None-Match": tag, "Accept-Encoding": coding})
-        assert again.status_code == 304 and not again.content and again.headers["etag"] == tag
-    assert len(set(bodies.values())) == 1
-    assert json.loads(bodies["br"])["values"] == 128
-
-
 def test_health_and_openapi(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json()["instructions"] == len(catalog.instructions())
@@ -167,26 +92,10 @@ def test_health_and_openapi(client: Client) -> None:
     assert {f"{API}", f"{API}/{{ptx}}", f"{API}/{{ptx}}/operands/{{name}}"} <= set(paths)
 
 
-@for_each("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
-def test_nothing_is_loaded_from_elsewhere(client: Client, path: str) -> None:
-    import re
-
-    text = client.get(path).text.replace("http://www.w3.org/2000/svg", "")
-    assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", text)
-
-
 def test_every_example_of_the_documentation_answers(client: Client) -> None:
     from lanescope.app.kit.examples import EXAMPLES
 
     assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
-
-
-def test_plotly_comes_from_the_installed_package_and_is_immutable(client: Client) -> None:
-    page = client.get(f"/i/{M16}").text
-    url = page.split('data-plotly="')[1].split('"')[0]
-    answer = client.get(url)
-    assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"] and b"Plotly" in answer.content
-    assert client.get("/vendor/plotly-000000000000.js").status_code == 404
 
 
 # pages without a browser ----------------------------------------------------------------------------------------------
@@ -228,62 +137,6 @@ def test_lanes_that_do_not_exist_stay_in_their_field_with_the_error(client: Clie
         assert (
             f"is &#39;0-400&#39;. Write numbers from 0 to {most} and ranges" in page and page.count("data-error") == 2
         )
-
-
-def test_an_operand_in_shared_memory_leaves_a_figure(client: Client) -> None:
-    wide = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-    answer = client.get(f"/i/{wide}/b", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/i/{wide}")
-    drawn = client.get("/diagram", params={"ptx": wide, "operand": "b"})
-    assert (
-        drawn.status_code == 422 and "shared memory" in drawn.text and 'role="img"' in drawn.text.partition("<main")[2]
-    )
-
-
-def test_types_keep_the_shape_where_they_can(client: Client) -> None:
-    for found in (
-        find(M16),
-        find("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
-        find("wgmma.mma_async.m64n64k16.f32.f16.f16"),
-    ):
-        picker = next(each for each in build_pickers(found) if each.name == "types")
-        for option in picker.options:
-            other = find(option.ptx)
-            assert (other.shape == found.shape) == (f"→ {other.shape}" not in option.text), option
-            alike = [
-                i
-                for i in catalog.instructions()
-                if (i.syntax.opcode, i.syntax.types) == (other.syntax.opcode, other.syntax.types)
-                and i.shape == found.shape
-            ]
-            assert other.shape == found.shape or not alike, option
-        for _, options in picker.groups:
-            moved = ["→" in option.text for option in options]
-            assert moved == sorted(moved), "those of this shape come first"
-
-
-def test_an_unknown_instruction_is_a_page_with_the_nearest(client: Client) -> None:
-    answer = client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32")
-    assert answer.status_code == 404
-    assert f'href="/i/{M16}"' in answer.text and 'value="mma.m16n8k12.row.col.f32.f16.f16.f32"' in answer.text
-
-
-def test_pictures_are_stable(client: Client) -> None:
-    for path in (f"/i/{M16}.svg", f"/i/{M16}/a.svg?colour=t&label=register&theme=dark&lanes=0-3"):
-        one, other = client.get(path), client.get(path)
-        assert one.status_code == 200 and one.headers["content-type"].startswith("image/svg+xml")
-        assert one.content == other.content and one.headers["etag"] == other.headers["etag"]
-    assert client.get(f"/i/{M16}.svg?theme=pink").status_code == 422
-
-
-def test_the_catalogue_leads_on(client: Client) -> None:
-    assert f'title="{M16}"' in client.get("/?family=mma&shape=m16n8k16&type=f16").text
-    assert f'href="/i/{M16}" id="guess"' in client.get("/", params={"q": M16 + " {%0}, {%1};"}).text
-    bad = client.get("/?family=nope")
-    assert bad.status_code == 422 and "No family" in bad.text
-    assert client.get("/go", params={"ptx": M16}, follow_redirects=False).headers["location"] == f"/i/{M16}"
-    unknown = client.get("/go", params={"ptx": "what"}, follow_redirects=False)
-    assert unknown.status_code == 200 and ">what</textarea>" in unknown.text
 
 
 def test_every_picker_option_is_legal() -> None:

@@ -6,7 +6,6 @@ import re
 
 from lanescope.app.apidocs.draw import SECTIONS, find_section
 from lanescope.app.kit.page import link_addresses
-from tests.cases import for_each
 from tests.client import Client
 
 ROUTE = re.compile(r'<details class="route"\s*(hidden)?\s*(open)?>\s*<summary><h3 class="mono">(\w+ [^<]+)</h3>')
@@ -33,37 +32,6 @@ def test_the_filter_asks_for_all_words_in_paths_words_and_parameters(client: Cli
     assert list_shown(nothing) == [] and re.search(r"\b0 of \d+ routes, 0 models", nothing)
 
 
-def test_few_results_stand_open(client: Client) -> None:
-    assert [opened for hidden, opened, _ in ROUTE.findall(client.get("/docs?q=banks+solve").text) if not hidden] == [
-        "open"
-    ]
-    assert not any(opened for _, opened, _ in ROUTE.findall(client.get("/docs").text))
-
-
-@for_each(
-    ("text", "links"),
-    [
-        ("See /docs for what is required.", ["/docs"]),
-        ("GET /api/v1/gpu says the same; backend numpy simulates a run.", ["/api/v1/gpu"]),
-        ("The instruction's page is /i/mma.sp::ordered_metadata.m16n8k32.", ["/i/mma.sp::ordered_metadata.m16n8k32"]),
-        ("POST /stepper/matrices takes ldmatrix.", []),
-        ("Write {ptx}/{operand}, e.g. mma.m16n8k16/a.", []),
-        ("…/a.svg?rows=0-7", []),
-        ("Open //elsewhere.example/x or /\\elsewhere.example.", []),
-        ("f16/bf16, and/or 1 / 2", []),
-    ],
-)
-def test_addresses_in_a_hint_are_links(text: str, links: list[str]) -> None:
-    assert re.findall(r'<a href="([^"]*)">', link_addresses(text)) == links
-    assert re.sub(r"</?a\b[^>]*>", "", link_addresses(text)) == text.replace("'", "&#39;")
-
-
 def test_what_was_typed_stays_text() -> None:
     made = link_addresses('<b> /x"onmouseover=1 /y<script>')
     assert made == "&lt;b&gt; /x&#34;onmouseover=1 /y&lt;script&gt;"
-
-
-def test_an_error_page_links_where_it_sends_one(client: Client) -> None:
-    answer = client.get("/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    assert answer.status_code == 404 and re.search(r'page is <a href="(/i/[^"]+)">\1</a>\.', answer.text)
-    assert '<a href="/docs">/docs</a>' in client.post("/help").text

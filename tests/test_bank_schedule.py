@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from lanescope.app.banks.draw import build_chart, list_turns
-from lanescope.app.kit.answer import format_runs
 from lanescope.shared.bank_schedule import list_wavefronts
 from lanescope.shared.banks import ACCESSES, compute_cost, get_access
 from tests.cases import for_each
@@ -54,7 +53,3 @@ def test_lanes_that_ask_for_one_word_share_it() -> None:
     assert [(word.address, word.lanes) for word in only.words] == [(0, tuple(range(16))), (4, tuple(range(16, 24)))]
     chart = build_chart(get_access("ld.shared.b32"), [only])
     assert chart["wavefronts"][0]["words"][1] == [1, "0x4", tuple(range(16, 24))]
-
-
-def test_ranges_are_written_as_people_do() -> None:
-    assert format_runs({7, 1, 2, 3}) == "1–3, 7" and format_runs([]) == ""

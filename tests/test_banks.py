@@ -18,7 +18,6 @@ from lanescope.shared.banks import ACCESSES, compute_cost, get_access, make_addr
 from lanescope.shared.freeing import PLAIN, find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
 from tests.cases import for_each
-from tests.client import Client
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
 # a clock there
@@ -113,18 +112,6 @@ def test_ncu_s_report_is_read_launch_by_launch() -> None:
     assert parse_report(report) == [
         {"gpu__time.sum": 2.0, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 9216.0}
     ]
-
-
-def test_the_page_and_the_answer_name_the_counters(client: Client) -> None:
-    page = client.get("/banks?access=ld.shared.b32&pattern=rows").text
-    assert "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum" in page
-    body = {"access": "stmatrix.x1", "address": [128 * lane for lane in range(32)]}
-    assert client.post("/api/v1/banks", json=body).json()["counters"] == [
-        {"metric": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "per_execution": 8},
-        {"metric": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "per_execution": 7},
-    ]
-    other = client.post("/api/v1/banks", json=body | {"architecture": "sm_80"}).json()
-    assert other["counters"] == [] and "sm_90" in other["counters_note"]
 
 
 @given(st.sampled_from(sorted(ACCESSES)), st.lists(st.integers(0, 300), min_size=32, max_size=32))

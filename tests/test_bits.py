@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from lanescope.bits import BitField, find_gaps, format_word
+from lanescope.bits import BitField, find_gaps
 from lanescope.errors import LayoutError
 
 FIELDS = st.builds(
@@ -61,7 +61,3 @@ def test_fields_that_overlap_are_refused() -> None:
         find_gaps((BitField("a", 0, 3), BitField("b", 3, 4)))
     assert find_gaps((BitField("a", 0, 3), BitField("b", 4, 63))) == ()
     assert BitField("a", 0, 3) == BitField("a", 0, 3, 1, "")
-
-
-def test_words_have_sixteen_digits() -> None:
-    assert format_word(0xAB) == "0x00000000000000ab"

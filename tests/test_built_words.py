@@ -15,7 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.descriptors.code_words import build_word
 from lanescope.render.descriptor import render_code
 from tests.cases import for_each
-from tests.client import Client
 from tests.sample import choose_count
 
 WORD = 0x4000004000010100
@@ -173,15 +172,3 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         assert 0 <= build_word(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint
-
-
-def test_the_editor_takes_code_with_and_without_scripts(client: Client) -> None:
-    text = render_code(Descriptor(WORD))["function"]
-    answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
-    assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]
-    page = client.get("/descriptor/wgmma", params={"word": text, "start": "0x1000"}, follow_redirects=False)
-    assert page.headers["location"].startswith(f"/descriptor/wgmma/0x{WORD:016x}?from=__device__")
-    assert "&#39;tile&#39;" in client.get(page.headers["location"]).text, "what was assumed is still said"
-    refused = client.post("/descriptor/read.json", json={"text": "return f(x) | g(y);"})
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == "descriptor"
-    assert client.post("/descriptor/read.json", json={"words": 1}).json()["error"]["field"] == "words"

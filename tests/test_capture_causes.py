@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from lanescope import capture
 from lanescope.app.capture.forms import build_answer
-from lanescope.app.cli import build_cli
 from lanescope.app.hardware.capture_examples import EXAMPLES, MISTAKES
 from lanescope.capture.causes import find_causes
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified, render_report
 from lanescope.descriptor.matrix import Descriptor
 from tests.cases import for_each
-from tests.command import CliRunner
 from tests.h200_captures import verify_capture
 from tests.made_captures import (
     BASE_A,
@@ -134,18 +131,6 @@ def test_a_planted_mistake_leads_with_its_cause(example: object, mistake: int) -
         (one.code, one.count, list(one.operands)) for one in find_causes(made.steps)
     ]
     assert sum(len(one.repairs) for one in told.causes) == sum(len(one.repairs) for one in find_causes(made.steps))
-
-
-def test_the_command_leads_with_causes_and_shows_steps_when_asked(tmp_path: Path) -> None:
-    path = tmp_path / "wrong.lscap"
-    made = build_loop(4, a=lambda s: 0)
-    path.write_bytes(capture.write(Capture(tuple(step.record for step in made.steps))))
-    brief, every = (
-        CliRunner().invoke(build_cli(), ["capture", "verify", str(path), *more]) for more in ([], ["--all"])
-    )
-    assert brief.exit_code == every.exit_code == 1
-    assert "✗ step" not in brief.output and "--all" in brief.output and "k_step_missing" in brief.output
-    assert every.output.count("✗ step") == 3 and "first wrong: step 1" in every.output
 
 
 def test_a_right_capture_has_no_causes() -> None:

@@ -30,31 +30,6 @@ def test_the_header_is_complete() -> None:
     assert text.isascii() or "…" in text
 
 
-def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> None:
-    if not find_compiler():
-        pytest.skip("no host compiler")
-    (tmp_path / "lanescope.cuh").write_text(render_header().replace("#include <cuda_runtime.h>", ""))
-    macros = sorted(set(re.findall(r"^#define (LANESCOPE_\w+)\(\.\.\.\) \(\(void\)0\)$", render_header(), re.M)))
-    assert len(macros) == 8
-    uses = "".join(f'  {name}(nothing, at, "all");\n' for name in macros)
-    text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\nint main() {{\n{uses}  return 0;\n}}\n'
-    (tmp_path / "off.cpp").write_text(text)
-    done = subprocess.run(
-        [str(find_compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "off.cpp")],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_lane_that_takes_a_record_s_place_tells_the_others() -> None:
-    took, told = (
-        re.search(r"if \(lane\(\) == (\d+)\) \{\n +at = atomicAdd", render_header()),
-        re.search(r"at = __shfl_sync\(0xffffffffu, at, (\d+)\)", render_header()),
-    )
-    assert took and told and took[1] == told[1]
-
-
 def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None:
     """Compiled for the host and executed."""
     if not find_compiler():

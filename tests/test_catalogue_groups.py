@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from lanescope.app.catalogue import groups
@@ -80,32 +79,6 @@ def test_a_tab_counts_what_is_found_and_what_ran() -> None:
     )
 
 
-def test_a_matrix_says_what_its_columns_are_and_which_targets_its_forms_need() -> None:
-    matrices = {one.family: one for one in groups.build_matrices(catalog.instructions())}
-    held = Counter(i.family.name for i in catalog.instructions())
-    assert {name: one.count for name, one in matrices.items()} == held
-    assert {name: matrices[name].axis for name in ("mma", "wgmma", "ldmatrix", "tcgen05_ld", "tcgen05_mma")} == {
-        "mma": "types",
-        "wgmma": "N of m64nNk",
-        "ldmatrix": "matrices",
-        "tcgen05_ld": "repeat",
-        "tcgen05_mma": "types",
-    }
-    assert matrices["wgmma"].columns == tuple(str(n) for n in range(8, 257, 8))
-    assert matrices["mma_sp"].columns[0] == "m16n8k8" and matrices["mma"].columns[-1] == "m8n8k128"
-    assert matrices["stmatrix"].targets == "sm_90 and later · sm_100f, sm_103f, sm_107f, sm_110f, sm_120f, sm_121f"
-    states = {cell.state for row in matrices["mma_scaled"].rows for cell in row.cells if cell}
-    assert states == {"open"}, "no device of the evidence has block scaling"
-    sparse = {row.text for row in matrices["mma_scaled"].rows if row.text.endswith(" sp")}
-    assert {text.removesuffix(" sp") for text in sparse} == {r.text for r in matrices["mma_scaled"].rows} - sparse
-
-
-def test_the_family_of_the_address_comes_first() -> None:
-    sparse = [i for i in catalog.instructions() if i.family.name in ("mma_sp", "wgmma_sp", "tcgen05_mma_ws_sp")]
-    order = [one.family for one in groups.build_matrices(sparse, first="wgmma_sp")]
-    assert order == ["wgmma_sp", "mma_sp", "tcgen05_mma_ws_sp"]
-
-
 def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) -> None:
     links = [entry for entries in menus.list_entries().values() for entry in entries]
     assert max(Counter(entry.href for entry in links).values()) == 1
@@ -113,24 +86,3 @@ def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) ->
     assert {entry.below for entry in links} - {""} <= {entry.href for entry in links if not entry.below}
     page = client.get("/help").text
     assert all(f'href="{entry.href}"' in page for entry in links)
-
-
-def test_every_page_ends_with_version_licence_and_where_to_report(client: Client) -> None:
-    text = client.get("/guide").text
-    (foot,) = re.findall(r"<footer.*?</footer>", text, re.S)
-    targets = re.findall(r'href="/help#([^"]*)"', foot)
-    assert targets == ["source", "licence", "report"] and catalog.get_assembler_release() in foot
-    help_page = client.get("/help").text
-    assert all(f'id="{target}"' in help_page for target in targets)
-
-
-def test_a_narrowed_tab_says_what_ran_of_what_is_found(client: Client) -> None:
-    """sm_100a has no wgmma; of sparse mma, only those of wgmma and tcgen05 are missing there."""
-    tabs = dict(re.findall(r'data-family="(\w+)".*?<small>\s*([^<]+?)</small>', _get_rows(client, ""), re.S))
-    assert tabs["wgmma"] == "546 · all ran" and tabs["tcgen05_mma"].endswith("· not yet run")
-    narrowed = dict(re.findall(r'data-family="(\w+)".*?<small>\s*([^<]+?)</small>', _get_rows(client, "sm_100a"), re.S))
-    assert narrowed["wgmma"] == "0 of 546"
-
-
-def _get_rows(client: Client, target: str) -> str:
-    return client.get(f"/instructions?part=rows&target={target}").text

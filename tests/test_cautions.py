@@ -120,17 +120,6 @@ def list_presets(page: str) -> dict[str, str]:
     return {name: unescape(to) for name, to in re.findall(r'data-preset="(\w+)"\s+href="([^"]+)"', page)}
 
 
-def test_the_page_of_a_reserved_bit_is_not_green() -> None:
-    client = share_client()
-    word = "/descriptor/wgmma/0x4000004000004000"
-    shown = read_verdict(client.get(word + "?s_kind=rows&s_inner=K&s_pitch_bytes=128&s_swizzle=128B&s_base=0").text)
-    assert 'class="verdict care"' in shown and "✓" not in shown
-    assert "<h2>The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF</h2>" in shown
-    assert "/descriptor/wgmma/0x4000004000000000?" in shown  # the same word without the bit
-    clear = read_verdict(client.get("/descriptor/wgmma/0x4000004000000000?s_kind=rows&s_pitch_bytes=128&s_base=0").text)
-    assert 'class="verdict ok"' in clear
-
-
 @for_each("word", ["0x4000004000010040", "0x8000002000010080", "0x40000040000100c2"])
 def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
     """The swizzle and the first byte of a preset are the word's own: the match is said to rest on them until a person

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from functools import cache
-from html import unescape
 
 import pytest
 
-from lanescope.app.banks import facts as bank_facts, questions as bank_questions
+from lanescope.app.banks import facts as bank_facts
 from lanescope.app.hardware import chain_runs, verification
-from lanescope.errors import LayoutError
 from lanescope.ptx import hardware_runs
 from tests.cases import for_each
 from tests.client import Client
@@ -98,18 +95,6 @@ def test_code_swizzles_what_the_storage_swizzles(client: Client, by: str) -> Non
     ).json()
     assert told["verdict"] == "match" and "(x >> 3 & 0x70u)" in told["code"]
     assert {"address": "swizzle_a(tile + offset)", "tile": "tile + swizzle_a(offset)"}[by] in told["code"]
-
-
-def test_what_would_feed_is_linked_with_the_same_storage(client: Client) -> None:
-    """A store of bytes where columns of M, in bytes, need .trans: each link opens a match."""
-    plain = "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8"
-    right = client.get(f"/chain?operand=d&mma={MMA}&load={plain}&major=MN&s_pitch_bytes=32")
-    assert "128 of 128 elements arrive" in right.text
-    assert "112 of 128 elements are wrong" in client.get(f"/chain?operand=b&load={TRANS}").text
-    wrong = client.get(f"/chain?operand=b&mma={S8}&load={TRANS}&s_pitch_bytes=32")
-    links = re.findall(r'class="mono" href="(/chain\?[^"]*)"', wrong.text)
-    assert "elements are wrong" in wrong.text and len(links) == 1
-    assert "128 of 128 elements arrive" in client.get(unescape(links[0])).text
 
 
 def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: Client) -> None:
@@ -288,53 +273,6 @@ def test_given_addresses_are_what_is_counted_and_solved(client: Client) -> None:
 def test_what_is_wrong_with_an_access_is_named(client: Client, path: str, body: dict[str, object], field: str) -> None:
     told = client.post(f"/api/v1/{path}", json=body)
     assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
-
-
-def test_accesses_as_people_write_them() -> None:
-    assert bank_questions.parse_accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
-        {"access": "ldmatrix.x4"},
-        {"access": "st.shared.b128", "pattern": "columns"},
-        {"access": "ld.shared.b32", "address": [0, 128, 256]},
-    ]
-    assert bank_questions.parse_accesses("") == [] and bank_questions.parse_accesses("ld.shared.b32:- 4") == [
-        {"access": "ld.shared.b32", "address": [None, 4]}
-    ]
-    with pytest.raises(LayoutError, match="precedes every access"):
-        bank_questions.parse_accesses("0 4 8")
-
-
-@for_each(
-    ("path", "says"),
-    [
-        ("/chain", "256 of 256 elements arrive in the register that the operand needs</h2> <p>No bank conflicts."),
-        (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
-        (
-            f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",
-            "128 of 128 elements arrive",
-        ),
-        ("/chain?operand=d", "converted to 16 bits first"),
-        ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
-        ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
-        ("/banks", "<h2>8-way bank conflicts</h2> <p>32 wavefronts; 4 without conflicts."),
-        ("/banks?swizzle=3,4,3", "<h2>No bank conflicts</h2> <p>4 wavefronts; 4 without"),
-        (
-            f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
-            "<h2>No bank conflicts</h2> <p>1 wavefront; 1 without",
-        ),
-        (
-            f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
-            "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest swizzle without bank conflicts.",
-        ),
-        (
-            f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
-            "needs 16 contiguous bytes",
-        ),
-    ],
-)
-def test_pages(client: Client, path: str, says: str) -> None:
-    page = client.get(path)
-    assert page.status_code == 200 and 'role="alert"' not in page.text
-    assert says in " ".join(page.text.split()), path
 
 
 @for_each(

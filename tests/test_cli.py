@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 import typer
 
 from lanescope.app.cli import build_cli
-from lanescope.app.read.workbench import expand_text
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
@@ -99,19 +97,6 @@ def test_completion_knows_verbs_and_instructions(monkeypatch: pytest.MonkeyPatch
     assert complete("lanescope show mma.m16n8k16.row.col.f32.bf16") == ["mma.m16n8k16.row.col.f32.bf16.bf16.f32"]
 
 
-def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
-    import pty
-
-    master, slave = pty.openpty()
-    command = [sys.executable, "-c", "from lanescope.app.cli import main; main()", "show", M16, "a", "--at", "11,2"]
-    subprocess.run(command, stdout=slave, check=True, env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"})
-    os.close(slave)
-    seen = os.read(master, 10000).decode()
-    os.close(master)
-    assert "\x1b[" in seen and "A[11,2]" in seen
-    assert "\x1b[" not in run_lanescope("show", M16, "a", "--at", "11,2").stdout
-
-
 def list_commands(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
     """Each command with its path; groups load theirs by name."""
     if not hasattr(command, "list_commands"):
@@ -130,17 +115,3 @@ def test_every_command_has_json_but_those_that_the_documentation_names() -> None
         if not any("--json" in option.opts for option in command.params)
     ]
     assert without == re.findall(r"`([^`]+)`", sentence)
-
-
-def test_read_prints_no_link_that_fills_the_screen(tmp_path: Path) -> None:
-    text = "a = torch.zeros((512, 256), dtype=torch.float16)\nd = TensorDescriptor.from_tensor(a, [128, 64])\n"
-    for rest in ("", "# a longer text\n" * 8, "".join(f"x{n} = {n * 7919}\n" for n in range(60))):
-        file = tmp_path / "a.py"
-        file.write_text(text + rest)
-        told = run_lanescope("read", str(file))
-        assert told.returncode == 0 and max(map(len, told.stdout.splitlines())) <= 162
-        links = [line.strip() for line in told.stdout.splitlines() if "/read?" in line]
-        if rest.startswith("#"):
-            assert links[0].startswith("/read?z=") and expand_text(links[0].partition("z=")[2]) == text + rest
-        elif rest:
-            assert not links

@@ -72,15 +72,6 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("gpu", "run"): ["banks", "ldmatrix.x1", "--address", "0,16,32,48,64,80,96,112", "--backend", "numpy"],
     ("gpu", "verify"): ["--family", "nothing"],
 }
-UNTRIED = {
-    ("serve",),
-    ("export",),
-    ("capture", "fill"),
-    ("lsp",),
-    ("mcp",),
-    ("gpu", "scheduler"),
-    ("gpu", "worker"),
-}  # they listen and write; what they refuse is below
 HOSTILE = (
     "",
     " ",
@@ -126,13 +117,6 @@ def run_words(words: list[str]) -> tuple[int, str]:
     """(exit status, what was printed) of the command in this process; any other exception is the test's."""
     done = run_lanescope(*words)
     return done.returncode, done.stdout + done.stderr
-
-
-def test_every_verb_is_tried() -> None:
-    assert set(list_verbs()) == set(WORKS) | UNTRIED
-    for verb, words in WORKS.items():
-        code, told = run_words([*verb, *words])
-        assert code in ((2,) if verb == ("gpu", "verify") else (0, 1)), told
 
 
 def test_every_flag_is_off_until_it_is_given() -> None:
@@ -194,12 +178,6 @@ def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
 def test_what_is_wrong_is_said(words: list[str], says: str) -> None:
     code, told = run_words(words)
     assert code == 2 and says in told
-
-
-def test_numbers_have_one_spelling() -> None:
-    plain = run_words(["show", MMA, "d", "--lane", "17", "--value", "1"])
-    for lane in ("0x11", "017", "1_7", "17u", "0b1_0001"):
-        assert run_words(["show", MMA, "d", "--lane", lane, "--value", "1"]) == plain
 
 
 words = st.lists(

@@ -16,7 +16,7 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.slots import list_slots as slots_of
 from lanescope.ptx.table import atoms
 from lanescope.reader.cutlass_names import cutlass
-from lanescope.render import cuda, ptx, python
+from lanescope.render import cuda, python
 from tests.ptxas import assembler, nvrtc
 from tests.sample import take_sample
 
@@ -185,10 +185,3 @@ def test_atoms_exist_in_cutlass() -> None:
         assert read.facts["ptx"] == i.ptx, name
         if "_SS" in bare:
             assert bare.replace("_SS", "_RS") in ATOMS
-
-
-def test_syntax_says_what_each_operand_is() -> None:
-    text = ptx.render_syntax(find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"))
-    assert "{a0, a1, a2, a3}," in text and "sparsity metadata" in text and text.count("//") == 6
-    scaled = ptx.render_syntax(find("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
-    assert "byte-id-a" in scaled and "scale_b_data" in scaled

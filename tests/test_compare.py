@@ -55,19 +55,6 @@ def test_the_verdict_is_that_of_sets_of_places() -> None:
                 assert told.moved[row, col] == wanted, (row, col)
 
 
-def test_the_page_says_how_often_each_side_holds_an_element() -> None:
-    client = share_client()
-    page = " ".join(client.get("/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).text.split())
-    assert "The same layout" not in page
-    assert "On the left each element is held once, on the right twice." in page
-    same = client.get("/compare", params={"left": f"{WMMA}/a", "right": f"{WMMA}/a"}).text
-    assert "The same layout" in same and "is held" not in same
-    halo = 'stroke="var(--paper)" stroke-width="3"'  # a label on a hatch stands on the colour of the page
-    assert page.count(halo) == 2 and halo not in same
-    told = client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{WMMA}/a"}).json()
-    assert told["copies"] == {"left": 1, "right": 2}
-
-
 def test_the_page_and_the_answer_compare_a_load_with_its_transpose() -> None:
     client, loads = share_client(), ("ldmatrix.m8n8.x1.b16", "ldmatrix.m8n8.x1.trans.b16")
     told = client.get("/api/v1/compare", params={"left": f"{loads[0]}/data", "right": f"{loads[1]}/data"}).json()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import unescape
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from lanescope.app.kit.maps import script_data
 from lanescope.app.kit.maps.bench import HolderMap
-from lanescope.app.tiles import main_loop_page, tiled_copy_facts, tiled_copy_page
+from lanescope.app.tiles import tiled_copy_facts, tiled_copy_page
 from lanescope.app.tiles.tiled_copy_maps import build_copy_bench, build_tma_bench
 from lanescope.reader import recognise_text
 from lanescope.tiles import bulk_code
@@ -18,7 +17,6 @@ from lanescope.tiles.bulk import is_tma
 from lanescope.tiles.shades import TileShade
 from tests.cases import for_each
 from tests.client import Client
-from tests.sample import take_sample
 
 # TiledCopy ------------------------------------------------------------------------------------------------------------
 
@@ -57,33 +55,6 @@ def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
     assert held.thread.tolist() == [[0, 1, 2], [0, -1, 2]] and held.value.tolist() == [[0, 0, 0], [1, -1, 1]]
     assert one.colour_numbers("warp", held)[0].tolist() == [[0, 1, 2], [0, -1, 2]]
     assert one.list_registers(1, "V") == [("V0", "(0,1)")]
-
-
-def test_the_page_of_a_copy_says_what_it_costs(client: Client) -> None:
-    said = {}
-    for text, preset in tiled_copy_page.PRESETS.items():
-        href = tiled_copy_page.link_copy(preset)
-        page = client.get(href)
-        assert page.status_code == 200, text
-        assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
-        if told := re.findall(r"<h2>([^<]*bank conflicts)</h2>", page.text, re.I):
-            said[text] = told
-    assert said == {
-        "cp.async, 16 bytes per thread (FlashAttention-2)": ["No bank conflicts"],
-        "ldmatrix.x4 of A, 128B swizzle": ["No bank conflicts"],
-        "ldmatrix.x4 of A, rows without a swizzle": ["8-way bank conflicts"],
-        "ldmatrix.x4.trans of B, N-major": ["No bank conflicts"],
-        "4 bytes per thread, rows padded to 80 bytes": ["2-way bank conflicts"],
-        "Transposed reads of global memory": ["32-way bank conflicts"],
-    }
-    worst = unescape(
-        client.get(tiled_copy_page.link_copy(tiled_copy_page.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text
-    )
-    assert "1024 wavefronts for the tile, 128 without conflicts" in worst
-    link = re.search(r'href="([^"]*)">Apply the 128B swizzle', worst)
-    assert link and "No bank conflicts" in client.get(link[1]).text
-    bare = client.get("/tiles/copy", params={"atom": "universal", "thr_layout": "(32,4):(4,1)", "tile": "32x4"}).text
-    assert "bank conflicts</h2>" not in bare and "128</dt>" in bare
 
 
 @for_each("name", BULK)
@@ -214,33 +185,3 @@ def test_every_form_of_a_main_loops_picture(client: Client) -> None:
     assert client.get("/tiles/loop.json", params=query).json()["verdict"] == "match"
     alone = {"atom": "SM90_64x128x16_F32F16F16_SS", "a_pitch": "128", "b_pitch": "128", "a_swizzle": "128B"}
     assert "<svg" in client.get("/tiles/loop.svg", params=alone | {"tile": "64x128x64", "b_swizzle": "128B"}).text
-
-
-@for_each(
-    ("path", "field"),
-    [
-        ("copy.svg?colour=red", "colour"),
-        ("copy.svg?side=c", "side"),
-        ("copy.svg?view=q:0-1", "view"),
-        ("copy.svg?stored=none&label=bank", "label"),
-        ("loop.svg?legend=1", "legend"),
-        ("loop.svg?tile=1x2", "tile"),
-    ],
-)
-def test_options_of_those_pictures_that_do_not_fit(client: Client, path: str, field: str) -> None:
-    assert field in client.get(f"/tiles/{path}").json()["error"]["field"]
-
-
-def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: Client) -> None:
-    """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
-    for text, preset in take_sample([*main_loop_page.PRESETS.items()], 3):
-        href = main_loop_page.link_loop(preset)
-        answer = client.get(href)
-        found = r'href="(/tiles/copy[^"]*)">([\w.]+)\s*</a></td>\s*<td[^>]*>. (\d+)'
-        rows = re.findall(found, answer.text)
-        assert len(rows) == (3 if text == "V loaded without .trans" else 4), text  # ldmatrix cannot read that
-        for link, access, count in rows:
-            page = client.get(unescape(link))
-            assert page.status_code == 200, (text, link)
-            want = f"{access}: {count} wavefronts for the tile"
-            assert want in page.text, (text, link)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
 from html import unescape
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pycute
 import pytest
 
-from lanescope.app.cli import build_cli
 from lanescope.cute import algebra
 from lanescope.cute.calls import OPS, evaluate_statements, find_nearest_fits, format_value
 from lanescope.cute.layout import CuteLayout
 from lanescope.cute.spelling import format_cxx, format_python
-from lanescope.cute.text import parse_cute_layout
 from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 from tests.client import Client
-from tests.command import CliRunner
 from tests.test_algebra import make_random_layout, to_pycute
 
 THEIRS = {  # pycute's function of an operation that both define alike
@@ -161,25 +155,6 @@ def test_what_would_fit_fits() -> None:
         assert [made(at) for at in range(one.size)] == [a(int(one(at))) for at in range(one.size)]
 
 
-def test_page_api_and_command_say_the_same(client: Client) -> None:
-    text = "A = (8,16):(16,1); zipped_divide(A, (4,8))"
-    told = client.get(f"/api/v1/cute?expression={quote(text)}").json()
-    assert told["result"] == "((4,8),(2,2)):((16,1),(64,8))" and told["layout"]["size"] == 128
-    assert told["layout"]["indices"][:5] == [0, 16, 32, 48, 1]
-    page = unescape(client.get(f"/cute?expression={quote(text)}").text)
-    assert told["result"] in page and told["steps"][1]["says"] in page
-    before, after = _parse_sheets(page)[-2:]
-    assert before["place"] == parse_cute_layout("(16,8):(1,16)").list_indices().tolist()  # rows of 16
-    assert sorted(before["place"]) == sorted(after["place"]) == list(range(128))
-    ran = CliRunner().invoke(build_cli(), ["cute", text])
-    assert ran.exit_code == 0 and told["result"] in ran.stdout
-    assert json.loads(CliRunner().invoke(build_cli(), ["cute", text, "--json"]).stdout) == told
-
-
 def test_an_expression_that_cannot_be_read_is_a_bad_request(client: Client) -> None:
     page = client.get("/cute?expression=compositon(4:1)")
     assert page.status_code == 422 and "Did you mean composition?" in unescape(page.text)
-
-
-def _parse_sheets(page: str) -> list[dict[str, Any]]:
-    return [json.loads(found) for found in re.findall(r'data-sheet="(\{.*?\})"', page)]

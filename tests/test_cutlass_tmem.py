@@ -66,12 +66,3 @@ def test_a_of_every_width(case: str) -> None:
         )
         == HELD["a"][case]
     )
-
-
-def test_the_other_half_is_noticed() -> None:
-    held = tmem.make_tmem_layout(TmemMma(idesc.get_kind("f16"), "cta_group::1", False, 64, 64), "d")
-    lane, unit = held.pattern.inverse()
-    assert _hash_addresses(_list_addresses(held)) == HELD["d"]["cta_group::1 64 64"]
-    assert (
-        _hash_addresses((lane[..., 1, 0].astype(np.int64) << 16) | unit[..., 1, 0]) != HELD["d"]["cta_group::1 64 64"]
-    )

@@ -7,8 +7,6 @@ import re
 import pytest
 
 from lanescope import deliver
-from lanescope.app.catalogue.topics import find_topics
-from lanescope.app.delivery import facts
 from lanescope.app.delivery.feature import DELIVER, list_changes
 from lanescope.delivery.named import FP8, NAMED
 from lanescope.errors import LayoutError
@@ -38,34 +36,6 @@ def test_the_least_swizzle_is_named(client: Client) -> None:
     assert told["least_swizzle"] == "Swizzle<3,4,3>"
 
 
-def test_padded_rows_are_drawn_as_far_as_their_bits_add_up(client: Client) -> None:
-    told = client.get("/api/v1/deliver", params={"pitch_bytes": 144}).json()
-    assert told["memory"] == ["k0", "k1", "k2"] and told["wavefronts"] == told["ideal_wavefronts"] == 4
-
-
-def test_the_page_shows_the_bits_the_registers_and_the_code(client: Client) -> None:
-    page = client.get("/deliver", params=FP8_V).text
-    assert "5 instructions per warp" in page and "▸n0" in page and "0x7531" in page
-    assert "executed on an NVIDIA H100 80GB HBM3 on 2026-11-27, 49 of 49" in page
-    kept = client.get("/deliver", params={**FP8_V, "renumber": "none", "moves": "ldmatrix.trans shfl"}).text
-    assert "The allowed loads and moves cannot deliver the operand" in kept and 'class="verdict bad"' in kept
-    wrong = client.get("/deliver", params={**FP8_V, "moves": "wgmma"})
-    assert wrong.status_code == 422 and "The page shows an example." in wrong.text
-
-
-def test_hardware_is_named_where_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = {
-        "meta": {"device": "NVIDIA H200", "date": "2026-11-21", "dates": {"delivery": "2026-11-27"}},
-        "delivery": {"named": {"ran": 9, "agreed": 9}, "x": {"ran": 2, "agreed": 1}},
-    }
-    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: (ran,))
-    assert facts.describe_evidence() == (
-        "Programs of this kind were executed on an NVIDIA H200 on 2026-11-27, 10 of 11 right in every register."
-    )
-    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: ())
-    assert "not on hardware" in facts.describe_evidence()
-
-
 def test_every_example_is_answered() -> None:
     for title, query in DELIVER.examples:
         told = DELIVER.ask_query(query)[1]
@@ -83,32 +53,6 @@ def test_a_chain_that_does_not_match_leads_here(client: Client) -> None:
 def test_python_takes_the_fields_of_the_request() -> None:
     found = deliver(FP8, "b", first=2, source="columns", pitch_bytes=128, renumber="n")
     assert found.count == 5 and found.certified
-
-
-def test_the_links_of_the_page_open(client: Client) -> None:
-    (links,) = re.findall(r'<nav class="next" aria-label="Next">.*?</nav>', client.get("/deliver").text, re.S)
-    for link in re.findall(r'href="([^"]+)"', links):
-        assert client.get(link).status_code == 200, link
-    assert "/deliver" in client.get("/layouts/triton").text
-
-
-@for_each(
-    "text",
-    [
-        "marlin",
-        "transpose fp8 V",
-        "int4 to f16 nibble order",
-        "75316420",
-        "prepacked weights",
-        "prmt shfl lop3",
-        "why does marlin permute",
-        "load B col-major with ldmatrix",
-        "prmt selector for fp8 transpose",
-        "permute k of both operands",
-    ],
-)
-def test_the_box_finds_the_guide(text: str) -> None:
-    assert any(topic.page == "/guide/storage-to-operand" for topic in find_topics(text))
 
 
 @for_each("letter", ["q", "ab", "", 3, None])

@@ -17,7 +17,6 @@ import typer
 import yaml
 
 from lanescope.app.cli import build_cli
-from lanescope.app.kit import tls
 from lanescope.app.kit.settings import list_settings, name_variable
 from tests.cases import for_each
 
@@ -80,11 +79,6 @@ def list_pods(with_tls: bool = False) -> Iterator[tuple[dict[str, Any], dict[str
 def parse_address(given: str) -> tuple[str, int]:
     host, _, port = given.partition("://")[2].rpartition(":")
     return host, int(port)
-
-
-def test_the_parser_of_commands_refuses_what_is_none() -> None:
-    with pytest.raises(Exception, match="No such option: --schedular"):
-        parse_command(["lanescope", "gpu", "worker", "--schedular", "tcp://x:1"])
 
 
 def test_compose() -> None:
@@ -198,17 +192,3 @@ def test_systemd_with_tls() -> None:
     for name in ("lanescope", "lanescope-worker"):
         assert f"LANESCOPE_SCHEDULER={told['LANESCOPE_SCHEDULER'].replace('tls', 'tcp')}" in plain[name]
         assert "--scheduler" not in plain[name] and "--tls" not in plain[name], "an option would stand above it"
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
-def test_the_guides_commands_make_the_files(tmp_path: Path) -> None:
-    text = (FOLDER.parent / "fleet.md").read_text()
-    commands = [line for line in text.splitlines() if line.startswith("openssl ")]
-    assert len(commands) == 2
-    for command in commands:
-        subprocess.run(shlex.split(command), check=True, capture_output=True, cwd=tmp_path)
-    tls.check_tls(*(str(tmp_path / file) for file in FILES.values()))
-
-
-def test_every_unit_is_there() -> None:
-    assert {path.stem for path in UNITS} == {"lanescope", "lanescope-scheduler", "lanescope-worker"}

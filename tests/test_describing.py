@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
 from lanescope.descriptor.matrix import reads
@@ -139,23 +138,6 @@ def test_the_command_prints_it(tmp_path: object) -> None:
     assert "k = 16: start 0x1000 + 4096, 0x4000008000400200" in told
     file.write_text("(64,64):(64,1)")
     assert "no descriptor reads it as 16-bit elements: Core matrix (0, 0)" in run_lanescope("read", str(file)).stdout
-
-
-def test_the_page_shows_it_and_judges_no_word(client: Client) -> None:
-    page = unescape(client.get("/read", params={"text": TEXT}).text)
-    assert "1,024 B, 64 in units of 16 B" in page and "2,048 B, 128 in units of 16 B" in page
-    assert "1, MN-major" in page and "0x4000008000400200" in page
-    none = unescape(client.get("/read", params={"text": "(64,64):(64,1)"}).text)
-    assert "No wgmma descriptor reads it, taken as 16-bit elements." in none
-    assert "/descriptor/wgmma/" not in none.split("<main")[1]
-
-
-def test_every_stage_leads_to_the_word_that_reads_it(client: Client) -> None:
-    text = "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64,_3>{})"
-    page = unescape(client.get("/read", params={"text": text}).text)
-    for base in (0x1000, 0x5000, 0x9000):
-        href = next(part.split('"')[0] for part in page.split('href="') if f"s_base={base:#x}" in part)
-        assert "are read from where they are stored" in client.get(href).text
 
 
 def test_the_descriptor_page_without_a_word_opens_with_the_one_that_reads_the_layout(client: Client) -> None:

@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer.main
@@ -82,23 +81,6 @@ def split_words(line: str) -> list[str] | None:
     return shlex.split(line)[1:] if plain and words and words[0] == "lanescope" else None
 
 
-def test_a_line_that_needs_a_shell_gets_one() -> None:
-    assert split_words("lanescope banks 'Sw<3,4,3> o (8,8):(8,1)' --json") == [
-        "banks",
-        "Sw<3,4,3> o (8,8):(8,1)",
-        "--json",
-    ]
-    for line in (
-        "lanescope list | head -1",
-        "lanescope cute '1",
-        "lanescope list > x",
-        "cat x",
-        "lanescope show $x",
-        "A=1 lanescope list",
-    ):
-        assert split_words(line) is None
-
-
 @pytest.mark.parametrize("block", BLOCKS)
 def test_shell_blocks_print_what_they_show(
     block: str, shell: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
@@ -134,43 +116,6 @@ def test_shell_blocks_print_what_they_show(
             status,
             done.stderr,
         )
-
-
-def test_there_are_blocks() -> None:
-    assert len(BLOCKS) >= 4 and len(re.findall(r"^\$ lanescope", USAGE, re.M)) >= 8
-
-
-def list_commands() -> list[tuple[str, str]]:
-    """Every `lanescope …` and `make …` between backticks in prose."""
-    out = []
-    for path in DOCUMENTS:
-        prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
-        out += [(path.name, " ".join(span.split())) for span in re.findall(r"`((?:lanescope|make) [^`]+)`", prose)]
-    return out
-
-
-def test_commands_in_prose_exist() -> None:
-    """Verbs and options are those of the command line; targets and variables are the Makefile's."""
-    from lanescope.app.cli import build_cli
-
-    root = typer.main.get_command(build_cli())
-    makefile = (ROOT / "Makefile").read_text()
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
-    variables = set(re.findall(r"\$\(([A-Z]+)\)", makefile))
-    found = list_commands()
-    for where, text in found:
-        program, *words = shlex.split(re.sub(r"\[[^\]]*\]|…", "", text))
-        if program == "make":
-            given = {word.partition("=")[0] for word in words if "=" in word}
-            assert given <= variables and {word for word in words if "=" not in word} <= targets, (where, text)
-            continue
-        verb: Any = root
-        while hasattr(verb, "commands") and words and not words[0].startswith("-"):
-            assert words[0] in verb.commands, (where, text)
-            verb = verb.commands[words.pop(0)]
-        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
-        assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, (where, text)
-    assert len(found) > 5
 
 
 def test_the_readme_counts_what_there_is() -> None:

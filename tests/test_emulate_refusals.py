@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from lanescope.emulate import code
-from lanescope.ptx import catalog
-from lanescope.ptx.table.opcodes import FIRST_WORDS
 from tests.cases import for_each
 from tests.emulated_kernels import run_text
 
@@ -46,16 +41,3 @@ def test_other_operands_are_refused_with_the_reason(statement: str, reason: str)
     assert machine.status == "unknown_instruction"
     (finding,) = machine.findings
     assert reason in finding.message, finding.message
-
-
-def test_a_fault_of_a_builder_is_not_worded_as_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(compiler: code.Compiler, statement: code.Statement) -> code.Action:
-        raise KeyError("a fault of the emulator")
-
-    monkeypatch.setitem(code.ROWS, "add", build)
-    with pytest.raises(KeyError, match="a fault of the emulator"):
-        run_text(KERNEL.format(statement="add.s32 %r0, %r1, %r2;"), [])
-
-
-def test_every_instruction_that_is_emulated_or_has_a_map_begins_with_a_word_of_ptx() -> None:
-    assert {name.partition(".")[0] for name in (*code.ROWS, *catalog.OPCODES)} <= FIRST_WORDS

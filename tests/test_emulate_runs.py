@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from lanescope.app.emulate.blocks import parse_block, parse_blocks
 from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
-from lanescope.app.emulate.forms import mark_lines, prepare_bounded, run_cluster
+from lanescope.app.emulate.forms import prepare_bounded, run_cluster
 from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
-from lanescope.app.guide.pipeline_figure import render_run
 from lanescope.emulate.launching.elements import TYPES, decode_elements, encode_elements, fill_elements
 from lanescope.emulate.launching.kernel import Kernel, prepare_kernel
 from lanescope.emulate.launching.launch import parse_launch, parse_toml
@@ -239,19 +237,6 @@ def test_python_takes_files_and_writes_outputs(tmp_path: Path) -> None:
 # timeline
 
 
-def test_links_lead_from_an_arrival_to_the_wait_it_ends() -> None:
-    timeline = build_result_timeline(run_example("ring"))
-    names = [lane.name for lane in timeline.lanes]
-    assert names[:3] == ["warp 0", "warp 1", "TMA loads"] and names[3].startswith("full[0]")
-    assert len(timeline.lanes[2].spans) == 4  # a copy for each tile
-    assert timeline.links
-    for link in timeline.links:
-        (source, step), (target, end) = link.source, link.target
-        assert step <= end and {timeline.lanes[source].kind, timeline.lanes[target].kind} <= {"warps", "copies"}
-        assert any(span.last == end and span.kind == "wait" for span in timeline.lanes[target].spans)
-    assert all(not span.open for lane in timeline.lanes[:3] for span in lane.spans)
-
-
 def test_phases_follow_each_other_without_a_gap() -> None:
     for lane in build_result_timeline(run_example("right")).lanes:
         spans = [span for span in lane.spans if span.kind == "phase"]
@@ -327,13 +312,6 @@ def test_the_page_runs_what_is_posted(client: TestClient) -> None:
     assert client.post("/emulate", files={"ptx": (None, "mov"), "launch": (None, toml)}).status_code == 422
 
 
-def test_the_page_says_at_its_field_that_the_grid_has_no_such_block(client: TestClient) -> None:
-    ptx, toml = build_example("ring-phase")
-    answer = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, toml), "block": (None, "7,7,7")})
-    (field,) = re.findall(r'<input[^>]* name="block"[^>]*>', answer.text)
-    assert answer.status_code == 422 and "aria-invalid" in field and 'value="7,7,7"' in field
-
-
 def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -> None:
     entry = ADD[ADD.index(".visible") :]
     ptx = ADD + entry.replace("add_one", "add_two").replace(".u64 out)", ".u64 out, .param .f32 scale)")
@@ -342,29 +320,6 @@ def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -
         assert "kernel = &#34;add_two&#34;" in page and "scale: set: .f32" in page
     page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, ""), "fill": (None, "1")})
     assert page.status_code == 422 and "add_one, add_two" in page.text
-
-
-def test_the_page_names_no_exception_and_says_how_much_of_an_output_it_shows(client: TestClient) -> None:
-    toml = 'grid = [1]\nblock = [32]\nargs = ["C"]\n[buffer.C]\nshape = [SHAPE]\ntype = "u32"\n'
-    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "16, 64"))}).text
-    assert "The first 8 of 16 rows and the first 8 of 64 columns." in page
-    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "8, 8"))}).text
-    assert "The first 8" not in page and 'data-verdict="finished"' in page
-    page = client.post("/emulate", files={"ptx": (None, ADD), "launch": (None, toml.replace("SHAPE", "16"))}).text
-    assert 'data-verdict="fault"' in page and "Fault: a GPU would stop here." in page and "FaultError" not in page
-
-
-def test_marked_lines_are_those_of_findings() -> None:
-    result = run_example("ring-bytes")
-    marked = mark_lines(build_example("ring-bytes")[0], result.findings)
-    assert {row.number for row in marked if row.found} == {one.line for one in result.findings}
-
-
-@for_each("example", RINGS, ids=lambda one: one.name)
-def test_the_guide_shows_each_mistake(client: TestClient, example: Any) -> None:
-    page = client.get(f"/guide/barriers-and-pipelines?example={example.name}").text
-    assert render_run(example.name) in page
-    assert f'data-verdict="{"deadlock" if example.old else "finished"}"' in page
 
 
 def test_an_empty_file_leaves_the_typed_ptx(client: TestClient) -> None:

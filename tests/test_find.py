@@ -10,10 +10,7 @@ from lanescope import find
 from lanescope.app.instruction import headline, lanes, state
 from lanescope.app.instruction.find import find_pins
 from lanescope.app.kit.find import parse_places
-from lanescope.app.kit.rings import draw_ring
-from lanescope.app.kit.sheets import SheetGrid
 from lanescope.app.kit.sought_place import SoughtPlace
-from lanescope.app.tmem.draw import list_grids
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render.figure import make_figure
@@ -28,7 +25,6 @@ LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 VOLTA = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"
-FP4 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
 
 
 @for_each(
@@ -173,23 +169,9 @@ def test_tensor_memory_has_no_registers_and_no_threads(text: str) -> None:
         find_pins(state.bind_descriptor(find("tcgen05.mma.cta_group::1.kind::f16"), {}), text)
 
 
-def plain(told: headline.Answer) -> str:
-    return "; ".join(told.lines).replace("`", "")
-
-
 def answer(ptx: str, **pins: str) -> headline.Answer:
     instruction = find(ptx)
     return headline.build_answer(instruction, make_figure(instruction), state.PageState(**pins))
-
-
-def test_the_first_sentence_says_where_an_element_is() -> None:
-    told = answer(MMA, pin="a:5,9")
-    assert plain(told) == "A[5][9] is in lane 20, register R2, bits 31:16"
-    assert "half of the register holds A[5][8]." in told.text
-    assert "It multiplies B[9][0…7] and goes into D[5][0…7]." in told.text
-    assert plain(answer(MMA, pin="d:3,2")) == "D[3][2] is in lane 13, register R0"  # f32 fills its register
-    assert plain(answer(WGMMA, pin="d:9,4")) == "D[9][4] is in warp 0, lane 6, register R2"
-    assert plain(answer(FP4, pin="a:0,1")) == "A[0][1] is in lane 0, register R0, bits 13:10"  # padding in 8 bits
 
 
 def test_a_sparse_element_leaves_to_the_metadata_what_it_meets() -> None:
@@ -220,14 +202,6 @@ def test_lane_and_value_follow_from_row_and_column_by_the_numeric_lines() -> Non
                 assert eval(numbers, {}) == number, (instruction.ptx, line)
             checked += 1
     assert checked > 30
-
-
-def test_the_field_leads_to_the_pin_without_scripts(client: Client) -> None:
-    sent = client.get(f"/i/{MMA}?colour=t&find=A[5][9]", follow_redirects=False)
-    assert sent.status_code == 303 and sent.headers["location"].endswith(f"{MMA}?colour=t&pin=a:5,9")
-    page = client.get(f"/i/{MMA}?find=A[16][9]")
-    assert page.status_code == 422 and "A is 16 × 16: rows 0–15, columns 0–15." in page.text
-    assert 'value="A[16][9]"' in page.text
 
 
 BANKS = "/layouts/triton?shape=64x64&text=#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
@@ -284,46 +258,6 @@ def test_their_refusals_stand_beside_the_field(client: Client, page: str, text: 
     assert legal in re.findall(r'<output id="find-refusal">([^<]*)', shown.text)[0]
 
 
-def read_answer(client: Client, page: str) -> str:
-    """What a page says first, as plain text."""
-    shown = client.get(page.replace("#", "%23")).text
-    answer = re.findall(r'<div class="says"[^>]*>(.*?)</div>', shown, re.S)[0]
-    return " ".join(re.sub(r"<[^>]+>", " ", answer.replace("<code>", "").replace("</code>", "")).split())
-
-
-def test_a_tiled_mma_says_first_where_an_element_is(client: Client) -> None:
-    """Four warps of m16n8k16 as (2,2,1) without a permutation: warp w has rows 16 (w mod 2) and columns 8 (w / 2) of
-    each 32 × 16. C(37,50) is row 5, column 2 of its atom: lane 4 · 5 + 1, c0; its atom is (2, 6): warp 0, repeat 1 in M
-    and 3 in N, so register 4 · (1 + 2 · 3) of 16 · 2.
-    """
-    told = read_answer(client, f"{TILE}&pin=c:37,50")
-    assert told.startswith("C(37,50) is in thread 21, register R28 Value c28; lane 21 of warp 0.")
-    assert "It comes from A(37,0…31) and B(0…31,50)." in told
-    told = read_answer(client, f"{TILE}&pin=a:3,5")
-    assert told.startswith("A(3,5) is in thread 14, register R0, bits 31:16")
-    assert "The other half of the register holds A(3,4). Warp 2, lane 14 holds the same element." in told
-    told = read_answer(client, f"{TILE}&pin=thread:13&pin2=c:3,2")
-    assert told.endswith("C(3,2) is in thread 13, register R0 Both are in the same thread.")
-    nobody = "/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x16"  # 128 of 256 elements: rows 0–15, columns 0–7
-    assert read_answer(client, f"{nobody}&pin=tile:9,9") == "No thread holds (9,9)"
-    told = read_answer(client, f"{TILE}&pin=thread:77")  # A and B twice: 2 · 64 · 32 / 128 values
-    assert told.startswith("Warp 2, lane 13 holds 32 values of A, 32 values of B and 32 values of C")
-    assert told.endswith("It is thread 77; lane / 4 = 3, lane % 4 = 1.")
-
-
-def test_layouts_and_copies_say_first_where_an_element_is(client: Client) -> None:
-    """m16n8k16's A is element (row, column) of lane 4 (row mod 8) + column mod 8 / 2; 128B of swizzle moves chunk 0 of
-    row 3 to chunk 3: byte 3 · 128 + 3 · 16 + 5 · 2, bank 442 / 4 mod 32.
-    """
-    assert read_answer(client, "/layouts/tv?pin=tile:3,5").startswith("(3,5) is in thread 14, value 1")
-    copied = read_answer(client, "/tiles/copy?pin=source:3,5")
-    assert copied.startswith("Source(3,5) is moved by thread 24, access #0, at byte 442, bank 14")
-    copied = read_answer(client, "/tiles/copy?tile=64x64&pin=thread:100")  # 64 · 64 / 128 values, lane 100 - 3 · 32
-    assert copied.startswith("Warp 3, lane 4 holds 32 values of Source and 32 values of Destination")
-    assert copied.endswith("It is thread 100; lane / 4 = 1, lane % 4 = 0.")
-    assert read_answer(client, f"{TENSOR}&pin=tile:70,3") == "[70][3] is in lane 70, column 3"
-
-
 def test_an_element_of_a_tile_in_shared_memory_has_a_byte_and_a_bank(client: Client) -> None:
     """Row 5, k 9 of 128B-swizzled bf16: 5 · 128 + 18 bytes, chunk 1 ^ 5 = 4, so 640 + 64 + 2 = 0x2c2, bank 16."""
     page = client.get("/smem", params={"swizzle": "128B", "mn": "64", "k": "64", "find": "[5][9]"}).text
@@ -360,15 +294,6 @@ def test_a_find_that_fails_has_the_same_status_on_every_page(client: Client, pag
     assert client.get(page).status_code == 200
 
 
-def test_the_map_of_tensor_memory_rings_what_is_pinned(client: Client) -> None:
-    """D[70][3] is in lane 70, column 3; A begins after the 128 columns of D, two elements a column."""
-    page = client.get("/i/tcgen05.mma.cta_group::1.kind::f16?pin=d:70,3&pin2=a:9,5").text
-    drawn = page[page.index('id="placed"') :].partition("</svg>")[0]
-    grid = SheetGrid("", *list_grids(1)[0])
-    assert draw_ring(grid, 70, 3) in drawn and draw_ring(grid, 9, 128 + 5 // 2) in drawn
-    assert drawn.count('class="ringed"') == 2
-
-
 @for_each(
     ("address", "rings"),
     [
@@ -388,22 +313,6 @@ def test_a_picture_rings_the_pins_of_its_address(client: Client, address: str, r
     drawn = client.get(address)
     assert drawn.status_code == 200 and drawn.text.count('class="ringed"') == rings
     assert "var(--" not in drawn.text  # a file has no style sheet
-
-
-def test_a_ring_stands_around_its_cell(client: Client) -> None:
-    """Row 5, column 9 of A: the label in the ring is T20:5."""
-    drawn = client.get(f"/i/{MMA}.svg?pin=a:5,9").text
-    x, y, width, height = map(
-        float, re.findall(r'class="ringed" x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', drawn)[0]
-    )
-    lines = re.findall(r'<text[^>]*\by="([\d.]+)"[^>]*>(.*?)</text>', drawn)
-    inside = [
-        text
-        for down, line in lines
-        for at, text in re.findall(r'<tspan x="([\d.]+)">([^<]+)', line)
-        if x < float(at) < x + width and y < float(down) < y + height
-    ]
-    assert inside == ["T20:5"]
 
 
 @for_each("address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"])

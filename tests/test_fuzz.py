@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
-from hypothesis import HealthCheck, settings
 
 from tests.cases import for_each
 from tests.client import share_client
@@ -43,14 +42,3 @@ def test_it_keeps_its_word(schema: Any, operation: str) -> None:
         schema.ask_all(schema.select_questions(test.hypothesis_explicit_examples))
         test.hypothesis_explicit_examples = []
     test()
-
-
-def test_a_wrong_answer_fails(schema: Any) -> None:
-    """A body that the document forbids is among the questions, and a test that wants no refusal ends with it."""
-
-    @settings(max_examples=1, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    def never_refused(case: Any) -> None:
-        assert case.call().status_code != 422
-
-    with pytest.raises(BaseException, match="422"):
-        schema.make_questions("POST /api/v1/descriptors/encode", never_refused)()

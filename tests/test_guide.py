@@ -4,10 +4,8 @@ engine computes.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from html import unescape
 from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,85 +13,17 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.catalogue.topics import list_topics
-from lanescope.app.guide import benchmarks, index as guide_index, rendering as guide, values as guide_values
-from lanescope.app.guide.words import GLOSSARY
-from lanescope.app.memory import descriptors as memory
+from lanescope.app.guide import index as guide_index, rendering as guide, values as guide_values
 from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.shared import chain
-from lanescope.shared.banks import ACCESSES
 from lanescope.shared.operand_storage import make_operand_storage
 from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import is_chosen
-
-MEASURED = """\
-| figure | seen | promised |
-|---|---:|---:|
-| `lanescope --help` | 203 ms | under 300 ms |
-| page, 50 connections: home | 1,240 requests/s | 1,000 |
-| bytes of a first visit: home | 61 kB | under 150 kB |
-| API, warm: operand d | 0.41 ms, 12,345 bytes | under 2 ms |
-| frames while wheel | 16.7 ms, p95 17.2 ms | 17 ms, p95 34 ms |
-| p99 of a route, before and while a job hangs | 2.10 ms, 2.22 ms |  |
-| hostile, one at a time: the slowest; the longest wait, least of 4; memory \
-| 0.9 s; 44 ms, over 100 ms 0 times; 286 MB | 5 s; 100 ms; 300 MB |
-| m64n256: DOM nodes | 2,100 | under 3,000 |
-| export | 66 s, 141 MB, 1784 pages | 180 s, 150 MB |
-| flood | 0 failed | 0 failed |
-"""
-
-
-def test_amounts_stand_beside_their_promises() -> None:
-    (table,) = benchmarks.parse_tables(MEASURED)
-    made = {}
-    told: dict[str, dict[str, tuple[float, float | None]]] = {}
-    for chart in benchmarks.build_charts(table):
-        assert 1 <= len(chart["names"]) <= benchmarks.MOST_BARS
-        made[kind := chart["title"].partition(",")[0].partition(":")[0]] = chart
-        seen, marks = chart["series"][0]["values"], chart["marks"] or [None] * len(chart["names"])
-        told.setdefault(kind, {}).update(zip(chart["names"], zip(seen, marks, strict=True), strict=True))
-    assert told == {
-        "Time": {
-            "lanescope --help": (203, 300),
-            "API, warm: operand d": (0.41, 2),
-            "frames while wheel": (16.7, 17),
-            "frames while wheel, p95": (17.2, 34),
-            "p99 of a route, before and while a job hangs": (2.1, None),
-            "p99 of a route, before and while a job hangs (2)": (2.22, None),
-            "hostile: the slowest": (900, 5000),
-            "hostile: the longest wait": (44, 100),
-            "export": (66_000, 180_000),
-        },
-        "Requests per second": {"page, 50 connections: home": (1240, 1000)},
-        "Size": {
-            "bytes of a first visit: home": (61, 150),
-            "API, warm: operand d": (12.345, None),
-            "hostile: memory": (286_000, 300_000),
-            "export": (141_000, 150_000),
-        },
-    }
-    assert made["Time"]["log"] and "more is better" in made["Requests per second"]["title"]
-
-
-def test_benchmarks_are_charts_of_the_written_tables(client: Client) -> None:
-    """Every amount that a chart draws stands in a table of the page, and nearly every table is drawn."""
-    text = client.get("/guide/benchmarks").text
-    drawn = [json.loads(unescape(data)) for data in re.findall(r'data-chart="([^"]*)"', text)]
-    tables = text.count("<table>")
-    assert tables == len(benchmarks.parse_tables(benchmarks.read_benchmarks())) <= len(drawn) and "style=" not in text
-    written = {
-        float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", benchmarks.read_benchmarks())
-    }
-    shown = [value for one in drawn for row in one["series"] for value in row["values"] if value is not None]
-    assert len(shown) > 40 and all({value, value / 1000, value * 1000, value * 1e3 / 1e3} & written for value in shown)
-    assert sum(bool(one["marks"]) for one in drawn) >= 5 and 'aria-current="page">Benchmarks' in text
-    card = client.get("/guide").text.partition('href="/guide/benchmarks"')
-    assert card[1] and card[0].rpartition("<svg")[2].count("<rect") >= 4
 
 
 @for_each("slug", guide.list_slugs())
@@ -110,11 +40,6 @@ def test_pages_render_and_their_links_open(client: Client, opens: Callable[[str]
             assert re.split("[?#]", link.removeprefix("/guide/"))[0] in guide.list_slugs(), link
         else:
             assert not is_chosen(link, 16) or opens(re.sub(r"\.(png|pdf)(?=[?#]|$)", ".svg", link)), link
-
-
-def test_every_source_is_in_the_order_and_has_a_title() -> None:
-    assert {path.stem for path in guide_index.GUIDE.glob("*.md")} == set(guide_index.ORDER)
-    assert all(guide_index.read_title(slug) for slug in guide_index.ORDER)
 
 
 def test_a_figure_that_draws_nothing_is_refused() -> None:
@@ -270,45 +195,6 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
             assert stride == int(tile.address(*far[leads]))
 
 
-def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
-    assert [row[0] for row in render_cells("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
-    text = guide_index.read_source("descriptor")
-    unused = re.search(r"unused bits \(([^)]*)\)", text)
-    assert unused and unused[1] == ", ".join(
-        f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in WGMMA.reserved
-    )
-    word = 0x4000004000010100
-    hi, lo = word >> 32, word & 0xFFFFFFFF
-    bullets = {
-        "hex digits with or without `0x`": (f"{word:x}", hex(word)),
-        "`0b` and binary digits": (bin(word),),
-        "`0d` and decimal digits": (f"0d{word}",),
-        "`_`, `'` or blanks between digits, and C's suffixes": (
-            f"{word:_x}",
-            f"0x{hi:08x}'{lo:08x}",
-            f"0x{hi:08x} {lo:08x}",
-            f"{word:#x}ull",
-        ),
-        "`hi:lo` or `{lo, hi}`": (f"{hi:08x}:{lo:08x}", f"{{0x{lo:x}, 0x{hi:x}}}"),
-        "a constant C++ expression or declaration": (
-            "(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100",
-            f"constexpr uint64_t d = {word}ull;",
-        ),
-        "`desc.bitfield.stride_byte_offset_ = 64;`": (
-            "d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ "
-            "= 256; d.bitfield.leading_byte_offset_ = 1; "
-            "d.bitfield.layout_type_ = 1;",
-        ),
-        "a function with declarations and one `return`": (f"uint64_t f() {{ uint64_t d = {word}ull; return d; }}",),
-    }
-    for said, spellings in bullets.items():
-        assert said in text, said
-        for spelled in spellings:
-            assert memory.parse_descriptor(spelled).word == word, spelled
-    read, notices = memory.read_descriptor("1 << 62")
-    assert "`1 << 62` is not `1ull << 62`" in text and read.word == 0 and notices
-
-
 def test_exchanged_registers_are_hidden_by_the_identity() -> None:
     """The debugging page: registers 1 and 2 of A exchanged swap two quarters, and every row of D is wrong but for the
     identity.
@@ -358,24 +244,3 @@ def test_m8n8k4_formula() -> None:
             assert int(op.rows[lane, i]) == (lane & 1) + (i & 2) + 4 * h and int(op.cols[lane, i]) == (i & 4) + (
                 lane & 2
             ) + (i & 1)
-
-
-def test_the_glossary_says_what_the_bank_model_does() -> None:
-    said = dict(GLOSSARY)["phase"]
-    lanes = {access.name: access.phase_lanes for access in ACCESSES.values()}
-    assert "8 for ldmatrix and stmatrix" in said and {n for name, n in lanes.items() if "matrix" in name} == {8}
-    assert "half a warp for ld.shared and st.shared of 64 bits, a quarter for 128 bits, else the whole warp" in said
-    assert {n for name, n in lanes.items() if name.endswith(("b8", "b16", "b32"))} == {32}
-    assert [lanes[f"{verb}.shared.b{bits}"] for verb in ("ld", "st") for bits in (64, 128)] == [16, 8] * 2
-
-
-def test_copies_are_said_as_people_say_them(client: Client) -> None:
-    page = client.get("/guide/wmma-fragment").text
-    assert "each element is held twice." in page and "held by twice" not in page
-
-
-def test_a_topic_s_summary_is_a_whole_sentence() -> None:
-    """It is the page's lead as it stands: values in braces would be lost."""
-    assert [
-        topic.page for topic in list_topics() if "  " in topic.summary or "{" in guide_index.read_lead(topic.page[7:])
-    ] == []

@@ -293,11 +293,6 @@ def test_read_ends_with_status_1_where_descriptors_have_no_verdict(text: str, st
     assert run_lanescope("read", str(file)).returncode == status
 
 
-def test_the_help_says_so() -> None:
-    said = " ".join(run_lanescope("read", "--help").stdout.split())
-    assert "Exit status 1 if the text is unknown," in said and "does not say enough to decide" in said
-
-
 # layouts that the evaluation alone knows -----------------------------------------------------------------------------
 
 HEADER = "using namespace cute;\n"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from lanescope.bits import BitField
 from lanescope.blackwell import idesc
 from lanescope.blackwell.idesc import (
     IdescWord,
@@ -19,7 +18,7 @@ from lanescope.blackwell.idesc import (
     find_problems_by_form,
     find_warnings,
 )
-from lanescope.blackwell.kind import FORMS, KindField, MmaKind
+from lanescope.blackwell.kind import FORMS, MmaKind
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
@@ -32,7 +31,6 @@ from tests.ptxas.assembler import Line
 from tests.sample import take_sample
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["instruction_descriptors"]
-BF16 = IdescWord(0x08400490, idesc.get_kind("f16"))
 
 
 # the tables -----------------------------------------------------------------------------------------------------------
@@ -87,19 +85,6 @@ def test_as_many_products_as_the_tables_have() -> None:
         vectors = 3 if row.name == "mxf4nvf4" else 1
         count += sum(len(size.m) * len(size.n) for size in row.sizes.values()) * len(types) * vectors
     assert count == 14902
-
-
-def test_the_tables_bite() -> None:
-    """A row with two fields exchanged, or a wrong code, is not PTX's."""
-    row = idesc.get_kind("f16")
-    moved = tuple(
-        KindField(BitField(part.name, 16, 16) if part.name == "transpose_a" else part.field, part.codes, part.chosen)
-        for part in row.parts
-    )
-    with pytest.raises(ValueError, match="overlap"):
-        MmaKind("f16", moved, 16, row.sizes, "")
-    with pytest.raises(ValueError, match="does not fit"):
-        MmaKind("x", (KindField(BitField("a", 0, 0), {"f16": 2}),), 16, {}, "")
 
 
 # CUTLASS's words ------------------------------------------------------------------------------------------------------
@@ -357,17 +342,6 @@ def test_the_api(client: Client) -> None:
     again = client.get(f"/api/v1/instruction-descriptors/{made['word']}?kind=f16").json()
     assert again == made and {"name": "transpose_b", "says": "MN-major"}.items() <= again["fields"][9].items()
     assert client.get("/api/v1/instruction-descriptors/0x08400490").json()["error"]["field"] == "kind"
-
-
-def test_the_page_leads_from_wish_to_word(client: Client) -> None:
-    found = client.get("/idesc?kind=i8&m=64&n=32&a=s8&b=u8&d=s32", follow_redirects=False)
-    assert found.status_code == 303 and found.headers["location"] == "/idesc/0x040800a0?kind=i8"
-    page = client.get(found.headers["location"]).text
-    assert "s32 += s8 × u8, M 64 × N 32 × K 32" in page and "sm_103 and sm_107 do not" in page
-    refused = client.get("/idesc?kind=i8&m=64&n=40")
-    assert refused.status_code == 422 and "N is 40." in refused.text and 'value="40"' in refused.text
-    word = client.get("/idesc?word=138413200&kind=f8f6f4", follow_redirects=False)
-    assert word.headers["location"].startswith("/idesc/0x") and "kind=f8f6f4" in word.headers["location"]
 
 
 def test_the_command_draws_what_the_page_shows(client: Client, tmp_path: Path) -> None:

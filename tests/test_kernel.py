@@ -19,7 +19,6 @@ from lanescope.ptx import catalog
 from lanescope.render import kernel, kernel_device
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
 from tests.emulator import MISSING, ProgramEmulator
 from tests.program_bundle import TargetDevice, join_programs
 from tests.ptxas import nvcc, nvrtc
@@ -101,16 +100,6 @@ def test_a_program_computes_its_product(
 ) -> None:
     assert emulator.main(number) == 0
     assert emulator.script(number) == 0
-
-
-def test_a_wrong_product_is_told(emulator: ProgramEmulator, capfd: pytest.CaptureFixture[str]) -> None:
-    """Both forms notice that the device's D differs, say where, and end with 1."""
-    emulator.wrong = 1
-    try:
-        assert emulator.main(0) == emulator.script(0) == 1
-    finally:
-        emulator.wrong = 0
-    assert "FAILED: 2048 of 2048 elements of D differ" in capfd.readouterr().out
 
 
 MODES = ("none", "32B", "64B", "128B")
@@ -281,17 +270,6 @@ def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
     assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}
 
 
-def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: ProgramEmulator) -> None:
-    """Each script is judged by its own check, through CuPy as it stands; the emulator takes CuPy's place."""
-    plan = emulator.plans[0]
-    assert isinstance(plan, ProductPlan)
-    with emulator.as_cupy(0):
-        assert script_runs.run_script(plan)
-        emulator.wrong = 1
-        assert not script_runs.run_script(plan)
-    emulator.wrong = 0
-
-
 @pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
 def test_scripts_give_nvrtc_what_it_compiles() -> None:
     """The kernel without any header, as CuPy hands it over: every eighth program of the device's sample."""
@@ -300,18 +278,3 @@ def test_scripts_give_nvrtc_what_it_compiles() -> None:
         "".join(f"namespace n{n} {{\n{kernel_device.render_device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a"
     )
     assert not log and all(made.instruction.ptx in text for made in plans)
-
-
-def test_a_program_says_that_its_instruction_has_not_run() -> None:
-    scaled = kernel.render_program(
-        make_plan(find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
-    )
-    assert "Not yet run on hardware" in scaled.split("#include")[0] and "sm_120a" in scaled
-    assert "Not yet run on hardware" not in kernel.render_program(make_plan(find(F16)))
-
-
-def test_the_bare_address_lists_programs_that_can_be_opened(client: Client) -> None:
-    pages = [client.get(address) for address in ("/kernel", "/kernel/")]
-    found = [re.findall(r'href="(/kernel/[^"]+)"', page.text) for page in pages]
-    assert [page.status_code for page in pages] == [200, 200] and found[0] == found[1] and len(found[0]) > 8
-    assert all(client.get(link).status_code == 200 for link in found[0])

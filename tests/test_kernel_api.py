@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from html import unescape
 from pathlib import Path
 
 from lanescope import find
-from lanescope.app.guide import examples
 from lanescope.product.planning import make_plan
 from lanescope.render import kernel
 from tests.client import Client
@@ -54,57 +51,6 @@ def test_refusals_name_the_option(client: Client) -> None:
     refused = run_lanescope("kernel", PTX, "--a", "swizzle=96B")
     assert refused.returncode == 2 and "none, 128B, 64B, 32B" in refused.stderr
     assert run_lanescope("kernel", PTX, "-o", "program.txt").returncode == 2
-
-
-def test_the_form_leads_to_the_plain_address(client: Client) -> None:
-    """A form's fields become the options of the link, without those that were left at their default."""
-    page = client.get(
-        f"/kernel/{PTX}",
-        params={"a.major": "MN", "a.swizzle": "64B", "b.swizzle": "", "d.scale": "0"},
-        follow_redirects=False,
-    )
-    assert page.status_code == 303 and page.headers["location"].endswith("?a=major=MN,swizzle=64B&d=scale=0")
-    shown = client.get(page.headers["location"]).text
-    for link in re.findall(r'href="(/(?:kernel|smem|descriptor|gpu/run)[^"]*)"', shown):
-        assert client.get(unescape(link)).status_code == 200, link
-    assert shown.count("✓") == 0 and "imm_trans_a 1" in shown
-    verified = re.search(r'href="(/descriptor/wgmma/[^"]*)"', shown)
-    assert verified and "data-verdict=match" in client.get(unescape(verified[1])).text
-
-
-def test_every_page_that_multiplies_leads_to_its_program(client: Client) -> None:
-    for name, has in (
-        (PTX, True),
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32", True),
-        ("wmma.mma.row.col.m16n16k16.f32.f16", True),
-        ("wmma.load.a.row.m16n16k16.f16", False),
-        ("movmatrix.m8n8.trans.b16", False),
-    ):
-        assert ("/kernel/" in client.get(f"/i/{name}").text) is has
-    worked = client.get("/guide/worked-examples").text
-    for example in examples.EXAMPLES:
-        link = re.search(r'href="(/kernel/[^"]*)"', worked.split(f'id="{example.slug}"')[1])
-        assert link
-        text = client.get(unescape(link[1])).text
-        assert "product.cu" in text and ("from registers" in text) is (example.a is None)
-
-
-def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: Client) -> None:
-    """The links carry tile and word; the run of the word that verifies agrees, that of one that does not differs."""
-    tile = {"major": "MN", "swizzle": "64B", "mn": 64, "k": 32}
-    link = re.search(r'href="(/kernel/[^"]*)"', client.get("/smem", params=tile).text)
-    assert link and "64×32 f16 in shared memory, M-major, swizzle 64B" in client.get(unescape(link[1])).text
-    for word, verdict in (("0x4000004000010100", "Simulated:"), ("0x4000004000010101", "Differs:")):
-        page = client.get(f"/descriptor/wgmma/{word}?s_swizzle=128B").text
-        run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', page)
-        assert run and verdict in client.get(unescape(run[1])).text, word
-    assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?s_swizzle=128B&slice_k=16").text
-    rows = client.get(
-        "/descriptor/wgmma/0x4000004000010100",
-        params={"s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "128B", "s_base": "0x1000"},
-    )
-    run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', rows.text)
-    assert run and "kind%3Drows" in run[1] and "Simulated:" in client.get(unescape(run[1])).text
 
 
 def test_a_load_has_a_program_of_its_own(client: Client, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -127,34 +127,6 @@ def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: C
         assert moves["numbers"][cell] == (0 if have == want else 1 if have // 32 == want // 32 else 2)
 
 
-def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: Client) -> None:
-    """Row-major where nothing is said; a CuTe layout with a swizzle otherwise, on the page and in its picture."""
-    query = {"cute": "((4,8),(8,2)):((64,1),(8,256))", "tile": "8x64", "colour": "bank", "label": "bank"}
-    plain = parse_page_data(get_page(client, "/layouts/tv", **query))["operands"]["tile"]
-    assert plain["fields"]["byte"] == list(range(0, 1024, 2))
-    swizzled = get_page(client, "/layouts/tv", **query, stored="Sw<3,3,3> o (8,64):(64,1)")
-    told = parse_page_data(swizzled)["operands"]["tile"]["fields"]["byte"]
-    assert told[64 : 64 + 64 : 8] == [128 + 16 * (n ^ 1) for n in range(8)]
-    link = re.search(r'href="(/layouts/tv\.csv[^"]*)"', swizzled)
-    assert link and client.get(link[1]).status_code == 200 and "colour=bank" in link[1]
-    assert client.get("/layouts/tv.svg", params={k: query[k] for k in ("cute", "tile", "colour")}).status_code == 200
-    said = get_page(client, "/layouts/tv", 422, **query, stored="(8,8)")
-    assert "'(8,8):(1,8)' has 64 elements" in said and "data-error" in said
-
-
-def test_a_look_that_does_not_fit_is_said_and_left(client: Client) -> None:
-    for query, said in (
-        ({"thread": "128"}, "Threads run from 0 to 127"),
-        ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
-        ({"sel": "after:0,0"}, "as in tile:3,2"),
-        ({"warps": "4"}, "Write numbers from 0 to 3"),
-        ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
-    ):
-        text = get_page(client, "/layouts/triton", 422, text=BLOCKED, shape="16x16", **query)
-        at_the_field = query.keys() & {"colour", "warps"}
-        assert said in text and ("data-error" in text if at_the_field else 'class="notice"' in text), query
-
-
 @for_each(
     ("path", "query", "said"),
     [
@@ -177,24 +149,6 @@ def test_what_does_not_fit_stands_beside_its_field(client: Client, path: str, qu
     assert said in text and "data-error" in text
 
 
-def test_pasted_texts_lead_to_these_pages(client: Client) -> None:
-    answer = client.get("/read", params={"text": "logical_divide((4,2,3):(2,1,8), 4:2)"}, follow_redirects=False)
-    assert answer.status_code == 303 and answer.headers["location"].startswith("/cute?expression=logical_divide")
-    plain = client.get(
-        "/read", params={"text": "composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})"}
-    )
-    assert "A CuTe layout" in plain.text and "/cute?expression=" in plain.text
-    text = client.get("/read", params={"text": MODULE}).text
-    links = [unescape(one) for one in re.findall(r'href="(/layouts/triton[^"]*)"', text)]
-    assert len(links) > 3
-    for link in links:
-        assert client.get(link).status_code == 200, link
-    posted = client.post("/layouts/triton", data={"text": MODULE}, follow_redirects=False)
-    assert posted.status_code == 303 and client.get(posted.headers["location"]).status_code == 200
-    long = MODULE + "\n".join(f"// {number * 7919 % 10007}" for number in range(6000))
-    assert client.post("/layouts/triton", data={"text": long}).status_code == 200
-
-
 def test_conversions_and_feeds_of_the_api_and_the_command(client: Client) -> None:
     body = {"text": BLOCKED, "to": MMA, "shape": [32, 32], "element_bits": 16}
     told = client.post("/api/v1/layouts/triton/convert", json=body).json()
@@ -208,83 +162,3 @@ def test_conversions_and_feeds_of_the_api_and_the_command(client: Client) -> Non
     assert CliRunner().invoke(build_cli(), ["feeds", MMA, "--shape", "32x32"]).exit_code == 0
     refused = client.post("/api/v1/layouts/triton/convert", json=body | {"to": MMA.replace("[2, 2]", "[1, 1]")}).json()
     assert refused["error"]["field"] == "to" and "has 4 warps" in refused["error"]["message"]
-
-
-STAGED = [
-    (
-        "/layouts/tv",
-        {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "label": "value", "lanes": "0-3", "legend": "1"},
-        "V3",
-        "T9",
-    ),
-    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "slice": "(5,_)"}, "T5:V3", "moves"),
-    (
-        "/layouts/tv",
-        {
-            "cute": "((4,8),(2,2)):((32,1),(16,8))",
-            "tile": "16x8",
-            "view": "r:0-4,c:0-8",
-            "to": "((4,8),(2,2)):((32,1),(8,16))",
-        },
-        "T0:V1",
-        "T16:",
-    ),
-    (
-        "/layouts/triton",
-        {"text": MMA, "shape": "32x32", "warps": "1", "label": "row,col", "to": BLOCKED},
-        "31,31",
-        "T0",
-    ),
-    (
-        "/layouts/triton",
-        {"text": "gl.SwizzledSharedLayout(8, 1, 4, [1, 0])", "shape": "16x32", "label": "bank"},
-        "b31",
-        "T0",
-    ),
-]
-
-
-@for_each(("path", "query", "cell", "absent"), STAGED)
-def test_what_a_page_shows_is_in_its_pictures(
-    client: Client, path: str, query: dict[str, str], cell: str, absent: str
-) -> None:
-    """Label, lanes, window, slice and comparison: the page's links lead to pictures of the same."""
-    asked = {name: value for name, value in query.items() if name != "legend"}
-    page = client.get(path, params=asked).text
-    links = dict(re.findall(r'href="([^"]+)" data-form="(\w+)"', page))
-    for href, form in links.items():
-        told = dict(parse_qsl(unescape(href).partition("?")[2]))
-        assert {name: told.get(name) for name in asked if name != "text"} == {
-            name: value for name, value in asked.items() if name != "text"
-        }, (form, told)
-    for form in ("svg", "tex", "txt", "md", "csv"):
-        text = client.get(f"{path}.{form}", params=query).text.replace("\\_", "_")
-        assert cell in text and absent not in text, (form, text[:2000])
-    empty = client.get(f"{path}.svg", params=query | {"label": "none"}).text
-    assert cell not in empty and ("Colour = " in empty) == ("legend" in query)
-    narrowed = {"lanes", "slice", "warps"} & set(query)
-    rest = {name: value for name, value in query.items() if name not in narrowed}
-    assert (client.get(f"{path}.svg", params=rest).text != client.get(f"{path}.svg", params=query).text) == bool(
-        narrowed
-    )
-    assert client.get(f"{path}.svg", params=query | {"lanes": "40"}).status_code == 422
-    assert client.get(f"{path}.svg", params=query | {"label": "red"}).status_code == 422
-
-
-def test_every_form_of_a_picture_says_the_same(client: Client) -> None:
-    gluon = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"
-    for path, query, cell in (
-        ("/layouts/triton", {"text": gluon, "shape": "32x16"}, "T37:R2"),
-        ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "colour": "thread"}, "T9:V3"),
-        ("/cute", {"expression": "zipped_divide((8,16):(16,1), (4,8))"}, "119"),
-    ):
-        for form in ("svg", "tex", "csv", "md", "txt"):
-            answer = client.get(f"{path}.{form}", params=query)
-            assert answer.status_code == 200 and cell in answer.text.replace("\\_", "_"), (path, form)
-        assert client.get(f"{path}.json", params=query).status_code == 200
-        dark = client.get(f"{path}.svg", params=query | {"theme": "dark", "title": "A title"})
-        assert "A title" in dark.text and "var(--" not in dark.text
-        assert client.get(f"{path}.svg", params=query | {"nothing": "1"}).status_code == 422
-    assert (
-        client.get("/layouts/tv.svg", params={"cute": "(4,8):(8,1)", "tile": "8x4", "colour": "red"}).status_code == 422
-    )

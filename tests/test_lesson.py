@@ -11,14 +11,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from lanescope import find
 from lanescope.app.guide import byte_pairs, lesson, values
-from lanescope.app.guide.index import MOVED, read_source
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.shared.swizzle import MODES, get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
-from tests.client import Client
 
 PAGES = ("one-tile", "k-major-needs-no-transpose")
 START, ROWS, DEPTH = 0x1000, 64, 16  # what the lesson says of its tile
@@ -159,21 +157,6 @@ def test_the_lesson_says_the_strides_of_its_tile() -> None:
     assert same[0] == same[1] and "The words of the two storages without a swizzle are equal" in text
 
 
-def test_no_number_stands_in_a_source_twice() -> None:
-    """A source has the numbers of the definitions only: a line, a chunk, a unit. Those of the tile are computed."""
-    given = {"8", "16", "128", "64", "2", "4"} | {"1", "0", "3", "32", "100", "200", "90"}
-    for slug in PAGES:
-        prose = re.sub(
-            r"^@figure \S+|\]\([^)]*\)|`[^`]*`|m\d+n\d+k\d+|\d+×\d+|\d+B\b",
-            "",
-            re.sub(r"\{\{[^}]*\}\}", "", read_source(slug)),
-            flags=re.M,
-        )
-        assert set(re.findall(r"\d+", prose)) <= given, slug
-        for fact in ("512", "1,024", "1024", "2,048", "2048", "0x1000", "256"):
-            assert fact not in prose, (slug, fact)
-
-
 @for_each("letter", ["a", "b"])
 def test_only_lines_along_k_go_without_a_transpose(letter: str) -> None:
     """What a lane receives is what mma takes, without .trans if K-major, with it if MN-major."""
@@ -184,17 +167,6 @@ def test_only_lines_along_k_go_without_a_transpose(letter: str) -> None:
         assert (".trans" in lesson.find_load(name, letter).load.instruction.ptx) == (major == "MN")
     page = strip_tags(render_guide_page("k-major-needs-no-transpose"))
     assert page.count(takes) >= 3
-
-
-def test_the_lesson_ends_in_the_verifier(client: Client) -> None:
-    """Four operands match; the wrong immediate reads only diagonals right, 8 of 64 elements of a core matrix."""
-    page = render_guide_page("k-major-needs-no-transpose")
-    assert page.count("match: 1,024 of 1,024") == 4
-    assert f"mismatch: {ROWS * DEPTH // 8} of 1,024" in page
-    links = [unescape(link) for link in re.findall(r'href="(/descriptor/wgmma/[^"]*\?[^"]*)"', page)]
-    assert len(links) == 4
-    for link in links:
-        assert "data-verdict=match" in client.get(link).text, link
 
 
 def test_ptx_writes_the_canonical_layouts_in_elements() -> None:
@@ -227,14 +199,6 @@ def check_ptx_layout(text: str, tile: Tile) -> None:
     ), (text, numbers)
 
 
-@for_each("slug", MOVED)
-def test_pages_that_the_lesson_took_in_lead_to_their_section(client: Client, slug: str) -> None:
-    page, _, anchor = MOVED[slug].partition("#")
-    assert f'id="{anchor}"' in client.get(f"/guide/{page}").text
-    assert client.get(f"/guide/{slug}").status_code == 200
-    assert f'id="{anchor}"' in client.get(f"/guide/{slug}").text
-
-
 def test_the_swizzle_is_a_table_of_rows_and_columns() -> None:
     """Row r of 2^S columns, column c, goes to column c ^ (r mod 2^B), whatever B, M and S are."""
     for bits, base, shift in ((1, 0, 3), (2, 0, 3), (3, 0, 3), (2, 3, 3), (3, 4, 3)):
@@ -243,27 +207,6 @@ def test_the_swizzle_is_a_table_of_rows_and_columns() -> None:
             text = f"Sw<{bits},{base},{shift}> o ({1 << 12},1):(1,1)"
             moved = (row << shift + base) + ((column ^ row % (1 << bits)) << base) + inside
             assert evaluate(text, index, 0) == moved
-
-
-@for_each(
-    ("small", "large", "types"),
-    [("m8n8k32", "m16n8k32", "s4"), ("m8n8k16", "m16n8k16", "s8"), ("m16n8k32", "m16n8k64", "s4")],
-)
-def test_larger_shapes_are_the_smaller_one_twice(small: str, large: str, types: str) -> None:
-    """Twice the rows: A and C repeat 8 rows further down. Twice the depth: A and B repeat so many columns further."""
-    first, second = (find(f"mma.{shape}.row.col.s32.{types}.{types}.s32") for shape in (small, large))
-    deeper = first.sizes["k"] != second.sizes["k"]
-    assert deeper or (second.sizes["m"], first.sizes["m"]) == (16, 8)
-    for letter in "abc":
-        one, two = first.operand(letter), second.operand(letter)
-        count = one.values
-        down, right = ((0, first.sizes["k"]) if letter == "a" else (first.sizes["k"], 0)) if deeper else (8, 0)
-        assert (two.rows[:, :count] == one.rows).all() and (two.cols[:, :count] == one.cols).all()
-        if two.values > count:
-            assert (two.rows[:, count:] == one.rows + down).all() and (two.cols[:, count:] == one.cols + right).all()
-    assert {letter for letter in "abc" if second.operand(letter).values > first.operand(letter).values} == set(
-        "ab" if deeper else "ac"
-    )
 
 
 def test_byte_pairs_are_what_lane_0_of_b_takes() -> None:

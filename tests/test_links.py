@@ -104,19 +104,3 @@ def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
             assert has_value(page, name, value), f"{name}={value} is not shown at {landed}"
         else:
             assert unescape(page).count(value), f"{value} is nowhere at {landed}"
-
-
-def test_a_short_spelling_chooses_the_same_load(app: Any) -> None:
-    asked = "/chain?mma=mma.m16n8k16.row.col.f32.f16.f16.f32&operand=a&load=ldmatrix.m8n8.x4.shared.b16"
-    assert has_value(open_link(app, asked)[1].body.decode(), "load", "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
-
-
-def test_the_check_bites(app: Any) -> None:
-    _, answer = open_link(app, "/smem?mn=128&swizzle=64B")
-    page = answer.body.decode()
-    assert has_value(page, "mn", "128") and has_value(page, "swizzle", "64B")
-    assert (
-        not has_value(page, "mn", "64")
-        and not has_value(page, "swizzle", "128B")
-        and not has_value(page, "nothing", "1")
-    )

@@ -6,7 +6,6 @@ import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
-from lanescope import find
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
@@ -64,11 +63,3 @@ def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: Client) -> 
 def test_a_pasted_major_opens_the_page_in_it(client: Client, text: str) -> None:
     answer = client.post("/api/v1/read", json={"text": text}).json()
     assert answer["link"].endswith("?b_major=MN")
-
-
-def test_b_stands_over_n_and_k_as_cutlass_writes_it(client: Client) -> None:
-    """BLayout of MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> and <SM80_16x8x8_F32F16F16F32_TN>, mma_traits_sm80.hpp."""
-    for k, text in ((16, "((4,8),(2,2)):((16,1),(8,64))"), (8, "((4,8),2):((16,1),8)")):
-        ptx = f"mma.sync.aligned.m16n8k{k}.row.col.f32.f16.f16.f32"
-        assert find(ptx).operand("b").turned == text
-        assert f"<code>{text}</code> over (n, k)" in client.get(f"/i/{ptx}").text

@@ -246,24 +246,6 @@ def test_every_form_has_its_page(client: Client, i: Instruction) -> None:
     assert i.address is not None and page.text.count("<li ") >= i.address.threads + i.counts["x"]
 
 
-def test_the_page_without_scripts_has_every_sentence_and_register(client: Client) -> None:
-    page = client.get(f"/steps/{X4}?step=25&values=row+*+100+%2B+col").text
-    told = re.search(r'id="step-caption"[^>]*>(.*?)</p>', page, re.S)
-    assert told and "Lane 21 gives <code>0x2C0</code>" in told[1]
-    assert "<td>0x01FD01FC</td>" in page  # S[5][9] and S[5][8], 509 and 508, in R2 of lane 20
-    assert 'name="values"' in page and "row * 100 + col</textarea>" in page
-
-
-def test_trans_is_a_switch_that_keeps_the_rest(client: Client) -> None:
-    page = client.get(f"/steps/{X4}?s_kind=rows&s_pitch_bytes=64&s_swizzle=64B&step=3").text
-    link = re.search(r'href="(/steps/ldmatrix[^"]*x4\.trans[^"]*)"', page)
-    assert link
-    turned = client.get(link[1].replace("&amp;", "&")).text
-    assert "64B swizzle" in turned and "s_pitch_bytes=64" in link[1] and "step=3" in link[1]
-    assert f"/steps/{X4}?" in turned
-    assert ".trans</a>" not in client.get("/steps/ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8").text
-
-
 def test_text_and_json_are_the_same(client: Client) -> None:
     told = client.get(f"/steps/{X4_TRANS}.json?no_xor=1").json()
     assert told == client.post("/api/v1/stepper/matrices", json={"instruction": X4_TRANS, "no_xor": "1"}).json()
@@ -277,16 +259,6 @@ def test_a_wrong_field_keeps_the_form(client: Client) -> None:
     assert client.get(f"/steps/{X4}.json?addresses=lane*8").json()["error"]["field"] == "addresses"
 
 
-def test_the_pages_of_an_instruction_a_program_and_a_chain_lead_here(client: Client) -> None:
-    for page in (f"/i/{X4}", f"/kernel/{STORE}", f"/kernel/{X4_TRANS}?data=pitch_bytes%3D80%2Cswizzle%3D64B"):
-        link = re.search(r'href="(/steps/[^"]*)"', client.get(page).text)
-        assert link and client.get(link[1].replace("&amp;", "&")).status_code == 200
-    mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-    chained = client.get(f"/chain?mma={mma}&operand=a&load={X4}&s_kind=rows&s_pitch_bytes=144").text
-    link = re.search(r'href="(/steps/ldmatrix[^"]*)"', chained)
-    assert link and "lane 1 at <code>0x090</code>" in client.get(link[1].replace("&amp;", "&")).text
-
-
 def test_the_trans_program_of_byte_pairs_has_its_steps(client: Client) -> None:
     """A register holds four consecutive k of B[k][n] = -(k + 16n + 1): of n = 0 in lane 0, of n = 1 in lane 4."""
     page = client.get("/kernel/ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16?data=fill%3Ds8").text
@@ -295,16 +267,6 @@ def test_the_trans_program_of_byte_pairs_has_its_steps(client: Client) -> None:
     path, _, query = link[1].replace("&amp;", "&").partition("?")
     told = client.get(f"{path}.json?{query}").json()
     assert told["registers"][0] == ["0xFCFDFEFF"] and told["registers"][4] == ["0xECEDEEEF"]
-
-
-def test_a_row_that_is_stored_elsewhere_is_said_to_take_the_place_of_another() -> None:
-    """Without the XOR row 1 goes to 0x080. There chunk 0 XOR 1 of row 1 belongs, whose first column is 8."""
-    storage = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}
-    found = step("stmatrix.m8n8.x1.shared.b16", no_xor="1", storage=storage)
-    moves = [one.caption for one in found.steps if one.kind == "move"]
-    assert "✗" not in moves[0]
-    assert moves[1].endswith("✗ S[1][0] of lane 4, R0, is stored at `0x080`, where S[1][8] belongs.")
-    assert moves[2].endswith("✗ S[2][0] of lane 8, R0, is stored at `0x100`, where S[2][16] belongs.")
 
 
 @for_each("ptx", [X4, X4_TRANS, STORE])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from html import unescape
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.guide import examples
-from lanescope.render import palette, smem
+from lanescope.render import smem
 from lanescope.shared.swizzle import MODES
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
 from tests.cases import for_each
@@ -145,110 +143,6 @@ def test_malformed_bodies(client: Client) -> None:
     assert client.post("/api/v1/descriptors/verify", content=b"{").status_code == 422
     assert client.post("/api/v1/descriptors/verify", json=[1]).json()["error"]["code"] == "bad_request"
     assert client.get("/api/v1/smem/tile?width=3").json()["error"]["field"] == "width"
-
-
-def test_pages_keep_what_was_typed(client: Client) -> None:
-    bad = client.get("/smem?mn=60&k=64")
-    assert (
-        bad.status_code == 422
-        and 'value="60"' in bad.text
-        and "multiple of the atom" in bad.text
-        and "<svg" in bad.text
-    )
-    word = client.get("/descriptor/wgmma/0xnothex")
-    assert word.status_code == 422 and ">0xnothex</textarea>" in word.text and "is not a number" in word.text
-    page = client.get("/descriptor/wgmma/0x4000004004000101?s_mn=60").text
-    assert 'value="60"' in page and "multiple of the atom" in page
-    assert client.get("/descriptor?word=zz").status_code == 422
-
-
-def test_forms_without_scripts_lead_to_the_word(client: Client) -> None:
-    made = client.get(
-        "/descriptor?start_address=4096&lbo_bytes=16&sbo_bytes=1024&base_offset=0&swizzle=128B", follow_redirects=False
-    )
-    assert made.headers["location"] == "/descriptor/wgmma/0x4000004000010100"
-    typed = client.get("/descriptor", params={"word": "(1ull << 62) | 5"}, follow_redirects=False)
-    assert typed.headers["location"] == "/descriptor/wgmma/0x4000000000000005"
-
-
-def test_editor_page_says_it_all(client: Client) -> None:
-    page = client.get("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B&compare=0x4000004000010100").text
-    for text in (
-        "A[0,0] is stored at 0x1000 and read from 0x1010",
-        "start_wrong",
-        'data-word="0x4000004004000100"',
-        "lanescope descriptor verify",
-        "≠ lbo",
-    ):
-        assert text in page
-    assert "data-verdict=match" in client.get("/descriptor/wgmma/0x4000004004000100?s_swizzle=128B").text
-
-
-def test_pictures(client: Client) -> None:
-    for path in ("/smem.svg?major=MN&swizzle=64B&mn=64&k=16", "/descriptor/wgmma/0x4000004004000101.svg?theme=dark"):
-        one, other = client.get(path), client.get(path)
-        assert one.status_code == 200 and one.content == other.content and one.headers["etag"] == other.headers["etag"]
-    assert client.get("/descriptor/wgmma/0x4000004004000101.json").json()["lbo_bytes"] == 16384
-
-
-WORD = "/descriptor/wgmma/0x4000004000010100"
-B256 = {"instruction": "wgmma.mma_async.m64n256k16.f32.f16.f16", "operand": "b"}
-
-
-@for_each(
-    "asked",
-    [
-        {"s_swizzle": "128B"},
-        {"s_swizzle": "64B"},
-        {"s_swizzle": "128B", "slice_k": "16"},
-        {"s_kind": "rows", "s_pitch_bytes": "144", "s_swizzle": "none"},
-        {"s_kind": "cute", "s_layout": "(64,64):(64,1)", "s_unit": "elements"},
-        {**B256, "s_swizzle": "128B", "s_mn": "256"},
-        {**B256, "major": "MN", "s_swizzle": "32B", "s_mn": "256"},
-        {"instruction": "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "s_swizzle": "128B", "s_k": "1024"},
-    ],
-)
-def test_a_verdict_is_a_picture(client: Client, asked: dict[str, str]) -> None:
-    """Every form says what the verifier says: as many right cells as right elements, each read where the API reads."""
-    told = client.get(f"{WORD}.json", params=asked).json()
-    rows = list(csv.DictReader(io.StringIO(client.get(f"{WORD}.csv", params=asked).text)))
-    assert len(rows) == told["total"] and sum(int(row["right"]) for row in rows) == told["matched"]
-    assert all((row["read"] == row["stored"]) == (row["right"] == "1") for row in rows)
-    if first := told["first_mismatch"]:
-        row = next(row for row in rows if row["right"] == "0")
-        assert {name: int(row[name]) for name in ("row", "k", "read")} == {n: first[n] for n in ("row", "k", "read")}
-    drawing = client.get(f"{WORD}.svg", params=asked)
-    assert drawing.headers["etag"] == client.get(f"{WORD}.svg", params=asked).headers["etag"]
-    operand = drawing.text.partition('data-operand="operand"')[2].partition("</g>\n")[0]
-    marks = re.findall(r"(✓|✗) ← ([0-9a-f]+)", operand)
-    chunks: dict[tuple[int, ...], list[str]] = {}
-    per, along = 128 // (1 if "b1" in asked.get("instruction", "") else 16), asked.get("major", "K") == "K"
-    for row in rows:
-        at = (int(row["row"]), int(row["k"]) // per) if along else (int(row["k"]), int(row["row"]) // per)
-        chunks.setdefault(at, []).append(row["right"])
-    assert [mark for mark, _ in marks] == ["✓" if set(chunks[at]) == {"1"} else "✗" for at in sorted(chunks)]
-    assert ("✓ All" if told["verdict"] == "match" else f"✗ {told['total'] - told['matched']:,} of") in drawing.text
-    page = client.get(WORD, params=asked).text
-    assert 'data-pictured="svg"' in page and "data-verdict=" + told["verdict"] in page
-
-
-def test_a_verdict_in_every_form(client: Client) -> None:
-    """Themes, a window of rows, and what is read where no storage is said; the bits stay where nothing is asked."""
-    wrong = f"{WORD}.svg?s_swizzle=64B"
-    light, bw = client.get(wrong).text, client.get(f"{wrong}&theme=bw").text
-    assert palette.LIGHT.wrong in light and "hatch" not in light and "url(#wrong-" in bw
-    assert all(r == g == b for r, g, b in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", bw.lower()))
-    few = client.get(f"{wrong}&rows=8-15").text
-    assert "m 8" in few and "m 7<" not in few and "m 16" not in few and few.count("✗ ←") <= 16
-    tex = client.get(f"{WORD}.tex?s_swizzle=64B").text
-    assert "pattern=north east lines" in tex and r"$\times$ $\leftarrow$" in tex and "url(" not in tex
-    read = client.get(f"{WORD}.svg?operand=b").text
-    assert "1,024 elements of B are read from 0x1000" in read and "✓" not in read and "✗" not in read
-    assert "start_address" not in read and client.get(f"{WORD}.svg").text != read
-    for form, kind in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
-        assert client.get(f"{WORD}.{form}?s_swizzle=128B").content.startswith(kind)
-    refused = client.get(f"{WORD}.svg?s_swizzle=9B", headers={"accept": "application/json"})
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == "s_swizzle"
 
 
 def test_the_descriptors_that_the_guide_links_to_match_their_tiles(client: Client) -> None:

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from lanescope.app.hardware import map_calls as asked_maps
-from lanescope.app.messages import facts
-from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, clean_message, recognise_messages
+from lanescope.messages import ROWS, MessageRow, recognise_messages
 from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
-from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
+from lanescope.messages.row import CUTE, PTXAS, compile_text
 from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.found_in_code import find_tensor_maps
@@ -85,14 +84,6 @@ def test_ptxas_says_it_of_the_program_and_not_of_the_changed_one(row: MessageRow
             assert f"({code})" in said, (release, said)
         said = assemble(releases[release], row.right, row.right_target, row.silent_options)
         assert not recognise_messages(said).found and not re.search(r"\(C7\d{3}\)|error|fatal", said), (release, said)
-
-
-def test_a_message_that_no_program_raises_says_so() -> None:
-    unraised = [row.slug for row in ROWS if row.source == PTXAS and not row.raised]
-    assert unraised == ["wgmma-function-registers", "wgmma-ill-formed", "wgmma-live-ranges"]
-    assert all(
-        "No program of this project raises it" in BY_SLUG[slug].reason.replace("no p", "No p") for slug in unraised
-    )
 
 
 # CuTe -----------------------------------------------------------------------------------------------------------------
@@ -229,15 +220,6 @@ def test_the_evidence_asks_a_driver_for_every_rule_and_notices_one_that_takes_al
 # the table ------------------------------------------------------------------------------------------------------------
 
 
-def test_every_row_is_whole() -> None:
-    assert len(BY_SLUG) == len(ROWS) == sum(len(rows) for _, rows in GROUPS)
-    for row in ROWS:
-        assert row.reason.endswith((".", "…")) and row.change.endswith((".", "…")) and row.title[-1] not in ".:", (
-            row.slug
-        )
-        assert bool(row.wrong) == bool(row.right) and (row.texts or row.source == DRIVER), row.slug
-
-
 def test_a_text_is_found_as_its_tool_prints_it() -> None:
     """Of every row, with its values filled in."""
     for row in ROWS:
@@ -253,19 +235,3 @@ def test_a_text_is_found_as_its_tool_prints_it() -> None:
                 suffix = "\nptxas k.ptx, line 3; error : Arguments mismatch for instruction 'mma'"
             found = [one.row.slug for one in recognise_messages(f"{prefix}{printed}{suffix}").found]
             assert row.slug in found, (row.slug, printed, found)
-
-
-def test_blanks_quotes_and_colours_do_not_matter() -> None:
-    text = "\x1b[31mnote:\x1b[0m ‘a’\n\t  b\u00a0c"
-    assert clean_message(text) == "note: 'a' b c"
-
-
-def test_a_page_says_which_driver_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = BY_SLUG["tensor-map-box"]
-    meta = {"device": "NVIDIA H200", "driver": "580.1", "date": "2026-11-21", "dates": {"maps": "2026-11-27"}}
-    for agreed, said in ((2, "refuses the first call and takes the second"), (1, "answers otherwise")):
-        evidence = {"meta": meta, "maps": {row.slug: {"ran": 2, "agreed": agreed}}}
-        monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda evidence=evidence: (evidence,))
-        assert facts.describe_proof(row) == f"The driver 580.1 of an H200 (2026-11-27) {said}."
-    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: ())
-    assert "have not been tried with a driver yet" in facts.describe_proof(row)

@@ -24,14 +24,6 @@ def test_metadata_api(client: Client) -> None:
     assert client.get(f"/api/v1/instructions/{M16}/metadata").json()["error"]["code"] == "not_sparse"
 
 
-def test_metadata_page_shows_dense_and_stored_a(client: Client) -> None:
-    words = ["0x44444444"] * 32
-    words[0] = "0x4444444D"
-    page = client.get(f"/metadata/{SPARSE}", params={"words": " ".join(words)}).text
-    assert 'title="T0 a0 holds dense column 1"' in page and 'title="T0 a1 holds dense column 3"' in page
-    assert 'title="T0 a1, stored column 1, named by lane 0 bits 0 to 3"' in page
-
-
 def test_metadata_page_keeps_what_was_typed(client: Client) -> None:
     bad = client.get(f"/metadata/{SPARSE}", params={"words": "0x4444 nonsense"})
     assert bad.status_code == 422 and "0x4444 nonsense" in bad.text and "is not a 32-bit hex word" in bad.text

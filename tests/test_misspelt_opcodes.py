@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lanescope.app.guide import index as guide_index
 from lanescope.ptx.table.opcodes import FIRST_WORDS, SECOND_WORDS, UNDOCUMENTED
-from lanescope.ptx.table.other_opcodes import USES, find_use
 from lanescope.reader.instructions.misspelt_opcodes import correct_opcode, explain_misspelling
 from lanescope.workbench.repair.repairs import apply_edits
 from tests.cases import for_each
@@ -22,13 +20,6 @@ OPCODES = [
 
 def test_every_opcode_of_the_document_passes() -> None:
     assert len(OPCODES) > 800 and not [opcode for opcode in OPCODES if explain_misspelling(opcode)]
-
-
-def test_every_row_of_other_opcodes_begins_opcodes_of_the_document() -> None:
-    of_document = {find_use(opcode) for opcode in OPCODES}
-    assert [use.opcode for use in USES if use not in of_document] == ["tcgen05.wait", "cp.async"]  # of MLIR
-    assert {use.page for use in USES} - {"", *guide_index.ORDER} == set()
-    assert find_use("mbarrier.arrive.expect_tx.shared::cta.b64") != find_use("mbarrier.arrive.shared::cta.b64")
 
 
 def test_a_first_word_without_its_second_letter_is_corrected() -> None:

@@ -24,7 +24,6 @@ from tests.ptxas import nvcc, nvrtc
 from tests.sample import FULL, take_sample
 
 X1, TRANS = "ldmatrix.m8n8.x1.shared.b16", "ldmatrix.m8n8.x1.trans.shared.b16"
-FORMS = [i.ptx for i in catalog.instructions() if moves_rows(i)]
 NOTED = [find(ptx).ptx for ptx in (X1, TRANS, "stmatrix.m8n8.x1.shared.b16")]  # whose lanes the notes print
 CASES = [
     *(
@@ -163,10 +162,3 @@ def test_a_saved_program_compiles_as_its_build_line_says(ptx: str, tmp_path: Pat
     plan = make_move_plan(find(ptx))
     good, said = nvcc.compile_object(move_program.render_program(plan), tmp_path, kernel.get_arch_option(plan).split())
     assert good and not said.strip(), said[:2000]
-
-
-def test_forms_that_no_device_ran_say_so() -> None:
-    assert "Not yet run on hardware" in move_program.render_program(
-        make_move_plan(find("ldmatrix.m16n16.x1.trans.shared.b8"))
-    )
-    assert "Not yet run on hardware" not in move_program.render_program(make_move_plan(find(X1)))

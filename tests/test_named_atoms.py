@@ -40,8 +40,3 @@ def test_an_atom_without_a_type_is_refused_by_its_name(client: Client, name: str
         expand_atoms(f"coalesce({name})")
     page = client.get("/cute", params={"expression": name})
     assert page.status_code == 422 and "Layout_K_SW" in page.text and "depends on the size" in page.text
-
-
-def test_the_page_says_what_an_atom_is(client: Client) -> None:
-    page = client.get("/cute", params={"expression": "GMMA::Layout_K_SW128_Atom<half_t>{}"})
-    assert page.status_code == 200 and "Sw&lt;3,3,3&gt; o (8,64):(64,1)" in page.text

@@ -186,21 +186,6 @@ def test_words_come_from_the_tables(document: Json) -> None:
     assert {media.partition(";")[0] for media in FORMS.values()} == set(told["responses"]["200"]["content"])
 
 
-def test_the_page_says_what_the_document_says(client: Client, document: Json) -> None:
-    text = client.get("/docs").text
-    for _, _, operation in walk_operations(document):
-        assert f'id="{operation["operationId"]}"' in text
-        for parameter in operation.get("parameters", ()):
-            assert f"<code>{parameter['name']}</code>" in text
-    for name, schema in document["components"]["schemas"].items():
-        assert f'id="{name}"' in text
-        assert all(f"<code>{key}</code>" in text for key in schema.get("properties", ())), name
-        assert all(f"<code>{word}</code>" in text for word in schema.get("enum", ())), name
-    links = set(re.findall(r'href="#(\w+)"', text))
-    assert len(links) > 80 and all(f'id="{link}"' in text for link in links)
-    assert "Markup(" not in text and "$ref" not in text and "None" not in text
-
-
 # answers --------------------------------------------------------------------------------------------------------------
 
 
@@ -217,11 +202,6 @@ def test_every_example_answers_as_its_schema_says(client: Client, conforms: Conf
     for path in ("/healthz", "/readyz"):
         conforms("get", path, client.get(path))
     assert {path for path, _, _ in walk_operations(document)} == {*EXAMPLES, *BODIES}
-
-
-def test_the_document_says_when_a_server_is_not_ready(document: dict[str, Any]) -> None:
-    ready = document["paths"]["/readyz"]["get"]
-    assert "503 while every thread is busy" in ready["description"] and "503" in ready["responses"]
 
 
 def test_instructions_of_every_kind(client: Client, conforms: Conforms) -> None:
@@ -382,10 +362,3 @@ def test_errors_are_as_documented(client: Client, conforms: Conforms) -> None:
     conforms(
         "post", "/api/v1/chain", client.post("/api/v1/chain", content=b"x", headers={"content-type": "text/plain"})
     )
-
-
-def test_a_wrong_answer_is_seen(client: Client, conforms: Conforms) -> None:
-    answer = client.get("/healthz")
-    answer.json = lambda: {"status": "ok", "more": 1}  # type: ignore[method-assign]
-    with pytest.raises(AssertionError, match="more"):
-        conforms("get", "/healthz", answer)

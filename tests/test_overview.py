@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lanescope.ptx import catalog
-from lanescope.ptx.overview import fold_shapes, list_overview_rows
+from lanescope.ptx.overview import list_overview_rows
 from tests.cases import for_each
 from tests.oracle.shapes import SHAPES
 
@@ -54,23 +54,3 @@ def test_the_document_leaves_no_line_out() -> None:
                 for shape in shapes
             }
             assert set(row.shapes) <= listed, (row.section, row.pairs)
-
-
-def test_folded_shapes() -> None:
-    assert fold_shapes(["m16n8k8", "m16n8k16"]) == ["m16n8k8", "m16n8k16"]
-    assert fold_shapes([f"m64n{n}k16" for n in range(8, 257, 8)]) == ["m64nNk16, N = 8 to 256 in steps of 8"]
-    assert fold_shapes([f"m64n{n}k32" for n in (8, 16, 24, *range(32, 257, 16))]) == [
-        "m64nNk32, N = 8, 16, 24, 32 to 256 in steps of 16"
-    ]
-
-
-def test_words() -> None:
-    told = {
-        (row.section, row.multiplicands, row.accumulators, row.ptx_version, row.target_text)
-        for row in list_overview_rows()
-    }
-    assert ("mma", "s4 or u4, A and B each", "s32", "7.0", "sm_80 and later") in told
-    assert ("wmma", "s8 × s8, u8 × u8", "s32", "6.3", "sm_75 and later") in told
-    assert ("mma", "f16", "f16, f32 with C f16, f32", "6.4", "sm_75 and later") in told
-    single_bit = next(row for row in list_overview_rows() if row.section == "mma" and row.shapes == ("m8n8k128",))
-    assert single_bit.newer == ((".and", "7.1", "sm_80 and later"),)

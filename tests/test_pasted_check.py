@@ -11,12 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from lanescope.app.check import answer, running
-from lanescope.app.check.facts import SourceText
-from lanescope.app.check.notes import list_totals
-from lanescope.app.check.report_view import ReportView
-from lanescope.app.check.running import check_source, merge_reports
 from lanescope.app.read import checked
-from tests.ampere_kernels import MACROS
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
@@ -114,14 +109,6 @@ def test_a_check_that_runs_out_of_time_says_so_and_is_tried_again(
     assert "Not checked to its end" in shown and "Nothing is verified yet" in shown
     assert "<code>lanescope check --target sm_90a -D BK=64 gemm.cu</code>" in shown
     assert 'id="finding-0"' in get_page(client, text)
-
-
-def test_kernels_are_counted_in_words() -> None:
-    text = MACROS + MACROS[MACROS.index("__global__") :].replace("macro_gemm", "other_gemm")
-    report = merge_reports([check_source(SourceText("a.cu", text), 60.0)])
-    counts = "2 kernels with mma, 4 reads verified"
-    assert ReportView(report, {"a.cu": text}).summary == f"{counts}. All 2 kernels with mma have a verdict."
-    assert list(list_totals(report)) == [f"1 file: {counts}; 0 findings", "all 2 kernels with mma have a verdict"]
 
 
 @for_each("text", [KERNELS[0].text, MISSPELT, OPEN])

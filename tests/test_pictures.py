@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import shutil
 import struct
 import subprocess
@@ -17,16 +16,13 @@ import pytest
 
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
-from lanescope.app.diagram.options import DIAGRAM
 from lanescope.app.kit import picture as raster
 from lanescope.app.kit.media import FORMS
 from lanescope.app.main import create_app
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.render.diagram import WORDS
 from lanescope.render.figure import make_figure
-from lanescope.render.tikz import render_tikz
 from tests.asgi import fetch, parse_refusal
 from tests.cases import for_each
 from tests.client import Client
@@ -47,25 +43,6 @@ def list_texts(drawing: str) -> list[str]:
     for node in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text"):
         out += [part.text or "" for part in node] if len(node) else [node.text or ""]
     return out
-
-
-def test_a_picture_says_what_it_is_to_a_reader() -> None:
-    root = ElementTree.fromstring(render_svg())
-    assert root.get("role") == "img"
-    assert root[0].tag.endswith("title") and "A of mma.sync" in (root[0].text or "")
-    assert root[1].tag.endswith("desc") and "(g:8 t:4)" in (root[1].text or "")
-
-
-def test_options_are_in_the_picture() -> None:
-    plain = list_texts(render_svg())
-    assert plain.count("T13:2") == 1 and "lane" not in " ".join(plain)
-    assert "A title" in list_texts(render_svg(title="A title"))
-    assert "R1" in " ".join(list_texts(render_svg(label="register")))
-    shown = [t for t in list_texts(render_svg(lanes="0-1")) if t.startswith("T")]
-    assert {t.split(":")[0] for t in shown} == {"T0", "T1"} and len(shown) == 16
-    captioned = list_texts(render_svg(legend="1", caption="1"))
-    assert "colour = lane / 4" in captioned and any("row = 8 * ((i >> 1) & 1) + groupID" in t for t in captioned)
-    assert any("Farbe = lane / 4" in t for t in list_texts(render_svg(legend="1", lang="de")))
 
 
 def test_a_window_keeps_the_numbers_of_the_matrix() -> None:
@@ -102,14 +79,6 @@ def test_equal_options_give_equal_bytes(form: str) -> None:
     assert render_svg(form, legend="1", caption="1") == render_svg(form, legend="1", caption="1")
 
 
-def test_black_and_white_has_no_colour() -> None:
-    drawn = render_svg(theme="bw", legend="1", caption="1", title="t")
-    for red, green, blue in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", drawn.lower()):
-        assert red == green == blue
-    assert len(set(re.findall(r"fill=\"url\(#(hatch-\d)\)", drawn))) == 8
-    assert len(set(re.findall(r'<pattern id="(hatch-\d)"', drawn))) == 8
-
-
 def test_the_large_accumulator_stays_small() -> None:
     drawn = pictures.render_instruction("svg", WGMMA, WGMMA.operand("d"), {"cell": "40x16"})[0]
     assert len(drawn) < 1_500_000 and drawn.count(b"</tspan>") == 64 * 256
@@ -128,13 +97,6 @@ def read_pixels(data: bytes) -> tuple[int, int, int]:
     return width, height, sum(1 for byte in raw if byte)
 
 
-@for_each("form", ["svg", "tex", "md"])
-def test_a_title_is_short(form: str) -> None:
-    with pytest.raises(LayoutError, match="title has 201 characters") as refused:
-        pictures.render_instruction(form, MMA, MMA.operand("a"), {"title": "x" * 201})
-    assert refused.value.field == "title"
-
-
 @needs_raster
 def test_png_has_glyphs_and_equal_bytes() -> None:
     """Without its font resvg drops text silently: the labelled picture must differ from the one without labels."""
@@ -149,28 +111,6 @@ def test_png_has_glyphs_and_equal_bytes() -> None:
         2 * width,
         2 * height,
     )
-
-
-@needs_raster
-@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
-def test_pdf_text_is_selectable(tmp_path: Path) -> None:
-    file = tmp_path / "a.pdf"
-    file.write_bytes(pictures.render_instruction("pdf", MMA, MMA.operand("a"), {})[0])
-    told = subprocess.run(["pdftotext", str(file), "-"], capture_output=True, text=True, check=True).stdout
-    assert "T13:2" in told
-
-
-@needs_raster
-def test_pdf_is_one_with_a_font() -> None:
-    made = pictures.render_instruction("pdf", MMA, MMA.operand("a"), {})[0]
-    assert made.startswith(b"%PDF-") and b"DejaVuSansMono" in made
-
-
-@needs_raster
-def test_chinese_captions_are_refused_where_the_font_has_none() -> None:
-    with pytest.raises(LayoutError, match="no glyph"):
-        pictures.render_instruction("png", MMA, MMA.operand("a"), {"legend": "1", "lang": "zh"})
-    assert "颜色" in render_svg(legend="1", lang="zh")
 
 
 TEX = {
@@ -217,25 +157,6 @@ def test_tikz_compiles(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-1500:]
 
 
-def test_tikz_to_input_is_the_picture_alone() -> None:
-    text = render_svg("tex", embed="1")
-    assert r"\documentclass" not in text and r"\begin{tikzpicture}" in text
-
-
-def test_tikz_follows_paths_as_svg_does() -> None:
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z"'
-        ' fill="#010203"/></g></svg>'
-    )
-    assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in render_tikz(drawing)
-
-
-def test_the_options_told_are_the_options_there_are() -> None:
-    told = run_lanescope("diagram", "--help").stdout
-    assert all(f"--{name}" in told for name in DIAGRAM)
-    assert [word.strip() for word in re.split(r",|or", DIAGRAM["lang"])] == list(WORDS)
-
-
 @for_each(
     ("options", "field"),
     [
@@ -273,37 +194,6 @@ def test_every_form_over_http(client: Client, path: str, form: str) -> None:
         assert answer.headers["content-type"].split(";")[0] == FORMS[form].split(";")[0]
     again = client.get(f"{path}.{form}{small}", headers={"if-none-match": answer.headers["etag"]})
     assert again.status_code == 304 and not answer.headers["etag"].startswith("W/")
-
-
-def test_errors_over_http(client: Client) -> None:
-    assert client.get(f"/i/{MMA.ptx}/a.svg?theme=neon").status_code == 422
-    assert client.get("/smem.gif").status_code == 404
-    assert client.get("/smem.svg?wat=1").status_code == 422
-
-
-def test_the_builder_gives_what_it_promises(client: Client) -> None:
-    page = client.get("/diagram", params={"operand": "a", "theme": "bw", "legend": "1", "form": "md"}).text
-    command = re.search(r"<pre data-copy>(lanescope diagram [^<]*)</pre>", page)
-    address = re.search(r"<pre data-copy>(http[^<]*)</pre>", page)
-    assert command and address and "--legend" in command[1] and "theme=bw" in address[1]
-    assert client.get(address[1].replace("&amp;", "&")).status_code == 200
-    wrong = client.get("/diagram", params={"operand": "a", "rows": "9-99", "title": "kept"})
-    assert wrong.status_code == 422 and 'value="9-99"' in wrong.text and 'value="kept"' in wrong.text
-    (drawn,) = re.findall(r'<div class="figure paper card">(.*?)</div>', wrong.text, re.S)
-    assert (
-        ">kept<" in drawn
-        and drawn
-        == re.findall(
-            r'<div class="figure paper card">(.*?)</div>', client.get("/diagram?operand=a&title=kept").text, re.S
-        )[0]
-    )
-
-
-def test_the_gallery_shows_every_picture(client: Client) -> None:
-    from lanescope.app.diagram.gallery import PICTURES
-
-    page = client.get("/gallery").text
-    assert all(f'id="{slug}"' in page for slug in PICTURES)
 
 
 def test_the_command_writes_the_same_bytes(client: Client, tmp_path: Path) -> None:

@@ -100,15 +100,6 @@ def test_a_wrong_mask_keeps_what_was_typed_and_says_why(client: Client) -> None:
     assert client.get("/zero-column-mask?word=0x1&skip_span=3").status_code == 422
 
 
-def test_a_pin_leaves_the_opening_of_a_page(client: Client) -> None:
-    assert "touches 32 columns from lane 64" in " ".join(client.get("/tmem?pin=cta0:70,3").text.split())
-    assert "touches 32" not in client.get("/tmem?m=64&n=128&pin=cta0:3,3").text
-
-
-def test_the_registers_say_how_many_there_are(client: Client) -> None:
-    assert "4 of 32 registers of threads 0, 1, 2 and 31" in " ".join(client.get("/tmem").text.split())
-
-
 def test_numbers_are_sent_as_sums_only_where_they_are() -> None:
     """Row + column is a sum, row · column is not; a row without anything stays without."""
     row, col = np.indices((3, 4), dtype=np.int64)

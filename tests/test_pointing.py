@@ -10,13 +10,9 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from lanescope.app.guide.index import ORDER
-from lanescope.app.guide.rendering import render_guide_page as render
 from lanescope.app.idesc.draw import draw_idesc, draw_mask
 from lanescope.app.metadata.order import draw_order
 from lanescope.app.read.draw import find_whole_layout
-from lanescope.app.read.page import group_forms
-from lanescope.app.runs.facts import count_family_runs
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tiles.figure import draw_inline as draw_tiles
 from lanescope.app.tiles.tiled_copy_figure import draw_inline as draw_copy
@@ -31,7 +27,6 @@ from lanescope.render.figure import make_operand_figure
 from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from tests.cases import for_each
-from tests.client import share_client
 from tests.oracle import ptx, tensor as figures
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -53,37 +48,6 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
             assert panel["texts"][row][col] == f"T{lane}:{value}"
     assert panel["said"] == "A[{row}][{col}] is in lane {holder}, value a{value}"
     assert "data-cells" not in render_svg(make_operand_figure(a), title="A")
-
-
-@for_each(
-    "path",
-    [
-        "/chain",
-        f"/reuse?from={M16}&to={M16}",
-        "/guide/lanes-and-fragments",
-        "/guide/swizzle",
-        "/idesc",
-        "/zero-column-mask",
-        "/scale-factors",
-        "/triton-dot",
-        "/weights",
-        "/guide/descriptor",
-        "/guide/tensor-memory",
-        "/guide/scale-factors",
-    ],
-)
-def test_a_page_whose_pictures_answer_the_pointer_has_the_script_for_it(path: str) -> None:
-    page = share_client().get(path)
-    assert list_panels(page.text) and "kit/point" in page.text
-
-
-SILENT = ("SwizzledSharedLayout",)  # chunks whose elements are named in them
-
-
-@for_each("slug", ORDER)
-def test_every_figure_of_the_guide_answers_the_pointer(slug: str) -> None:
-    for address, figure in re.findall(r'<figure><a href="([^"]*)"[^>]*>(.*?)</figure>', render(slug), re.S):
-        assert list_panels(figure) or any(word in address for word in SILENT), address
 
 
 def test_the_pictures_of_a_tile_say_who_holds_an_element() -> None:
@@ -144,11 +108,6 @@ def test_an_instruction_descriptor_says_what_its_bits_mean() -> None:
     assert {31 - n for n, name in enumerate(groups) if name == "m"} == set(range(24, 29))
 
 
-def test_a_word_without_sizes_is_drawn_without_a_product() -> None:
-    svg = draw_idesc(idesc.IdescWord(0, idesc.get_kind("f16")))
-    assert len(list_panels(svg)) == 1 and "<title>D " not in svg
-
-
 @for_each("m", [128, 64, 32])
 def test_a_mask_draws_each_column_of_the_product_once(m: int) -> None:
     mask = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3, "shift": 8})
@@ -190,19 +149,3 @@ def test_a_triton_layout_is_drawn_over_a_tensor_in_which_every_warp_holds_its_ow
     threads = layout.rows.shape[0]
     places = [set(zip(layout.rows[t].tolist(), layout.cols[t].tolist(), strict=True)) for t in range(threads)]
     assert len(set.union(*places)) == sum(map(len, places)), "no two threads hold an element"
-
-
-def test_instructions_that_fit_are_grouped_by_shape() -> None:
-    page = " ".join(share_client().get("/read", params={"text": MMA_V2}).text.split())
-    assert "Instructions that fit: 48" in page
-    texts = re.findall(r'class="pill" href="/i/(mma[^"?]*)', page)
-    groups = group_forms(texts)
-    assert len(texts) == 48 and len({name for name, _ in groups}) == len(groups) == 7
-    assert all(f".{name.split('.')[1]}." in ptx_text for name, forms in groups for _, ptx_text in forms)
-
-
-def test_the_bars_of_what_ran_count_what_the_home_page_counts() -> None:
-    rows = {row.family: row for row in count_family_runs()}
-    assert sum(row.forms for row in rows.values()) == len(catalog.instructions())
-    assert (rows["wgmma"].ran, rows["wgmma"].forms) == (546, 546) and rows["tcgen05_mma"].ran == 0
-    assert f"{sum(row.ran for row in rows.values()):,} of" in share_client().get("/").text

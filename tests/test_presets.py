@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from html import unescape
 
-import numpy as np
-import pytest
-
 from lanescope.app.memory.presets import (
     PRESETS,
     PresetRequest,
     StoragePreset,
     adapt_request,
-    compute_thumbnail,
     find_preset,
 )
 from lanescope.app.memory.storage import STORAGE
@@ -68,14 +64,6 @@ def test_some_word_reads_every_preset_but_plain_rows(preset: StoragePreset) -> N
     assert tried >= 8
 
 
-def test_thumbnails_are_the_engines_xor() -> None:
-    """A TMA box of 128-byte rows: chunk c of row r lies in column c XOR r."""
-    own, spec = build_word(PRESETS[0], VIEWS[0], Descriptor(0x4000004000010100)) or pytest.fail("no box")
-    cells = np.array(compute_thumbnail(spec, own.seen)).reshape(8, 8)
-    rows, columns = np.indices((8, 8))
-    assert (cells == rows ^ columns).all()
-
-
 def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
     client = share_client()
     page = client.get("/descriptor/wgmma/0x4000004000010100").text
@@ -106,22 +94,3 @@ def test_what_a_preset_takes_from_the_word_is_named() -> None:
     assert "Assumed from the word: swizzle 128B, first byte 0xc00, the K step at k = 16." in chosen
     other = " ".join(client.get(word + box.replace("s_base=0xc00", "s_base=0x800")).text.split())
     assert "Assumed from the word: swizzle 128B, the K step at k = 16." in other
-
-
-def test_the_long_way_out_stands_in_parts() -> None:
-    """A row-major tile's cause is several statements: each is a paragraph of its own."""
-    client = share_client()
-    page = client.get("/descriptor/wgmma/0x0000004000010100?s_kind=rows&s_pitch_bytes=144&s_swizzle=none").text
-    said = page[page.index('<div class="card diagnosis">') :]
-    said = said[: said.index("</div>")]
-    assert said.count("<p>") >= 3
-    line = re.search(r"<pre data-copy>const unsigned offset = ([^;]+);", said)
-    assert line, said
-    at = {"LBO": 1024, "SBO": 128}
-    for row, k in ((0, 0), (1, 0), (0, 9), (17, 63)):
-        stored = storage(
-            {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "none", "mn": 64, "k": 64, "base": 0},
-            16,
-            "K",
-        )
-        assert eval(line[1].replace("/", "//"), {}, at | {"row": row, "k": k}) == int(stored.address(row, k))

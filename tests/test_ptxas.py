@@ -83,26 +83,3 @@ def test_least_versions(sample: list[assembler.Line]) -> None:
         assert not left
         older = VERSIONS[: VERSIONS.index(version)]
         assert not older or not any(assembler.find_accepted(own[target], target, older[-1]) for target in ASKED)
-
-
-def test_the_judge_tells_good_from_bad() -> None:
-    good = assembler.Line(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "{f0,f1,f2,f3}, {r0,r1,r2,r3}, {r4,r5}, {f4,f5,f6,f7}"
-    )
-    few = assembler.Line(good.ptx, "{f0,f1,f2,f3}, {r0,r1}, {r4,r5}, {f4,f5,f6,f7}")
-    nonsense = assembler.Line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32", "{f0}")
-    assert assembler.find_accepted([few, good, nonsense, good], "sm_80", NEWEST) == {1, 3}
-
-
-def test_a_line_without_code_is_noticed() -> None:
-    lines = [
-        x
-        for x in list_lines()
-        if x.ptx
-        in (
-            "mma.sync.aligned.m8n8k4.row.col.f32.tf32.tf32.f32",
-            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
-        )
-    ]
-    real = assembler.find_emitting(lines, "sm_80", NEWEST)
-    assert [lines[n].ptx for n in real] == ["mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"]

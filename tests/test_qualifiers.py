@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from lanescope import find
-from lanescope.app.main import create_app
 from lanescope.ptx import catalog
 from lanescope.ptx.qualifiers import describe_convergence, list_opcode_parts
 from tests.cases import for_each
-from tests.client import Client
 
 
 def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
@@ -60,15 +58,3 @@ def test_convergence_is_what_ptx_asks() -> None:
     for load in ("wmma.load.a.row.m16n16k16.f16", "wmma.store.d.row.m16n16k16.f32"):
         assert "the same address and stride" in describe_convergence(find(load))
     assert "has exited" not in describe_convergence(find("movmatrix.m8n8.trans.b16"))
-
-
-def test_pages_and_json_say_it() -> None:
-    with Client(create_app()) as client:
-        for ptx in (
-            "mma.m16n8k16.row.col.f32.f16.f16.f32",
-            "wgmma.mma_async.m64n8k16.f32.f16.f16",
-            "ldmatrix.m8n8.x4.shared.b16",
-        ):
-            told = client.get(f"/api/v1/instructions/{ptx}").json()["convergence"]
-            assert told == describe_convergence(find(ptx))
-            assert "<code>.aligned</code>: all " in client.get(f"/i/{ptx}").text

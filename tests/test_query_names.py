@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from lanescope.app.features import load_features
 from lanescope.app.kit.query_names import describe_ignored_names
 from tests.cases import for_each
 from tests.client import Client
@@ -36,24 +35,6 @@ def test_an_example_that_does_not_exist_is_refused(example: str, client: Client)
     assert "example is &#39;loop&#39;. Allowed: " in client.get(example).text
 
 
-def test_every_option_of_a_tool_is_one_of_its_page(client: Client) -> None:
-    pages = {tool.page: tool for feature in load_features().values() for tool in feature.tools if tool.page}
-    for page, tool in pages.items():
-        for _, sent in tool.examples:
-            assert not list_notices(client, tool.link(sent)), page
-
-
-def test_the_names_that_views_share_are_known(client: Client) -> None:
-    """A pin, what a map shows, the sides of a figure: they have no control where nothing is selected."""
-    for address in (
-        "/smem?unit=element&number=memory&show=tile&plain=1&pin=tile:0,0&pin2=tile:0,8",
-        "/tiles/mma?label=none&legend=1",
-        "/tmem?kind=mxf4&k=96&n=64&scale_a_at=128&access=",
-        "/guide/lanes-and-fragments?step=5&pin=a:3,2",
-    ):
-        assert not list_notices(client, address), address
-
-
 def test_a_link_that_only_carries_a_name_on_does_not_make_it_an_option() -> None:
     page = '<input name="rows"><a href="/x?rows=4&amp;zz=1">x</a><a href="/x?unit=chunk">y</a>'
     assert describe_ignored_names(page, [("zz", "1"), ("unit", "byte"), ("rows", "8")]) == [
@@ -63,7 +44,3 @@ def test_a_link_that_only_carries_a_name_on_does_not_make_it_an_option() -> None
 
 def test_a_dotted_option_may_be_sent_as_one_object() -> None:
     assert describe_ignored_names('<select name="a.swizzle">', [("a", "swizzle=none"), ("b", "")]) == []
-
-
-def test_a_page_without_a_query_says_nothing() -> None:
-    assert describe_ignored_names("<p>", []) == []

@@ -20,7 +20,6 @@ from lanescope.ptx.table.descriptors import FORMATS
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.ptx.table.tmem import COPIES, MOVES
 from tests import added_rows
-from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 # the tables have the rows; a row of the emulator is an opcode and what it does
@@ -176,53 +175,6 @@ def test_no_template_and_no_script_asks_for_a_name() -> None:
         and asks.search('"wgmma" in ptx')
         and asks.search('ptx.startsWith("mma")')
     )
-
-
-ASKED = [
-    'i.family.name == "wmma"',
-    'i.family.name != "mma"',
-    'i.family.name in ("mma", "mma_sp")',
-    '".load." in i.ptx',
-    '"b8x16" in i.ptx',
-    'i.ptx.startswith("wmma")',
-    "i.threads == 128",
-    "i.threads != WARPGROUP",
-    "op.threads == 32",
-    'i.syntax.opcode == "wgmma.mma_async"',
-    'i.family.opcode.text.endswith(".sp")',
-    '{"mma": 1}[i.family.name]',
-    'MENU = ("wmma", "wgmma")',
-    'T = {"ldmatrix": 1, "stmatrix": 2}',
-    'i.family.name.startswith("wgmma")',
-    're.match("wmma.load", i.ptx)',
-    '".16x32bx2." in found.ptx',
-    '"4x256b" not in found.ptx',
-    'row.name == "tf32"',
-    'mma.kind.name in ("f16", "tf32")',
-    'form.name != "wgmma"',
-    'op.element.name == "tf32"',
-    "form is WGMMA",
-    "tile.form is not TCGEN05",
-]
-
-
-@for_each("line", ASKED)
-def test_the_check_bites(line: str) -> None:
-    assert may_ask(line) and list(find_questions(ast.parse(line)))
-
-
-@for_each(
-    "line",
-    [
-        '"trans" in i.modifiers',
-        'i.types["a"] == "f16"',
-        "i.threads // 32",
-        "i.family.name == other.family.name",
-        'load == "ldmatrix"',
-    ],
-)
-def test_the_check_lets_pass(line: str) -> None:
-    assert not list(find_questions(ast.parse(line)))
 
 
 # one row --------------------------------------------------------------------------------------------------------------

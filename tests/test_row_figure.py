@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from lanescope.app.guide import row_figure
 from lanescope.app.guide.row_figure import RowState
 from tests.cases import for_each
-from tests.client import Client
 
 
 @for_each(
@@ -43,25 +40,3 @@ def test_the_xor_is_spelled_as_the_hardware_does_it() -> None:
     assert row_figure.describe_xor(RowState(row=3)) == "row 3, chunk 0: 0x180, bits 4–6 XOR 011 (bits 7–9): 0x1b0"
     assert row_figure.describe_xor(RowState(row=3, swizzle="32B")).endswith("bit 4 XOR 1 (bit 7): 0x190")
     assert row_figure.describe_xor(RowState(row=3, swizzle="none")).endswith("0x180, no XOR")
-
-
-def test_the_page_shows_the_state_of_its_address_without_scripts(client: Client) -> None:
-    """The form sends the state, the picture and both sentences follow; a wrong number is refused in words."""
-    page = client.get("/guide/128-bytes?swizzle=none&row=2").text
-    assert "0x100, no XOR" in page and "8 wavefronts" in page and len(re.findall(r'class="read wrong"', page)) == 14
-    assert "<option selected>none</option>" in page and 'name="row" min="0" max="7" step="1" value="2"' in page
-    assert "0x180, bits 4–6" in client.get("/guide/128-bytes").text
-    for query in ("start=8", "start=2048", "swizzle=96B", "pitch=64"):
-        refused = client.get(f"/guide/128-bytes?{query}").text
-        assert 'role="alert"' in refused and 'id="row-figure"' in refused, query
-
-
-def test_every_link_of_the_page_shows_what_its_sentence_says(client: Client) -> None:
-    """The states that the page links to, by what they must show."""
-    page = client.get("/guide/128-bytes").text
-    links = dict(re.findall(r'<a href="(/guide/128-bytes\?[^"]*)">([^<]*)</a>', page))
-    assert len(links) == 5
-    for link in links:
-        shown = client.get(link.replace("&amp;", "&")).text
-        assert 'role="alert"' not in shown
-        assert ("reads all 16" in shown) is (link.endswith("?start=16")), link

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.hardware.evidence import summarize
 from lanescope.app.instruction import facts
 from lanescope.app.kit.run_results import ValueMismatch
 from lanescope.app.main import create_app
-from lanescope.app.runs import page as runs_page
-from lanescope.app.runs.facts import DeviceEvidence, Recent
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.ptx import catalog, hardware_runs
 from tests.client import Client
@@ -68,24 +65,6 @@ def test_a_run_says_whether_it_agreed(
     assert verdict[0] == colour and squeeze_blanks(verdict[1]).startswith(f"{mark} {said}")
     assert ("Where it differs" in page) is bool(wrong)
     assert 'value="cuda" disabled' in page, "this server has no GPU"
-
-
-def test_evidence_and_recent_runs_that_differ_are_marked_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = DeviceEvidence(meta=DIFFERS["meta"], rows=summarize(DIFFERS), parts={})  # type: ignore[arg-type]
-    monkeypatch.setattr(runs_page, "load_evidence", lambda: (shown,))
-    plain = runs_page.build_status
-    run = Recent(at="12:00", kind="mma", what=MMA, operand="", backend="cuda", outcome="differs", seconds=0.1)
-
-    async def status(request: Any) -> Any:
-        return replace(await plain(request), recent=[run, replace(run, outcome="agrees")])
-
-    monkeypatch.setattr(runs_page, "build_status", status)
-    page = client.get("/gpu").text
-    table = page[page.index("mma agreed") :]
-    marks = re.findall(r'<span class="(\w+)">(.) (\d of \d)</span>', re.sub(r"\s+", " ", table))
-    assert marks == [("bad", "✗", "0 of 1"), ("ok", "✓", "1 of 1"), ("bad", "✗", "0 of 1")]
-    rows = [squeeze_blanks(row) for row in re.findall(r'<td class="(?:ok|bad)">.*?</td>', page, re.S)]
-    assert rows == ["✗ differs", "✓ agrees"]
 
 
 def test_an_instruction_that_differed_on_a_device_says_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,20 +90,3 @@ def test_what_is_shown_is_what_the_note_states(client: Client, link: str, comman
     else:
         shown = CliRunner().invoke(cli.build_cli(), shlex.split(command)[1:]).output
     assert not find_wrong(figures, shown)
-
-
-def test_a_wrong_figure_is_noticed(client: Client) -> None:
-    """The address without its order shows other strides, the command without its pitch other addresses."""
-    assert len(SHOWN) > 25
-    page = client.get("/smem?swizzle=none&major=MN&mn=128&k=16").text
-    assert find_wrong("LBO 128, SBO 8", page) and not find_wrong("LBO 8, SBO 16", page)
-    chain = ["chain", "mma.m8n8k16.row.col.s32.s8.s8.s32", "a"]
-    assert find_wrong("lane addresses: 0 16 32 48 64 80 96 112", CliRunner().invoke(cli.build_cli(), chain).output)
-
-
-def test_a_broken_link_is_noticed(client: Client) -> None:
-    assert (
-        client.get("/guide/no-such-page").status_code == 404
-        and client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32").status_code == 404
-    )
-    assert "Nothing of this group matches" in client.get("/?type=s4&family=wgmma").text

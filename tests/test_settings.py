@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import socket
@@ -91,24 +90,6 @@ def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, m
         monkeypatch.setenv("LANESCOPE_PORT", port)
     exec(json.loads(command)[2], {})
     assert told == [f"http://127.0.0.1:{asked}/healthz"]
-
-
-def test_every_setting_does_something() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "app").rglob("*.py") if path.name != "settings.py")
-    assert not [row.name for row in dataclasses.fields(Settings) if f"settings.{row.name}" not in sources]
-
-
-def test_the_command_lists_every_setting() -> None:
-    from lanescope.app.cli import build_cli
-    from tests.command import CliRunner
-
-    text = " ".join(CliRunner().invoke(build_cli(), ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
-    for name, _, says in list_settings():
-        assert (
-            f"--{name.replace('_', '-')}" in text
-            and name_variable(name) in text
-            and " ".join(says.split())[:30] in text
-        )
 
 
 def test_a_port_that_is_in_use_and_a_host_that_is_elsewhere_are_refused_with_the_option() -> None:

@@ -120,28 +120,6 @@ def test_the_paste_box_searches_and_what_it_offers_leads_on(exported_site: Path)
     assert 'action="../instructions.html"' in next((exported_site / "i").glob("*.html")).read_text()
 
 
-def test_scripts_are_classic_and_self_contained(exported_site: Path) -> None:
-    for script in (exported_site / "assets").rglob("*.js"):
-        if script.name != "plotly.js":
-            assert not re.search(r"^(import|export) ", script.read_text(), re.M), script.name
-    for page in ("index.html", "instructions.html"):
-        assert 'type="module"' not in (exported_site / page).read_text()
-
-
-def test_every_page_shares_its_link_picture_and_markdown(exported_site: Path) -> None:
-    """The texts of the server, with places for the addresses that only the reader's browser knows."""
-    client, pages = Client(create_app(ServerHardware(why_not=site.REASON))), ("guide/swizzle", "guide/descriptor")
-    for page in pages:
-        text = (exported_site / f"{page}.html").read_text()
-        told = client.get("/api/v1/share", params={"address": f"/{page}"}).json()
-        expected = told["markdown"].replace(told["png"], "{picture}").replace(told["link"], "{link}")
-        assert html.unescape(re.findall(r'data-share-text="markdown" data-text="([^"]*)"', text)[0]) == expected
-        picture = re.findall(r'<img src="([^"]*)" alt="The SVG that is copied"', text)[0]
-        drawn = (exported_site / f"{page}.html").parent / picture
-        assert drawn.resolve().is_file() and "var(" not in drawn.read_text()
-        assert "og:image" not in text and "/api/" not in text.partition("data-share-form")[2].partition("</details>")[0]
-
-
 def test_a_second_run_writes_only_what_changed(tmp_path: Path) -> None:
     pages = ("/help", "/guide/swizzle", *(link_instruction(instruction) for instruction in list_chosen()[::12]))
 
@@ -179,12 +157,3 @@ def test_errors(tmp_path: Path) -> None:
         site.export_site(str(tmp_path), ["x"], False)
     (tmp_path / "file").write_text("")
     assert run_lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
-
-
-def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The settings of a server in this shell's variables are not the export's."""
-    monkeypatch.setenv("LANESCOPE_SECONDS", "0.05")
-    made = site.SiteExport(tmp_path, ())
-    assert made.app.state.settings.seconds == 600 and made.app.state.work.cache.most_bytes == 0

@@ -9,8 +9,6 @@ from itertools import product
 from pydantic import TypeAdapter
 
 from lanescope.app.memory.facts import Tile
-from lanescope.shared import tiling
-from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import ELEMENT_BITS
 from tests.cases import for_each
 from tests.client import Client
@@ -45,23 +43,6 @@ def test_wgmma_reads_b1(client: Client) -> None:
     )
 
 
-@for_each(
-    "ptx",
-    [
-        B1,
-        "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3",
-        "wgmma.mma_async.m64n200k8.f32.tf32.tf32",
-        "wgmma.mma_async.sp.m64n64k32.f32.f16.f16",
-    ],
-)
-def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: Client, ptx: str) -> None:
-    for operand in ("a", "b"):
-        page = client.get(
-            f"/descriptor/wgmma/0x4000004000010100?instruction={ptx}&operand={operand}&s_swizzle=128B"
-        ).text
-        assert "data-verdict=match" in page, operand
-
-
 def test_the_page_says_what_is_left_of_k(client: Client) -> None:
     assert "the last 8 of this tile are not enough for a step" in client.get("/smem?swizzle=none&mn=64&k=24").text
     assert "not enough" not in client.get("/smem?swizzle=none&mn=64&k=32").text
@@ -89,22 +70,3 @@ def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: 
     )
     assert beside is not None
     assert "'zz'. Give an integer from 0" in unescape(beside[1])
-
-
-def test_a_wgmma_leads_to_a_figure_of_its_tile_in_three_links(client: Client) -> None:
-    """The descriptor of B, its tile, the figure: with the tile's fields all the way."""
-
-    def follow(page: str, text: str) -> str:
-        (nav,) = re.findall(r'<nav class="next".*?</nav>', page, re.S)
-        found = re.search(rf'href="([^"]*)"[^>]*>[^<]*{text}', unescape(nav))
-        assert found, nav
-        return found[1]
-
-    word = tiling.Tile(16, "K", get_mode("128B"), 128, 64).descriptor()
-    descriptor = follow(client.get("/i/wgmma.mma_async.m64n128k16.f32.bf16.bf16").text, "B's descriptor")
-    assert descriptor.startswith(f"/descriptor/wgmma/{word}?") and "operand=b" in descriptor
-    tile = follow(client.get(descriptor).text, "tile")
-    asked = set(tile.removeprefix("/smem?").split("&"))
-    assert {"major=K", "swizzle=128B", "mn=128", "k=64"} <= asked
-    figure = follow(client.get(tile).text, "Figure")
-    assert asked <= set(figure.removeprefix("/smem.svg?").split("&")) and client.get(figure).status_code == 200

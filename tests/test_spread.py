@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from lanescope import find
 from lanescope.app.instruction.spread import build_chart, build_spreads
 from tests.cases import for_each
-from tests.client import share_client
 from tests.oracle import ptx
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -38,15 +35,3 @@ def test_a_sum_along_a_row_of_wgmma_s_d_combines_four_threads() -> None:
 @for_each("ptx_text", ["ldmatrix.sync.aligned.m8n8.x4.shared.b16", "tcgen05.mma.cta_group::1.kind::f16"])
 def test_what_no_lane_holds_element_by_element_has_no_spread(ptx_text: str) -> None:
     assert build_spreads(find(ptx_text)) == [] and build_chart(find(ptx_text)) == ""
-
-
-def test_the_chart_s_maps_have_the_lines_and_registers_that_it_counts() -> None:
-    client = share_client()
-    for one in json.loads(build_chart(find(M16)))["matrices"]:
-        told = client.get(one["map"]).json()
-        assert len(told["row"]) == len(told["col"]) == one["lanes"]
-        assert {at for line in told["row"] for at in line} == set(range(one["row"]))
-        assert {at for line in told["col"] for at in line} == set(range(one["col"]))
-        assert {at for line in told["register"] for at in line} == set(range(one["registers"]))
-    page = client.get(f"/i/{M16}").text
-    assert "data-spread=" in page and page.count('name="spread-of"') == 3

@@ -127,25 +127,6 @@ def test_the_xor_moves_chunks_and_frees_the_banks() -> None:
     assert [one.kind for one in plain.steps[:2]] == ["plain", "addresses"]
 
 
-@for_each("swizzle", ["32B", "64B", "128B"])
-def test_the_sentence_of_the_xor_counts_the_banks_of_one_chunk(swizzle: str) -> None:
-    """8 lines of the same chunk: the banks of the places that they are stored at, 4 a place."""
-    found = step(M16, storage={"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": swizzle})
-    [said] = [one.caption for one in found.steps if one.kind == "xor"]
-    counted = re.search(r"falls on (\d+) banks instead of 4", said)
-    places = {chunk.after % 128 for chunk in found.a.chunks if chunk.before in range(0, 8 * 128, 128)}
-    assert counted and int(counted[1]) == 4 * len(places)
-
-
-def test_the_sentence_of_d_names_the_registers_of_its_rows() -> None:
-    """By hand: rows 0–7 of D are registers 0 and 1, rows 8–15 registers 2 and 3."""
-    said = [one.caption for one in step(M16).steps if one.kind == "out"]
-    assert said == [
-        "Rows 0–7 of D are registers R0 and R1 as f32: lane 0 holds D[0][0] and D[0][1].",
-        "Rows 8–15 of D are registers R2 and R3 as f32: lane 0 holds D[8][0] and D[8][1].",
-    ]
-
-
 def test_addresses_without_the_xor_bring_wrong_elements() -> None:
     """Row 0 is not moved by the XOR; in row 1 chunks 0 and 1 change places."""
     found = step(M16, no_xor="1")
@@ -207,13 +188,6 @@ def test_refusals_name_their_field(asked: dict[str, Any], field: str) -> None:
     assert refused.value.field == field
 
 
-def test_the_page_without_scripts_has_every_sentence(client: Client) -> None:
-    page = client.get(f"/steps/{M16}?k_step=1&step=25").text
-    told = re.search(r'id="step-caption"[^>]*>(.*?)</p>', page, re.S)
-    assert told and "Lane 21 gives <code>0x2E0</code>" in told[1]
-    assert page.count("<li ") >= 71 and 'aria-current=step><a href="/steps/' in page
-
-
 def test_the_page_keeps_the_storage_of_a_chain(client: Client) -> None:
     page = client.get(f"/steps/{M16}?operand=a&s_kind=rows&s_pitch_bytes=128&s_swizzle=none")
     assert page.status_code == 200 and "8 wavefronts instead of one" in page.text
@@ -221,12 +195,6 @@ def test_the_page_keeps_the_storage_of_a_chain(client: Client) -> None:
     body = {"instruction": M16, "storage": {"kind": "rows", "pitch_bytes": 128}}
     answer = client.post("/api/v1/stepper", json=body).json()
     assert {move["wavefronts"] for move in answer["a"]["moves"]} == {8}
-
-
-def test_instructions_that_it_does_not_show_keep_their_page(client: Client) -> None:
-    for ptx in ("mma.m8n8k4.row.col.f16.f16.f16.f16",):
-        page = client.get(f"/steps/{ptx}")
-        assert page.status_code == 200 and 'id="scene"' not in page.text and "term by term" in page.text
 
 
 @for_each(
@@ -289,11 +257,3 @@ def test_bytes_before_and_after_the_xor_are_those_of_the_rule() -> None:
     k, n = np.divmod(np.arange(16 * 8), 8)
     assert np.array_equal(found.b.before, 8 * (2048 + 128 * n + 2 * (k + 16)))
     assert np.array_equal(found.b.k, k)
-
-
-def test_the_sentence_of_the_addresses_names_the_rows_that_lanes_point_at() -> None:
-    """ldmatrix.x4 for A of m16n8k16: lanes 0–7 give rows 0–7, lanes 8–15 rows 8–15 of the same columns."""
-    captions = [one.caption for one in step(M16).steps if one.kind == "addresses"]
-    assert captions[0].endswith("lane 0 points at A[0][0…7], lane 1 at A[1][0…7], lane 8 at A[8][0…7].")
-    assert "lane 0 points at B[0…7][0], lane 1 at B[0…7][1], lane 8 at B[8…15][0]." in captions[1]
-    assert captions[1].endswith("The addresses of lanes 16–31 are not used.")

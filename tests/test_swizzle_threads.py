@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-from lanescope.app.guide.rendering import render_guide_page
 from lanescope.cute.text import parse_cute_layout
 from tests.cases import for_each
 
@@ -29,12 +28,3 @@ def test_canonical_layouts_give_the_addresses_of_whole_rows(width: int, bits: in
     for r, k in itertools.product(range(16), range(16)):
         assert 2 * canonical(r, k) == swizzle(2 * (pitch * r + k), width)
     assert canonical(row, 8) == expected
-
-
-def test_the_pages_name_these_addresses() -> None:
-    assert "is element 72" in render_guide_page("atom-and-figure") and "stays at 64" in render_guide_page(
-        "atom-and-figure"
-    )
-    units = render_guide_page("swizzle-units")
-    assert "32 stays 32" in units and "is the first again: 36" in units
-    assert "<td>72</td>" in render_guide_page("canonical-and-figure")

@@ -174,14 +174,6 @@ def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
     assert rows["sm_90"]["max_cluster"] == 16 and rows["sm_89"]["max_cluster"] == 1
 
 
-def test_the_page_says_what_a_gpu_has_and_lacks(client: Client) -> None:
-    text = re.sub(r"\s+", " ", client.get("/targets?target=sm_121a").text)
-    assert "DGX Spark, GB10" in text and "99&nbsp;KB (101376 bytes)" in text
-    assert '<a href="/instructions?family=wgmma">wgmma</a>' in text and "mma or mma block_scale" in text
-    wrong = client.get("/targets?target=sm_99")
-    assert wrong.status_code == 422 and "sm_121a" in wrong.text
-
-
 @for_each(
     ("kind", "target", "k", "legal", "reserved"),
     [
@@ -313,11 +305,6 @@ def test_an_unknown_target_is_refused_by_name() -> None:
         get_architecture("sm_99")
 
 
-def test_a_form_asks_about_any_target_until_one_is_chosen(client: Client) -> None:
-    text = client.get("/scale-factors").text
-    assert re.search(r'<select\s+name="target"[^>]*><option value="" selected>any</option>', text)
-
-
 @for_each(("kind", "k"), [("f8f6f4", 64), ("mxf4", 96), ("mxf4", 128)])
 def test_the_constant_of_a_word_of_rubin_is_that_word(kind: str, k: int) -> None:
     word = idesc.encode(idesc.get_kind(kind), {"m": 128, "n": 128, "k": k}, target="sm_107a")
@@ -338,14 +325,6 @@ def test_the_command_takes_a_target_with_and_without_its_option() -> None:
     assert plain == option and "no tensor memory" in plain
     assert "Did you mean sm_90a?" in run_lanescope("targets", "sm_90b").stderr
     assert "Two targets" in run_lanescope("targets", "sm_90", "--target", "sm_80").stderr
-
-
-def test_rubin_s_page_says_what_has_no_map(client: Client) -> None:
-    page = re.sub(r"\s+", " ", client.get("/targets?target=sm_107a").text)
-    assert "kind::ti16 of tcgen05.mma" in page and "Without a map here" in page and "327&nbsp;KB" in page
-    assert "576 columns" in page and "Without a map here" not in client.get("/targets?target=sm_89").text
-    (row,) = client.get("/api/v1/targets?target=sm_107a").json()
-    assert {one["ptx"] for one in row["unmapped"]} == {"9.4"} and all(one["missing"] for one in row["unmapped"])
 
 
 @for_each(

@@ -267,20 +267,6 @@ def test_every_layout_is_bound(text: str, wish: str, letter: str, operand: str, 
     assert tuple(axis[where[0]][where[1]] for axis in held) == at
 
 
-def test_what_is_inferred_and_what_is_open_stands_on_the_page() -> None:
-    for text, word, says in (
-        ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=32,n=64", "A inferred"),
-        ("tcgen05.mma.sp.cta_group::1.kind::f16", "m=64,n=64", "metadata inferred"),
-        ("tcgen05.mma.sp.cta_group::2.kind::f16", "m=128,n=64", "inferred"),
-        ("tcgen05.mma.sp.cta_group::1.kind::f8f6f4", "m=64,n=64", "is not documented"),
-        ("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16", "m=256,n=64,k=96", "is not documented"),
-    ):
-        page = share_client().get(f"/i/{text}", params={"idesc": word}).text
-        assert says in page and "documented" in page and "verified" not in page, text
-    sure = share_client().get(f"/i/{F16}?idesc=m=128,n=64").text
-    assert "inferred" not in sure and "agrees with CUTLASS (15 maps)" in sure
-
-
 def test_a_pair_says_whose_rows_and_columns_are_shown() -> None:
     page = share_client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=m=256,n=64").text
     assert "rows 0 to 127 of A and D" in page and "32 of the 64 columns of B" in page
@@ -303,38 +289,6 @@ def test_pasted_lines_of_kernels_open_their_pages() -> None:
         assert gone.status_code == 303 and gone.headers["location"] == f"/i/{ptx_}"
         told = share_client().post("/api/v1/read", json={"text": text}).json()
         assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx_}") and not told["notices"], text
-
-
-def test_the_catalogue_shows_families_and_kinds() -> None:
-    page = share_client().get("/instructions?q=tcgen05.mma").text
-    assert page.count('<th scope="row">kind::f16</th>') == 2 == page.count("<table")  # tcgen05.mma and .mma.ws
-    assert len(page) < 150_000
-
-
-def test_every_kind_and_form_has_its_page_pictures_and_code() -> None:
-    """One text of each kind, form and density is 40 of 464, of which some are asked."""
-    kinds: dict[object, Instruction] = {}
-    for found in PRODUCTS:
-        kinds.setdefault((found.family.issue, found.modifiers[0]), found)
-    assert len(kinds) == 40
-    for found in take_sample(list(kinds.values()), 6):
-        made = bind(found)
-        assert share_client().get(f"/i/{found.ptx}").status_code == 200
-        picture = share_client().get(f"/i/{found.ptx}/a.svg?idesc={made.word}&rows=0-7")
-        assert picture.status_code == 200 and picture.text.startswith("<svg")
-    code = share_client().get(f"/i/{F16}.cu").text
-    assert f'"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {F16} [%0], %1, %2, %3, p; }}' in code
-    assert share_client().get(f"/i/{F16}.svg?idesc=0x08400490").status_code == 200
-
-
-def test_other_pages_take_a_product() -> None:
-    assert share_client().get(f"/diagram?ptx={F16}&idesc=m=64,n=32").status_code == 200
-    sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
-    moved = share_client().get(f"/i/{sparse}/metadata?idesc=0x08200014", follow_redirects=False)
-    assert moved.headers["location"] == f"/i/{sparse}?idesc=0x08200014"
-    pinned = share_client().get(f"/i/{F16}/d?idesc=0x08400490", follow_redirects=False)
-    assert pinned.headers["location"] == f"/i/{F16}?pin=d:0,0&idesc=0x08400490"
-    assert share_client().get("/i/tcgen05.shift.cta_group::1.down").text.count("<title>tcgen05.shift, b32") == 1
 
 
 def test_pickers_keep_the_descriptor() -> None:

@@ -5,14 +5,11 @@ Table 39 allows, every bit of the descriptors. Each check counts what it compare
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from lanescope import bind, find
 from lanescope.blackwell import idesc, tmem, zeromask
@@ -21,7 +18,6 @@ from lanescope.blackwell.tmem import TmemMma
 from lanescope.descriptor.matrix import View, compute_many_addresses
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.role import OperandPlace
 from lanescope.ptx.table import tmem as rows
 from lanescope.ptx.table.descriptors import TCGEN05
@@ -33,10 +29,6 @@ from tests.sample import choose_count
 
 TEXTS = [i for i in catalog.instructions() if i.family.tensor]
 PRODUCTS = [i for i in TEXTS if i.family.issue]
-
-
-def _is_same(pattern: Pattern, *meant: Any) -> bool:
-    return all(np.array_equal(a, np.broadcast_to(b, a.shape)) for a, b in zip(pattern.evaluate(), meant, strict=True))
 
 
 # texts ----------------------------------------------------------------------------------------------------------------
@@ -143,18 +135,6 @@ def test_what_an_operation_touches() -> None:
         assert np.array_equal(tmem.mask_touched(found, 0, 4), meant), text
 
 
-def test_a_move_with_two_digits_exchanged_is_noticed() -> None:
-    for move in rows.MOVES:
-        for text, x in ((move.pattern, ""), (move.packed, ".pack::16b")):
-            found = tmem.parse_access(f"tcgen05.ld.sync.aligned.{move.shape}.x2{x}.b32")
-            assert _is_moved_right(found.ptx, found)
-            left, right = text.split(" -> ")
-            for one, other in combinations(re.findall(r"(\w):", left), 2):
-                crossed = "".join({one: other, other: one}.get(c, c) for c in right)
-                wrong = Pattern.parse(f"{left} -> {crossed}", x=2)
-                assert not _is_moved_right(found.ptx, replace(found, pattern=wrong)), (text, crossed)
-
-
 # data paths -----------------------------------------------------------------------------------------------------------
 
 
@@ -199,18 +179,6 @@ def test_every_element_of_d() -> None:
             wrong += [] if _is_d_right(mma) else [key]
         assert seen[key] == str(tmem.make_tmem_layout(mma, "d").pattern)
     assert wrong == [] and (compared, len(seen)) == (1076, 207)
-
-
-def test_a_data_path_of_another_letter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every place with the pattern of every other organization."""
-    for place in rows.PLACES:
-        mma = TmemMma(idesc.get_kind("f16"), place.form, place.sparse[0], place.m, 64)
-        assert mma.place is place and _is_d_right(mma)
-        for other in rows.PLACES:
-            if other.d != place.d:
-                monkeypatch.setattr(TmemMma, "place", replace(place, d=other.d))
-                assert not _is_d_right(mma), (place.letter, other.letter)
-                monkeypatch.undo()
 
 
 def test_every_element_of_a() -> None:

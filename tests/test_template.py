@@ -17,10 +17,6 @@ def test_a_slot_alone_on_its_line_takes_lines_and_indents_them() -> None:
     assert lines == ["for (;;) {", "  f();", "", "  g();", "  h();", "}  // 3u of 5"]
 
 
-def test_a_slot_alone_on_its_line_goes_with_it_when_it_is_empty() -> None:
-    assert fill_lines(LOOP, {"body": "", "more": [], "count": 3, "all": 5}) == ["for (;;) {", "}  // 3u of 5"]
-
-
 def test_a_missing_slot_is_an_error() -> None:
     with pytest.raises(KeyError, match="count"):
         fill_lines(LOOP, {"body": "", "more": "", "all": ""})

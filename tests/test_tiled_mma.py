@@ -157,15 +157,6 @@ def test_owners_registers_and_copies() -> None:
     assert {t for t, _ in quad.c.owner(5, 0) + quad.c.owner(0, 0)} <= {0, 1, 2, 3, 16, 17, 18, 19}
 
 
-def test_a_notebook_draws_it() -> None:
-    """Every element of the picture says its first holder; a larger tile is drawn without labels."""
-    made = tiled_mma(HALF, "(2,1,1)")
-    drawn = made.b._repr_svg_()
-    assert drawn.startswith("<svg") and drawn.count(">T0:V0+<") == 1  # two warps load every element
-    assert made._repr_html_().count("<svg") == 3 and made.c._repr_svg_().count(":V") == 32 * 8
-    assert ":V" not in tiled_mma(HALF, "(2,2,1)", None, (128, 128, 16)).c._repr_svg_()
-
-
 def test_flash_attentions_chain() -> None:
     """C of Q·K is A of P·V for 16-bit types in place; for 8-bit types the elements move inside each quad."""
     for qk, pv in ((HALF, HALF), ("SM90_64x64x16_F32F16F16_SS", "SM90_64x128x16_F32F16F16_RS")):

@@ -6,7 +6,6 @@ import re
 from dataclasses import asdict
 from html import unescape
 from typing import Any
-from urllib.parse import urlencode
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from lanescope.app.tiles import bench, chains, forms, presets, state
 from lanescope.app.tiles.facts import build_chain
 from lanescope.app.tiles.questions import TiledChainBody, parse_mma
 from lanescope.reader import recognise_text
-from lanescope.tiles import shades
 from lanescope.tiles.mma import TiledMMA
 from tests.cases import for_each
 from tests.client import Client
@@ -50,28 +48,6 @@ def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
             at = (op.rows if dim == bench.DIMS[name][0] else op.cols)[0]
             parts = [frozenset(at[steps == n].tolist()) for n in range(steps.max() + 1)]
             assert sum(map(len, parts)) == len(frozenset().union(*parts)), (name, dim)
-
-
-def test_shades_are_what_they_are_called() -> None:
-    made = build_tiled_mma(presets.PRESETS[1].fields)
-    found = shades.list_operand_shades(made, made.c)
-    threads, values = np.array([0, 45, 127]), np.array([0, 5, 31])
-    assert found["warp"].number_cells(threads, values).tolist() == [0, 1, 3]
-    assert found["group"].number_cells(threads, values).tolist() == [0, 3, 7]
-    assert found["lane"].number_cells(threads, values).tolist() == [0, 1, 3]
-    assert found["register"].number_cells(threads, values).tolist() == [0, 5, 31]
-    assert shades.list_operand_shades(made, made.a)["register"].number_cells(threads, values).tolist() == [0, 2, 15]
-    assert found["k"].number_cells(threads, values).tolist() == [-1, -1, -1]
-    assert "k" in shades.list_shades(made) and "warpgroup" not in shades.list_shades(made)
-
-
-def test_a_page_says_what_people_ask_of_a_tile(client: Client) -> None:
-    page = unescape(client.get("/tiles/mma", params={"pin": "c:19,2"}).text)
-    assert "Which of 128 threads holds which element of a 64 × 64 × 32 tile" in page
-    assert "Thread 45 <small>warp 1, lane 13 · pinned" in re.sub(r"\s+", " ", page)
-    assert "loaded by warps 0 and 2 or warps 1 and 3" in page and "(19,2) (19,3)" in page
-    assert "64</dt><dd>registers per thread: A 16, B 16, C 32" in page
-    assert "16</dt><dd>mma per warp: 2 × 4 × 2 (M × N × K)" in page
 
 
 @for_each("one", presets.PRESETS, ids=lambda one: one.name)
@@ -144,23 +120,6 @@ def test_an_address_is_read_and_written_back() -> None:
         assert same == base and len(said) == 1 and said[0].field == name, name
 
 
-def test_what_is_chosen_is_drawn(client: Client) -> None:
-    """Without scripts: threads that are not shown have no colour, other steps of K are lighter."""
-    whole = client.get("/tiles/mma").text
-    some = client.get("/tiles/mma", params={"warps": "0"}).text
-    step = client.get("/tiles/mma", params={"k": "0"}).text
-    assert whole.count('fill="var(--four-3)"') == 1 and 'fill="var(--four-3)"' not in some
-    assert 'opacity=".35"' not in whole and step.count('opacity=".35"') == 4  # of A and B, two warps each
-    labelled = client.get("/tiles/mma", params={"view": "m:16-24,n:0-8,k:0-8"}).text
-    assert ">T45:0<" in labelled and ">T33+:0<" in labelled
-
-
-def test_only_what_differs_stands_in_the_address() -> None:
-    base = bench.make_base_state(forms.get_defaults({"atom": "x"}, forms.MMA))
-    assert (base.atom, base.tile) == (forms.MMA["atom"], "")
-    assert urlencode({"a": 1}) == "a=1" and base.format_query(base) == "" and base.format_query(base, k=1) == "k=1"
-
-
 # code and pictures ----------------------------------------------------------------------------------------------------
 
 
@@ -207,12 +166,6 @@ def test_every_form_of_the_picture(client: Client) -> None:
         ).json()
     )
     assert client.get("/tiles/mma.png", params=query).content[:4] == b"\x89PNG"
-
-
-@for_each(("query", "field"), [("colour=red", "colour"), ("operand=d2", "operand"), ("cell=4", "cell"), ("k=9", "k")])
-def test_options_of_the_picture_that_do_not_fit(client: Client, query: str, field: str) -> None:
-    error = client.get(f"/tiles/mma.svg?{query}").json()["error"]
-    assert error["field"] == field
 
 
 # C as the next A ------------------------------------------------------------------------------------------------------

@@ -60,20 +60,6 @@ def test_every_function_and_ordering_has_a_page() -> None:
     assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.list_topics())
 
 
-def test_the_search_shows_them(client: Client) -> None:
-    page = client.get("/instructions", params={"q": "wgmma.fence"}).text
-    assert (
-        'href="/guide/wgmma.fence" id="guess"' in page
-        and "No instruction" not in page
-        and "Nothing of this group matches" not in page
-    )
-    both = client.get("/instructions", params={"q": "wgmma", "part": "rows"}).text
-    assert 'href="/guide/fence-commit-wait"' in both and 'id="guess"' not in both and "m64n8k16" in both
-    line = client.get("/instructions", params={"q": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
-    assert 'class="topics"' not in line and 'id="guess"' in line
-    assert "Nothing of this group matches" in client.get("/instructions", params={"q": "zz"}).text
-
-
 def test_addresses_of_instructions_that_are_topics_lead_there(client: Client) -> None:
     for address in ("/i/wgmma.fence.sync.aligned", "/go?ptx=wgmma.fence.sync.aligned;", "/i/fence.proxy.async"):
         answer = client.get(address, follow_redirects=False)
@@ -90,12 +76,6 @@ def test_the_api(client: Client) -> None:
     )
     assert client.get("/api/v1/topics", params={"q": "zz"}).json() == {"count": 0, "topics": []}
     assert client.get("/api/v1/topics", params={"q": "x" * 2001}).status_code == 422
-
-
-def test_the_guide_lists_every_page_with_its_sentence(client: Client) -> None:
-    text = client.get("/guide").text
-    for topic in topics.list_topics():
-        assert f'href="{topic.page}"' in text
 
 
 def test_a_typed_instruction_is_read_word_by_word(client: Client) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 from lanescope.app.kit.release import describe_release, format_release
-from tests.client import Client
 from tests.command import run_lanescope
 from tests.release import ROOT
 
@@ -24,11 +23,6 @@ def test_the_version_names_the_document_the_assembler_and_every_evidence_file() 
         f"  {table['assembler']}, run on every instruction on {table['date']}",
         *(f"  {meta['device']}, ran on {meta['date']}" for meta in files),
     }
-
-
-def test_the_foot_of_every_page_says_the_same(client: Client) -> None:
-    release = describe_release()
-    assert f"Lanescope {release.version} · {release.document} · {release.assembler}" in client.get("/docs").text
 
 
 def test_the_module_is_the_command_and_its_version_needs_no_numpy() -> None:

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app.steps import facts as steps
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import cuda
 from lanescope.render.figure import make_figure, make_operand_figure, make_product_figure
-from lanescope.render.palette import DARK, LIGHT
+from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
 from lanescope.render.view import LABELS, OperandGrid
 from tests.cases import for_each
@@ -58,16 +57,6 @@ def test_category_follows_the_digits() -> None:
         grid.format_labels("z")
 
 
-def test_figure_lines_a_up_with_d_and_b_with_d() -> None:
-    for i in (M16, QUAD, WIDE):
-        panel = {p.name: p for p in make_product_figure(i).panels}
-        assert panel["a"].y == panel["d"].y and panel["a"].height == panel["d"].height
-        assert panel["b"].x == panel["d"].x and panel["b"].width == panel["d"].width
-        assert panel["b"].y + panel["b"].height < panel["d"].y and panel["a"].x + panel["a"].width < panel["d"].x
-        figure = make_product_figure(i)
-        assert all(p.x + p.width <= figure.width and p.y + p.height <= figure.height for p in figure.panels)
-
-
 def test_svg_is_well_formed_deterministic_and_titled() -> None:
     for i in (M16, QUAD, WIDE):
         one, other = (render_svg(make_product_figure(i), title=i.ptx) for _ in range(2))
@@ -84,17 +73,6 @@ def test_svg_draws_every_cell_once_in_its_colour() -> None:
     widths = list(area.values())
     assert len(set(widths)) == 1 and sum(widths) == pytest.approx(16 * 8 * 46)
     assert sorted(re.findall(r">(T\d+:\d)<", text)) == sorted(f"T{t}:{v}" for t in range(32) for v in range(4))
-
-
-def test_svg_fades_other_lanes_and_follows_the_theme() -> None:
-    text = render_svg(make_operand_figure(M16.operand("d")), title="d", threads=frozenset({5}), palette=DARK)
-    assert set(re.findall(r">(T\d+):\d<", text)) == {"T5"} and DARK.paper in text
-    assert "var(--fill-0)" in render_svg(make_operand_figure(M16.operand("d")), title="d", palette=None)
-
-
-def test_large_figures_stay_small() -> None:
-    text = render_svg(make_product_figure(WIDE), title=WIDE.ptx)
-    assert text.count("<text") < 150 and len(text) < 40_000
 
 
 def test_every_instruction_can_be_drawn() -> None:
@@ -183,48 +161,3 @@ def test_copies_are_named_every_one() -> None:
         and speak_cell(OperandGrid(op), 3, 2).count(" and ") + speak_cell(OperandGrid(op), 3, 2).count(";") >= 1
     )
     assert all(f"a{value}" in speak_cell(OperandGrid(op), 3, 2) for _, value in owners)
-
-
-@for_each("window", [None, (0, 64), (16, 48), (24, 40)])
-def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[int, int] | None) -> None:
-    op = find("wgmma.mma_async.m64n16k16.f32.f16.f16").operand("d")
-    first, last = window or (0, 64)
-    (panel,) = make_operand_figure(op, rows=None if window is None else (first, last - 1)).panels
-    wanted = [
-        row - first
-        for row in range(first + 1, last)
-        if op.owner(row, 0)[0][0] // 32 != op.owner(row - 1, 0)[0][0] // 32
-    ]
-    assert panel.warp_edges == wanted and (window or wanted == [16, 32, 48])
-    (plain,) = make_operand_figure(find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("d")).panels
-    assert plain.warp_edges == []
-
-
-@for_each(
-    ("ptx", "name"),
-    [
-        (ptx, name)
-        for ptx in (
-            "mma.m16n8k16.row.col.f32.f16.f16.f32",
-            "mma.m16n8k32.row.col.s32.s8.s8.s32",
-            "mma.m16n8k8.row.col.f32.tf32.tf32.f32",
-            "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",
-            "mma.m16n8k64.row.col.s32.s4.s4.s32",
-        )
-        for name in "ab"
-    ],
-)
-def test_a_traces_loads_take_rows_a_line_apart(ptx: str, name: str) -> None:
-    """Rows without padding: each lane's offset is its row times the bytes of a line, and the formula says the same."""
-    op = find(ptx).operand(name)
-    told = steps.find_ldmatrix(op)
-    assert told is not None
-    across = (op.col_count if name == "a" else op.row_count) * op.element.bits // 8
-    lines = op.row_count if name == "a" else op.col_count
-    assert told.pitch_bytes == across
-    starts = {line * across + 16 * part for line in range(lines) for part in range(across // 16)}
-    given = np.asarray(told.lane_offsets)
-    assert set(given[given >= 0].tolist()) == starts
-    for lane in range(32):
-        if (at := int(given[0, lane])) >= 0:
-            assert eval(told.offset.replace("/", "//"), {"lane": lane}) == at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from tests.cases import for_each
-from tests.client import Client
 from tests.oracle import ptx as oracle
 from tests.sample import take_sample
 
@@ -66,16 +64,6 @@ def test_a_lies_in_the_registers_of_ptx_figure() -> None:
             assert divmod(int(element), a.k_step) == oracle.wgmma_a(16)(thread, value)[:2]
 
 
-def test_sentences_name_what_a_warp_holds_and_which_registers_follow() -> None:
-    """By hand, thread 32: groupID 0, rows 16 and 24, columns 0–1 and 8–9; four registers a K step."""
-    found, _ = step()
-    hold = [one.caption for one in found.steps if one.kind == "hold"]
-    assert len(hold) == 4 and "thread 32 has A[16][0…1] in R0, A[24][0…1] in R1, A[16][8…9] in R2" in hold[1]
-    advance = [one.caption for one in found.steps if one.kind == "advance"]
-    assert "in 4 further registers of each thread, R8–11 here" in advance[1] and "A’s start" not in advance[1]
-    assert {one.operand for one in found.steps if one.kind in ("field", "line", "core")} == {"b"}
-
-
 def test_metadata_say_which_row_of_b_a_stored_element_meets() -> None:
     found, a = step(SPARSE)
     assert found.b.k == 2 * a.k and (np.asarray(a.meets) // 4 == np.arange(a.k) // 2).all()
@@ -92,10 +80,3 @@ def test_a_wrong_word_of_b_is_seen_beside_it() -> None:
 def test_the_form_chooses_registers_and_shared_memory_again() -> None:
     assert fill_storage(F16, {"a": "swizzle=64B,k=32", "a_swizzle": "registers"})["a"] == "k=32,from=registers"
     assert fill_storage(F16, {"a": "k=32,from=registers", "a_swizzle": "64B"})["a"] == "k=32,swizzle=64B"
-
-
-def test_the_page_has_one_word_and_every_sentence(client: Client) -> None:
-    page = client.get(f"/steps/{F16}?a=from%3Dregisters&step=4").text
-    told = re.search(r'id="step-caption"[^>]*>(.*?)</p>', page, re.S)
-    assert told and told[1].startswith("Warp 1 holds rows 16–31 of A in registers")
-    assert page.count('class="word"') == 1 and "term by term" in page

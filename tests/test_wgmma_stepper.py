@@ -23,7 +23,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from tests.cases import for_each
-from tests.client import Client
 from tests.oracle import ptx as oracle
 from tests.sample import take_sample
 
@@ -85,17 +84,6 @@ def test_a_byte_of_1_bit_elements_is_read_where_the_descriptor_reads_its_element
             assert np.array_equal(cells, np.asarray(word.lines)[:, :, None] + np.arange(16))
             first = step_of_k * one.k_step
             assert np.array_equal(np.asarray(one.at)[:, first : first + one.k_step], bytes_read[:, :, 0])
-
-
-def test_sentences_count_elements_of_1_bit_not_bytes() -> None:
-    found = step(BITS)
-    assert "the 16 bytes of A[3][0…127], for warp 0" in list_captions(found, "line", "a")[3]
-    assert list_captions(found, "k")[1].startswith("k = 16–31: columns 16–31 of A and rows 16–31 of B are ANDed")
-    assert found.steps[-1].kind == "done" and "first in the lowest bit" in found.steps[0].caption
-    wrong = step(BITS, b="descriptor=0x8000004000010000")  # 64B over a tile of 128B: line 1 reads k 512–639 of column 0
-    assert wrong.wrong["b"] % 8 == 0 and "64B" in wrong.b.words[0].cause
-    said = list_captions(wrong, "line", "b")[1]
-    assert "B[0…7][1] should arrive, B[512…519][0] arrives" in said and "All of them are wrong" in said
 
 
 @for_each("stored", [*STORED, *TURNED])
@@ -175,17 +163,6 @@ def test_the_sentence_of_the_xor_is_what_moves_the_bytes(swizzle: str) -> None:
     for one in list_operands(found):
         before = np.asarray(one.before)
         assert np.array_equal(one.at, before ^ (before >> source & (1 << count) - 1) << target)
-
-
-def test_the_sentence_of_d_names_the_registers_of_its_elements() -> None:
-    """In f32 a register holds one value."""
-    for found in (step(), step(WIDE, n=112)):
-        for warp, said in enumerate(list_captions(found, "out", "d")):
-            registers = re.search(r"in R(\d+)–(\d+)", said)
-            named = re.findall(r"D\[(\d+)\]\[(\d+)\]", said)
-            assert registers and f"thread {32 * warp} holds" in said
-            values = range(int(registers[1]), int(registers[2]) + 1)
-            assert [tuple(map(int, one)) for one in named] == [oracle.wgmma_d(32 * warp, v)[:2] for v in values]
 
 
 @for_each(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
@@ -291,21 +268,6 @@ def test_options_of_the_page_become_the_storage() -> None:
     old = {"a": "major=MN,swizzle=64B", "b": "kind=rows,pitch_bytes=256"}
     assert fill_storage(F16, old) == old
     assert fill_storage("mma.m16n8k8.row.col.f32.f16.f16.f32", {"a": "i"}) == {"a": "i"}
-
-
-def test_the_page_without_scripts_has_every_sentence(client: Client) -> None:
-    page = client.get(f"/steps/{F16}?step=11").text
-    told = re.search(r'id="step-caption"[^>]*>(.*?)</p>', page, re.S)
-    assert told and "the XOR with 3 makes <code>0x1B0</code>" in told[1]
-    assert page.count("<li ") >= 76 and "term by term" in page
-
-
-def test_the_page_says_what_a_wrong_word_reads(client: Client) -> None:
-    page = client.get(f"/steps/{F16}?b_descriptor={WRONG_MODE:#x}")
-    assert page.status_code == 200 and "elements of B are read from another place" in page.text
-    assert "from the picture" not in page.text
-    answer = client.post("/api/v1/stepper/wgmma", json={"instruction": F16, "b": f"descriptor={WRONG_MODE:#x}"}).json()
-    assert answer["wrong"]["b"] > 0 and answer["a"]["swizzle"] == "128B"
 
 
 def test_the_lines_of_a_core_matrix_are_named_as_they_stand_in_the_matrix() -> None:

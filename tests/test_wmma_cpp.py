@@ -12,7 +12,6 @@ from lanescope.ptx.instruction import Instruction
 from lanescope.ptx.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
 from lanescope.render import wmma_cpp
 from tests.cases import for_each
-from tests.client import Client
 from tests.ptxas import nvrtc
 
 needs_headers = pytest.mark.skipif(
@@ -220,11 +219,3 @@ def test_the_command_line_says_what_memory_must_be() -> None:
 def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
     assert {rule.name for rule in wmma.check_pointer(op, pointer, ldm, "row") if not rule.holds} == failing
-
-
-def test_pages_say_what_is_unspecified_measured_and_slow(client: Client) -> None:
-    page = client.get("/i/wmma.mma.row.col.m8n8k32.s32.s4.s4.s32").text
-    assert "measured on H100" in page and "preview feature" in page and "unspecified by PTX" in page
-    assert "ptxas advises" in client.get("/i/mma.sp.m16n8k16.row.col.f32.f16.f16.f32").text
-    twice = client.get("/i/wmma.load.a.row.m16n16k16.f16").text
-    assert "T0:0,8" in twice and "each element 2 times" in twice

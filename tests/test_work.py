@@ -273,14 +273,6 @@ def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
     }
 
 
-def test_the_watch_bites() -> None:
-    from lanescope import inputs
-
-    with LoopWatcher() as watched:
-        inputs.parse_integer("1", "x")
-    assert ("layouts/inputs.py", "parse_integer") in watched.computed()
-
-
 def test_a_second_request_needs_no_thread(app: Any) -> None:
     first = asgi.run_coroutine(send_request(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
     app.state.work.run, kept = None, app.state.work.run  # nothing can be computed now
@@ -341,15 +333,6 @@ def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field
     assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error[
         "hint"
     ]
-
-
-@pytest.mark.skipif(bool(raster.explain_missing_renderer()), reason=raster.explain_missing_renderer())
-@for_each(("high", "scale"), [(1000, 2.0), (2000, 2.0), (4000, 1.41), (8000, 1.0), (100_000, 0.25)])
-def test_a_scale_that_nobody_gave_is_two_or_what_fits(high: int, scale: float) -> None:
-    svg = f'<svg width="1000" height="{high}">'
-    assert raster.limit_scale(svg, 2.0) == scale
-    if high <= 8000:
-        raster.check_drawing(raster.DrawingJob("png", svg, scale))
 
 
 def test_a_server_takes_what_stays_out_of_the_garbage_collectors_sight() -> None:

@@ -84,13 +84,6 @@ def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: Cl
     assert answer.status_code == 200 and "K steps 4 to 7 of A read past the swizzle atom" in unescape(answer.text)
 
 
-def test_the_operands_of_several_instructions_are_told_apart(client: Client) -> None:
-    two = TEXT + "\n" + RIGHT.replace("make_desc", "other_desc")
-    shown = re.sub(r"\s+", " ", get_page(client, two))
-    assert "Operand A of wgmma.m64n64k16.f32.f16.f16" in shown and "A and B of m64n128k16 read past" in shown
-    assert "Operand A, every step" in re.sub(r"\s+", " ", get_page(client, TEXT))
-
-
 def test_every_link_of_the_bench_opens(client: Client) -> None:
     for text in (TEXT, RIGHT, *(c.text for c in CASES if c.title in ("stages", "MN-major B of 128, two panels"))):
         made = client.post("/api/v1/read", json={"text": text}).json()["bench"]
@@ -160,18 +153,6 @@ def test_a_wrong_value_stands_beside_the_bench(client: Client) -> None:
     answer = client.get("/read", params={"text": TEXT, "at.sA": "nowhere"})
     assert answer.status_code == 422 and "nowhere" in answer.text and 'aria-invalid="true"' in answer.text
     assert "K steps 4 to 7 of A" in answer.text
-
-
-def test_a_posted_text_leads_to_its_address(client: Client) -> None:
-    def sent(text: str, **more: str) -> str:
-        answer = client.post("/read", data={"text": text, **more}, follow_redirects=False)
-        assert answer.status_code == 303
-        return str(answer.headers["location"])
-
-    short = parse_qs(urlsplit(sent(TEXT.replace("\n", "\r\n"), **{"at.sA": "0x800"})).query)
-    assert short == {"text": [TEXT], "at.sA": ["0x800"]} or short["text"] == [TEXT.rstrip("\n")]
-    long = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in range(40))
-    assert list(parse_qs(urlsplit(sent(long)).query)) == ["z"]
 
 
 def test_a_kernel_stays_out_of_the_address_and_a_link_to_it_is_offered(client: Client) -> None:
@@ -338,10 +319,3 @@ def test_an_opcode_in_a_comment_of_code_is_not_an_instruction(client: Client) ->
     assert "m16n8k17" in client.post("/api/v1/read", json={"text": wrong}).json()["notices"][0]
     alone = client.post("/api/v1/read", json={"text": "// mma.m16n8k17.row.col.f32.f16.f16.f32"}).json()
     assert alone["kind"] == "unknown" and "m16n8k17" in alone["notices"][0]
-
-
-def test_the_page_names_the_includes_that_it_does_not_read(client: Client) -> None:
-    code = (ROOT / "examples" / "wgmma_tma_k_major.cu").read_text()
-    unread = re.search(r'<p class="why" id="unread">(.*?)</p>', client.get("/read", params={"text": code}).text, re.S)
-    assert unread and re.findall(r"<code>(.*?)</code>", unread[1]) == ["hopper.cuh", "host.h"]
-    assert 'id="unread"' not in client.get("/read", params={"text": code.replace("#include", "//")}).text
