@@ -30,12 +30,9 @@ ATTRIBUTE = "attr[0].val.clusterDim.x = 2; attr[0].val.clusterDim.y = 1; attr[0]
 @for_each(
     ("dimensions", "mask", "launch", "wrong"),
     [
-        ("__cluster_dims__(2, 1, 1)", "1", "", False),
-        ("__cluster_dims__(2, 1, 1)", "4", "", True),
         ("__cluster_dims__(CTAS, 1, 1)", "1 << CTAS", "", True),
         ("__cluster_dims__(CTAS, 2)", "1 << CTAS", "", False),
         ("__cluster_dims__(2, 1, 1)", "1 << (blockIdx.x % 4)", "", False),  # not known
-        ("", "8", "", False),
         ("", "8", ATTRIBUTE, True),
         ("", "8", f"{ATTRIBUTE}attr[1].val.clusterDim.x = 4; ", False),  # of another launch
     ],

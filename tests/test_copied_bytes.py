@@ -8,7 +8,6 @@ from lanescope.workbench.kernels.running_groups import BlockShape, evaluate_for_
 from lanescope.workbench.text.shared_variables import are_separate
 from tests.cases import for_each
 from tests.checked import check_text as check
-from tests.sample import take_each, take_sample
 from tests.transfer_kernels import HEADS, HELPERS, TAPS, TMA, WINDOW, plant
 
 SIZES = "constexpr int BM = 64, BN = 128, BK = 64, STAGES = 4;"
@@ -121,7 +120,7 @@ def change(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-@for_each("text", [RIGHT, OWN_HALVES, THREE, PAIR, GRID, LIBRARY, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS, HEADS])
+@for_each("text", [RIGHT, OWN_HALVES, THREE, BY_POINTER, ROWS_IN_TURN, WINDOW, TAPS, HEADS])
 def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> None:
     found = check(text)
     assert [finding.code for finding in found.findings] == []
@@ -133,21 +132,11 @@ COPY_OF_B = "tma_load(s.B[q], &tb, &s.full[q], t * BK, col);"
 WRONG = [
     (RIGHT, "A, M, K, BM)", "A, M, K, 64)", "A, M, K, 64)"),  # the second warpgroup's rows are not copied
     (RIGHT, "me * 64 * BK", "me * 128 * BK", "multiply<1>(d"),  # it reads the next stage
-    (RIGHT, "int me = group - 1", "int me = group", "multiply<1>(d"),
-    (RIGHT, "THREADS = 384", "THREADS = 512", "multiply<1>(d"),  # a third one has no rows
-    (RIGHT, COPY_OF_A, ";", "multiply<1>(d"),
-    (RIGHT, COPY_OF_B, ";", "multiply<1>(d"),
     (RIGHT, "tma_load(s.A[q]", "tma_load(s.A[0]", "tma_load(s.A[0]"),  # every stage into the first
-    (OWN_HALVES, "s.A[q] + h * 64 * BK", "s.A[q]", "A, M, K, 64)"),
-    (OWN_HALVES, "h < 2", "h < 1", "A, M, K, 64)"),
-    (THREE, "A, M, K, BM)", "A, M, K, 128)", "A, M, K, 128)"),  # its barrier expects 192 rows
-    (PAIR, "A, M, K, BM)", "A, M, K, BM / 2)", "A, M, K, BM / 2)"),
-    (PAIR, COPY_OF_B, ";", "multiply<1>(d"),
-    (GRID, "A, M, K, BM)", "A, M, K, 64)", "A, M, K, 64)"),
 ]
 
 
-@for_each(("text", "old", "new", "line"), take_each(WRONG, lambda row: row[3][:8]))
+@for_each(("text", "old", "new", "line"), WRONG)
 def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, new: str, line: str) -> None:
     text = change(text, old, new)
     found = check(text)
@@ -249,14 +238,11 @@ def wait_in_loops(text: str) -> str:
 UNAWAITED = [
     (RIGHT, FULL, ""),
     (RIGHT, FULL, "wait(&s.empty[q], phase);"),
-    (RIGHT, FULL, "wait(&s.full[(q + 1) % STAGES], phase);"),
-    (change(RIGHT, FULL, ""), "warpgroup_wait<0>();", f"warpgroup_wait<0>();\n      {FULL}"),
-    (PAIR, FULL, ""),
     (wait_in_loops(RIGHT), "try_wait(&s.full", "try_wait(&s.empty"),
 ]
 
 
-@for_each(("text", "old", "new"), take_sample(UNAWAITED, 3))
+@for_each(("text", "old", "new"), UNAWAITED)
 def test_a_read_before_any_wait_for_its_copies_is_a_mistake(text: str, old: str, new: str) -> None:
     found = check(change(text, old, new))
     assert [finding.code for finding in found.findings] == ["bytes_not_copied"]
@@ -268,9 +254,7 @@ def test_a_read_before_any_wait_for_its_copies_is_a_mistake(text: str, old: str,
     [
         (FULL, f"if (threadIdx.x % 128 == 0) {FULL}\n      __syncthreads();"),  # one thread waits for the others
         (FULL, "wait_for_tile(&s.full[q], phase);"),  # its code is not in the text
-        (FULL, "wait(choose_barrier(s, q), phase);"),
         (LOOP, f"for (int i = 0; i < STAGES; ++i) wait(&s.full[i], 0);\n  {LOOP}"),
-        (FULL, "while (!try_wait(&s.full[q], phase)) {}"),
     ],
 )
 def test_a_wait_that_may_be_for_the_copies_is_no_mistake(old: str, new: str) -> None:
@@ -300,7 +284,6 @@ def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
     ("text", "old", "new", "code"),
     [
         (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q]", "warpgroups_overlap"),  # and nobody reads the other rows
-        (RIGHT, "s.A[q] + me * 64 * BK", "s.A[q] + me * BK", "warpgroups_overlap"),  # one row apart
         (ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * BK", "warpgroups_overlap"),
         (OWN_HALVES, "row + h * 64)", "row)", "box_repeated"),
     ],

@@ -288,7 +288,6 @@ SCALES = ', {%10}, {0, 0}, {%10}, {0, 0};"'
 @for_each(
     ("opcode", "scales", "elements"),
     [
-        ("mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.u4.s32", ';"', "1024"),
         ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", ';"', "4096"),
         (SCALED, SCALES, "1024"),
     ],
@@ -324,11 +323,9 @@ PACKING = "b[i] = (high << 16) | low;"
 @for_each(
     ("packing", "old", "new"),
     [
-        ("b[i] = __byte_perm(low, high, 0x5410);", "0x5410", "0x1054"),
         ('asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(b[i]) : "r"(low), "r"(high));', "0x5410", "0x1054"),
         ('asm("mov.b32 %0, {%1, %2};" : "=r"(b[i]) : "h"(column[at]), "h"(column[at + 1]));', "%1, %2", "%2, %1"),
         ('asm("lop3.b32 %0, %1, %2, 0, 0xfc;" : "=r"(b[i]) : "r"(low), "r"(high << 16));', "0xfc", "0xfa"),
-        ('asm("shl.b32 %1, %1, 16;\\nor.b32 %0, %1, %2;" : "=r"(b[i]), "+r"(high) : "r"(low));', "%1, 16", "%1, 8"),
     ],
 )
 def test_halves_that_are_packed_are_followed(packing: str, old: str, new: str) -> None:
