@@ -107,14 +107,6 @@ def test_a_later_initialization_does_not_open_the_mbarriers_before_it() -> None:
         assert find_lines(change("  __syncthreads();\n", begun)) == []
 
 
-def test_only_the_host_knows_whether_two_arguments_count_the_same_turns() -> None:
-    head = "float* C, int M, int N, int K) {\n  extern"
-    text = change(head, head.replace("K)", "K, int first, int last, int tiles)"))
-    produced = text.replace("t < K / BK", "t < first + last", 1)
-    assert find_lines(produced.replace("t < K / BK", "t < tiles")) == []
-    assert find_lines(text.replace("t < K / BK", "t < tiles", 1)) == []
-
-
 def test_a_kernel_that_takes_too_many_steps_is_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "MOST_BARRIER_STEPS", 2000)
     text = change("float* C, int M, int N, int K) {\n  extern", "float* C, int turns) {\n  extern").replace(

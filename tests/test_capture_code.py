@@ -13,7 +13,7 @@ from lanescope.capture.fills import EIGHT_BIT, compute_codes
 from lanescope.render.capture_header import render_header
 from tests.cases import for_each
 from tests.cpp import find_compiler
-from tests.ptxas import assembler, nvcc, nvrtc, sass
+from tests.ptxas import assembler, nvrtc, sass
 from tests.sample import FULL
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
@@ -128,16 +128,6 @@ def test_compiled_out_it_costs_nothing(example: ExampleProgram, tmp_path: Path) 
     told, plain, recorded = map(compile_optimized, (off, without, render_program(example, 0)))
     assert told == plain or assemble(told, tmp_path / "off.cubin") == assemble(plain, tmp_path / "without.cubin")
     assert told.count("\n") < recorded.count("\n") / 2, "the macros are there when they are on"
-
-
-@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
-@pytest.mark.parametrize("example", [EXAMPLES[1]], ids=lambda one: one.name)
-def test_an_example_compiles_with_nvcc(example: ExampleProgram, tmp_path: Path) -> None:
-    """Host side and all; every warning is an error but those about wgmma, which come as advice."""
-    (tmp_path / "lanescope.cuh").write_text(render_header())
-    options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{find_examples()}", f"-I{tmp_path}"]
-    good, said = nvcc.compile_object(f'#include "{example.name}.cu"\n', tmp_path, options)
-    assert good, said
 
 
 def test_a_cluster_is_recorded_whole(tmp_path: Path) -> None:

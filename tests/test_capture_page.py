@@ -17,7 +17,6 @@ from lanescope.app.hardware.capture_examples import EXAMPLES
 from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
 from tests import h200_captures
-from tests.cases import for_each
 from tests.sample import choose_count
 
 
@@ -58,15 +57,6 @@ def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
     assert client.post("/capture", content=b"x").status_code in (415, 422)
     assert client.post("/capture", files={"capture": ("k", bytes(17 << 20))}).status_code == 413
     assert client.get("/capture/lanescope.cuh").text.startswith("// lanescope.cuh")
-
-
-@for_each("name", ["k-step", "panel", "strides", "right"])
-def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> None:
-    from lanescope.app.capture.examples import build_capture
-
-    code = {"k-step": ["k_advance_past_atom"], "panel": ["panel_stride_wrong"], "strides": ["lbo_sbo_swapped"]}
-    assert capture_verdicts.list_causes(capture.verify(build_capture(name))) == code.get(name, [])
-    assert client.get(f"/capture?example={name}").status_code == 200
 
 
 def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

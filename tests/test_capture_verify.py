@@ -29,7 +29,6 @@ from tests.made_captures import (
     build_record,
     build_storage,
     build_tile,
-    build_warp,
     build_word,
     verify_records,
 )
@@ -155,17 +154,6 @@ def test_stages_of_a_ring_hold_codes_twice(stages: int, turns: int) -> None:
     assert [step.index for step in made.wrong] == [17] and capture_verdicts.list_causes(made) == ["swizzle_mode"]
 
 
-@for_each(
-    ("bug", "code", "count"), [("", "", 0), ("a", "matrices_exchanged", 8), ("plain", "address_not_swizzled", 32)]
-)
-def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
-    made = verify_records(build_warp(bug))
-    assert len(made.steps) == 32 and len(made.wrong) == count and len(made.loads) == 16
-    assert code in "".join(capture_verdicts.list_causes(made)) and made.ok == (not bug)
-    if not bug:
-        assert {one.part.mn for step in made.steps for one in step.operands if one.name == "b"} == {0, 8, 16, 24}
-
-
 class FakeArray:
     """An array as CuPy has it, and as PyTorch does."""
 
@@ -216,11 +204,6 @@ def test_tensors_of_types_that_numpy_has_not() -> None:
     assert verify_records(records, a=a, b=b, nk=True).ok
 
 
-def test_too_many_steps_for_one_answer_are_counted() -> None:
-    made = verify_records(build_ring(2, 4), most=5)
-    assert made.verdict == "unknown" and made.left == 11 and "11 were not" in made.text
-
-
 def test_a_slice_that_is_not_there_is_said() -> None:
     window = build_memory((build_storage((64, 64), BASE_A), build_tile("bf16", "a", (0, 0), (64, 64))))
     made = verify_records(
@@ -242,21 +225,6 @@ def test_what_is_stated_goes_before_what_is_inferred() -> None:
     assert verify_records([right]).ok
     wrong = verify_records([replace(right, words={**right.words, "a": build_word(BASE_A).word})])
     assert capture_verdicts.list_causes(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
-
-
-def test_two_warpgroups_are_two_loops() -> None:
-    window = build_memory(
-        (build_storage((128, 64), BASE_A), build_tile("bf16", "a", (0, 0), (128, 64))),
-        (build_storage((64, 64), BASE_B), build_tile("bf16", "b", (0, 0), (64, 64))),
-    )
-    records = [
-        build_record(build_word(BASE_A + 8192 * group, 16 * s), build_word(BASE_B, 16 * s), window, thread=128 * group)
-        for s in range(4)
-        for group in (0, 1)
-    ]
-    made = verify_records(records)
-    assert made.ok and [step.index for step in made.steps] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert [step.operands[0].part.mn for step in made.steps] == [0, 64] * 4
 
 
 def test_tf32_ignores_what_the_instruction_ignores() -> None:

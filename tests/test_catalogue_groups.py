@@ -6,7 +6,7 @@ from collections import Counter
 
 from lanescope.app.catalogue import groups
 from lanescope.app.kit import menus
-from lanescope.ptx import catalog, hardware_runs
+from lanescope.ptx import catalog
 from tests.cases import for_each
 from tests.client import Client
 
@@ -53,30 +53,6 @@ def test_a_form_has_its_row_and_column(ptx: str, row: str, column: str, label: s
         if cell and any(variant.ptx == form.listed_ptx for variant in cell.variants)
     }
     assert place == (row, column, label)
-
-
-def test_a_cell_says_how_many_of_its_forms_ran() -> None:
-    """H100 and H200 have no kind::f8f6f4: of e4m3 and e5m2 at k32 the four without a kind ran."""
-    (matrix,) = groups.build_matrices(i for i in catalog.instructions() if i.family.name == "mma")
-    cells = dict(zip(matrix.columns, next(r for r in matrix.rows if r.text[:12] == "f32 += e4m3|").cells, strict=True))
-    cell = cells["m16n8k32"]
-    assert cell is not None and (cell.state, cell.ran, len(cell.variants)) == ("part", 4, 8)
-    assert all(variant.ran == ("kind::" not in variant.ptx) for variant in cell.variants)
-
-
-def test_a_tab_counts_what_is_found_and_what_ran() -> None:
-    """A search for m64n64 of wgmma: its 21 combinations of types; of 546 all ran, of tcgen05 nothing did."""
-    found = [i for i in catalog.instructions() if i.family.name == "wgmma" and i.sizes["n"] == 64]
-    counts = {
-        one.group.name: (one.found, one.found_ran, one.ran, one.total)
-        for one in groups.count_groups(catalog.instructions(), found)
-    }
-    assert counts["wgmma"] == (21, 21, 546, 546) and counts["tcgen05"] == (0, 0, 0, 678)
-    assert counts["mma"][:3] == (
-        0,
-        0,
-        sum(hardware_runs.has_run(i) for i in catalog.instructions() if i.family.name == "mma"),
-    )
 
 
 def test_every_tool_stands_in_one_menu_with_a_name_of_its_own(client: Client) -> None:

@@ -12,14 +12,6 @@ from tests.transfer_kernels import plant
 # extern "C" -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_kernel_behind_extern_c_is_a_kernel() -> None:
-    """C linkage changes the name of a symbol, nothing that the kernel does."""
-    right = KERNELS["mma_trans"]
-    text = right.replace("__global__", 'extern "C" __global__')
-    assert text != right and check_text(text).steps == check_text(right).steps > 0
-    assert list_findings(text.replace("x2.trans.shared", "x2.shared"))
-
-
 # copies over one another ----------------------------------------------------------------------------------------------
 
 OVERLAPS = [

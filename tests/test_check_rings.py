@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
-from tests.checked import check_text, check_whole, list_codes
+from tests.checked import check_text, check_whole
 from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
@@ -108,14 +108,6 @@ def test_a_mistake_in_the_ring_stands_at_its_line(code: str, old: str, new: str,
     lines = text.split("\n")
     places = {one.code: lines[text.count("\n", 0, one.span[0])] for one in check_text(text).findings}
     assert line in places.get(code, f"none of it: {places}")
-
-
-@for_each(("rows", "found"), [(64, []), (32, ["warpgroups_overlap"])])
-def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
-    """Two consumers of one tile of 128 rows: with a distance of 32 the rows in the middle are multiplied twice."""
-    shared = RING.replace("BM = 64,", "BM = 128,").replace("if (consumer == 1) stage = steps % STAGES;", "")
-    text = shared.replace("&s.A[stage * BM * BK + k]", f"&s.A[stage * BM * BK + consumer * {rows} * BK + k]")
-    assert list_codes(text) == found
 
 
 @for_each(

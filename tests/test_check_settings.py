@@ -174,21 +174,6 @@ def test_our_own_kernels_are_verified_through_their_headers(
     assert (report.verified, report.findings, report.gaps) == (reads, [], {})
 
 
-@pytest.mark.parametrize(
-    ("mistake", "code"),
-    [
-        ("LBO_SBO_EXCHANGED", "lbo_sbo_swapped"),
-        ("SWIZZLE_CODE", "tma_swizzle_enum"),
-    ],
-)
-def test_the_mistakes_that_the_examples_plant_are_found(
-    monkeypatch: pytest.MonkeyPatch, mistake: str, code: str
-) -> None:
-    monkeypatch.chdir(ROOT / "examples")
-    report = check("wgmma_tma_k_major.cu", define=(f"MISTAKE={mistake}",))
-    assert code in {one.code for one in report.findings}
-
-
 def test_a_pointer_that_a_call_may_set_is_not_null_behind_it(tmp_path: Path) -> None:
     """The driver's entry point is asked for by its name; without one the function returns before it makes the map."""
     guarded = """void maps() {
@@ -271,21 +256,6 @@ def test_codes_are_selected_and_ignored(tmp_path: Path) -> None:
     assert code.isdisjoint(one.code for one in suppress.select_codes(report, frozenset(), code).findings)
     with pytest.raises(LayoutError):
         suppress.parse_codes(["no_such_code"], "select")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "left"),
-    [
-        ("third_party", ["src/a.cu"]),
-        ("*.cuh", ["src/a.cu"]),
-        ("src/*", ["third_party/b.cuh"]),
-        ("a.cu", ["third_party/b.cuh"]),
-    ],
-)
-def test_paths_are_excluded_by_name_folder_and_pattern(tmp_path: Path, pattern: str, left: list[str]) -> None:
-    write_files(tmp_path, src__a_cu="", third_party__b_cuh="")
-    found = [path.as_posix() for path in find_sources(["."], [pattern])]
-    assert found == left
 
 
 # settings -------------------------------------------------------------------------------------------------------------

@@ -71,9 +71,3 @@ def test_a_kernel_that_nothing_launches_has_no_verdict_if_several_maps_may_fill_
     alone = re.sub(r"  repeat\(\[&\] \{ gemm<<<.*\n", "", TWO)
     report = check_text(alone)
     assert not report.findings and report.steps == FLAT_READS and report.unverified
-
-
-def test_repeated_launches_of_a_kernel_are_run_once() -> None:
-    launch = "  gemm<<<grid, 128, bytes>>>(deep_a, deep_b, C, M, N, K);\n"
-    often = TWO.replace("  repeat([&] { gemm<<<", f"{launch * 2}  repeat([&] {{ gemm<<<")
-    assert often != TWO and check_text(often).steps == check_text(TWO).steps

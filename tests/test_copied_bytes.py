@@ -74,17 +74,6 @@ SPLIT = f"""  int group = threadIdx.x >> 7;
   }}
   {OUT}
 """
-# every warpgroup multiplies, one thread copies; the stage is the turn modulo the ring
-TOGETHER = f"""  int me = threadIdx.x / 128;
-  float d[64] = {{}};
-  for (int t = 0; t < K / BK; ++t) {{
-    q = t % STAGES;
-    if (threadIdx.x == 0) {{
-      {LOADS}    }}
-      {PRODUCT}    __syncthreads();
-  }}
-  {OUT}
-"""
 RIGHT = write_kernel(SPLIT)
 HALVES = (
     "tma_load(s.A[q], &ta, &s.full[q], t * BK, row);",
@@ -92,8 +81,6 @@ HALVES = (
 )
 OWN_HALVES = write_kernel(SPLIT.replace(*HALVES)).replace("A, M, K, BM)", "A, M, K, 64)")
 THREE = write_kernel(SPLIT, 512, 192)
-PAIR = write_kernel(TOGETHER, 256)
-GRID = RIGHT.replace("threadIdx.x >> 7", "threadIdx.y").replace("<<<132, THREADS", "<<<132, dim3(128, 3)")
 IN_TURN = (  # one warpgroup multiplies the 128 rows
     PRODUCT.replace("  for (int k = 0;", "  for (int m = 0; m < 2; ++m) for (int k = 0;")
     .replace("multiply<1>(d,", "multiply<1>(d[m],")
@@ -102,7 +89,6 @@ IN_TURN = (  # one warpgroup multiplies the 128 rows
 ROWS_IN_TURN = write_kernel(
     SPLIT.replace(PRODUCT, IN_TURN).replace("d[64]", "d[2][64]").replace("d[j]", "d[0][j]"), 256
 )
-LIBRARY = RIGHT.replace("if (group == 0) {", "if (is_producer()) {")  # its code is not in the text
 
 BY_POINTER = (  # one warpgroup, by a launch through a pointer to one of two kernels
     plant(
@@ -263,14 +249,6 @@ def test_a_wait_that_may_be_for_the_copies_is_no_mistake(old: str, new: str) -> 
     assert not found.findings and not found.unverified and found.steps == check(RIGHT).steps
 
 
-def test_a_tile_may_be_multiplied_one_turn_after_the_wait_for_it() -> None:
-    """The first turn only waits, so that the product stands before the wait in the text."""
-    product = PRODUCT.replace(FULL, "")
-    late = f"if (t > 0) {{ {product} {NEXT} }}\n      {FULL}\n"
-    text = RIGHT.replace(f"{PRODUCT}      {NEXT}", late)
-    assert text != RIGHT and [finding.code for finding in check(text).findings] == []
-
-
 def test_another_warpgroup_may_wait_and_pass_it_on() -> None:
     """The thread that copies waits for the bytes as well, and arrives on the barrier that the others wait for."""
     text = change(RIGHT, "full[STAGES], empty", "full[STAGES], ready[STAGES], empty")
@@ -297,25 +275,6 @@ def test_a_product_reads_no_rows_of_two_stages() -> None:
     found = check(change(ROWS_IN_TURN, "s.A[q] + m * 64 * BK", "s.A[q] + m * 64 * BK + BK")).findings
     assert [finding.code for finding in found] == ["bytes_not_copied"]
     assert "two stages" in found[0].message
-
-
-def test_a_k_major_read_is_wrong_whichever_dimension_is_inside() -> None:
-    """The names do not tell which one it is, but with M inside a 16-byte chunk would hold elements of one K."""
-    head = "int M, int N, int K) {\n  CUtensorMap"
-    text = change(ROWS_IN_TURN, head, "int size) {\n  int M = size, N = size, K = size;\n  CUtensorMap")
-    text = change(change(text, "A, M, K, BM)", "A, size, size, BM)"), "B, N, K, BN)", "B, size, size, BN)")
-    for name, place in (("A", "row"), ("B", "col")):
-        tensor_map = f"&t{name.lower()}"
-        called = "cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global"
-        text = change(
-            text,
-            f"tma_load(s.{name}[q], {tensor_map}, &s.full[q], t * BK, {place});",
-            f"const int32_t c{name}[2] = {{t * BK, {place}}};\n"
-            f"{called}, s.{name}[q], {tensor_map}, c{name}, &s.full[q]);",
-        )
-    assert [finding.code for finding in check(text).findings] == []
-    wrong = change(text, "encode(1024)", "encode(512)")
-    assert [finding.code for finding in check(wrong).findings] == ["sbo_other_width"]
 
 
 def test_exchanged_descriptors_are_one_mistake_that_names_the_arguments() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
-
 import pytest
 
 from lanescope import reader
@@ -45,25 +42,10 @@ def test_the_majors_of_sass_are_those_of_the_workbench() -> None:
     assert not any(one.key.startswith("major") for one in made.assumed)
 
 
-def test_a_fragment_alone_is_drawn(client: Client) -> None:
-    shown = get_page(client, "LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))")
-    assert "C: 16 × 8 (m × n)" in shown and "/api/v1/layouts/tv" in shown
-    turned = get_page(client, "LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))")
-    assert "B: 8 × 16 (n × k)" in turned
-
-
 def test_a_field_that_a_branch_decides_is_shown_as_its_expression(client: Client) -> None:
     shown = get_page(client, BRANCH)
     assert "16·(mn ? 128 : 1)" in shown and "None" not in shown.partition("<main")[2]
     assert "LBO 16·(mn ? 128 : 1)" in get_page(client, f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
-
-
-def test_what_a_branch_decides_can_be_chosen() -> None:
-    made = build_bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
-    (one,) = (one for one in made.assumed if "?" in one.label)
-    assert one.missing and one.choices == ("128", "1")
-    chosen = build_bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS", {one.key: "128"})
-    assert [step.descriptor[-8:] for step in chosen.operands[0].steps] == ["00800040"]
 
 
 @for_each("text", ["(1,2) to (3,4)", "see (1,2):(3,4) and (5,6):(7,8)", "ratio 16:9", "at 12:30 the job"])
@@ -184,23 +166,6 @@ def test_arrays_that_are_declared_below_the_call_are_not_its_arguments() -> None
 
 
 STAGED = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1),(_1,_3)):((_64,_512),(_1,_0),(_0,_4096))"
-
-
-def test_the_stages_of_a_print_can_be_chosen(client: Client) -> None:
-    shown = get_page(client, STAGED)
-    links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
-    bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]
-    assert list(dict.fromkeys((one[1], one[2]) for one in bases if one)) == [
-        ("0x4000004000010100", "0x1000"),
-        ("0x4000004000010300", "0x3000"),
-        ("0x4000004000010500", "0x5000"),
-    ]
-    assert "8192 bytes after" in shown
-    for link in links:
-        answer = client.get(f"{link}&instruction=wgmma.mma_async.m64n64k16.f32.f16.f16&operand=a&major=K")
-        assert answer.status_code == 200 and "data-verdict=match" in answer.text
-    one = get_page(client, STAGED.replace(",(_1,_3)", "").replace(",(_0,_4096)", ""))
-    assert one.count("/descriptor/wgmma/0x4000004000010100?") == 2  # as the stage's, and as what reads the layout
 
 
 LOOP = """__device__ uint64_t make_desc(uint32_t a) {{

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
-
 from lanescope import deliver
-from lanescope.app.delivery.feature import DELIVER, list_changes
+from lanescope.app.delivery.feature import list_changes
 from lanescope.delivery.named import FP8, NAMED
-from lanescope.errors import LayoutError
-from tests.cases import for_each
 from tests.client import Client
 
 FP8_V = list_changes(NAMED["FP8 V, transposed"])
@@ -36,27 +30,6 @@ def test_the_least_swizzle_is_named(client: Client) -> None:
     assert told["least_swizzle"] == "Swizzle<3,4,3>"
 
 
-def test_every_example_is_answered() -> None:
-    for title, query in DELIVER.examples:
-        told = DELIVER.ask_query(query)[1]
-        assert told.found and told.certified, title
-
-
-def test_a_chain_that_does_not_match_leads_here(client: Client) -> None:
-    chain = {"mma": FP8, "operand": "b", "major": "MN", "s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "none"}
-    page = client.get("/chain", params=chain).text
-    (link,) = re.findall(r'href="(/deliver[^"]+)"', page)
-    assert "source=columns" in link and "pitch_bytes=128" in link
-    assert client.get(link.replace("&amp;", "&")).status_code == 200
-
-
 def test_python_takes_the_fields_of_the_request() -> None:
     found = deliver(FP8, "b", first=2, source="columns", pitch_bytes=128, renumber="n")
     assert found.count == 5 and found.certified
-
-
-@for_each("letter", ["q", "ab", "", 3, None])
-def test_a_wrong_operand_is_refused_with_those_there_are(letter: object) -> None:
-    with pytest.raises(LayoutError) as caught:
-        deliver("mma.m16n8k16.row.col.f32.f16.f16.f32", letter)  # type: ignore[arg-type]
-    assert caught.value.field == "operand" and caught.value.hint == "It has a, b, c, d."

@@ -97,37 +97,6 @@ def test_compose() -> None:
     assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
 
 
-FILES = {"LANESCOPE_TLS_CA": "ca.pem", "LANESCOPE_TLS_CERT": "own.pem", "LANESCOPE_TLS_KEY": "own.key"}
-
-
-def test_compose_with_tls() -> None:
-    plain, secured = read_compose(), read_compose("compose.tls.yaml")
-    assert set(secured["services"]) == set(plain["services"]), "every side shows a certificate"
-    for name, service in secured["services"].items():
-        told = service["environment"]
-        given = {key: secured["secrets"][told[key].removeprefix("/run/secrets/")]["file"] for key in FILES}
-        assert given == {key: f"./{file}" for key, file in FILES.items()}
-        assert {f"/run/secrets/{secret}" for secret in service["secrets"]} == {told[key] for key in FILES}
-        own = plain["services"][name].get("environment", {}).get("LANESCOPE_SCHEDULER")
-        assert told.get("LANESCOPE_SCHEDULER") == (own and own.replace("tcp", "tls"))
-        assert set(told) <= SETTINGS and set(service) == {"environment", "secrets"}
-        assert not any(word.startswith(("tcp:", "--scheduler", "--tls")) for word in plain["services"][name]["command"])
-
-
-def test_kubernetes_with_tls() -> None:
-    """The overlay's patches put in: each side has the three files, and speaks tls://."""
-    for controller, _, container in list_pods(with_tls=True):
-        pod = controller["spec"]["template"]["spec"]
-        told = {row["name"]: row.get("value") for row in container["env"]}
-        (mount,) = (row for row in container["volumeMounts"] if row["name"] == "tls")
-        assert {key: told[key] for key in FILES} == {key: f"{mount['mountPath']}/{file}" for key, file in FILES.items()}
-        (volume,) = (row for row in pod["volumes"] if row["name"] == "tls")
-        assert volume["secret"] == {"secretName": "lanescope-tls", "defaultMode": 0o440} and mount["readOnly"]
-        assert pod["securityContext"]["fsGroup"] == container["securityContext"]["runAsUser"], "it reads the key"
-        assert set(told) - {"NODE"} <= SETTINGS
-        assert container["name"] == "scheduler" or told["LANESCOPE_SCHEDULER"] == "tls://lanescope-scheduler:8786"
-
-
 @for_each("with_tls", [False, True])
 def test_kubernetes(with_tls: bool) -> None:
     made = load_objects(with_tls)
@@ -176,19 +145,3 @@ def test_systemd(unit: Path, tmp_path: Path) -> None:
         copy.write_text(unit.read_text().replace("/opt/lanescope/bin/lanescope", shutil.which("true") or "/bin/true"))
         told = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, timeout=60)
         assert told.returncode == 0 and unit.name not in told.stderr, told.stderr
-
-
-def test_systemd_with_tls() -> None:
-    """A drop-in for each unit: the files as credentials, under the names that the settings say."""
-    lines = [line for line in (FOLDER / "tls.conf").read_text().splitlines() if line and line[0] != "#"]
-    assert lines.pop(0) == "[Service]"
-    rows = [line.split("=", 1) for line in lines]
-    loaded = dict(value.split(":") for key, value in rows if key == "LoadCredential")
-    told = dict(word.split("=", 1) for key, value in rows if key == "Environment" for word in value.split())
-    assert {key for key, _ in rows} == {"LoadCredential", "Environment"} and set(told) <= SETTINGS
-    assert {key: told[key] for key in FILES} == {key: f"%d/{file}" for key, file in FILES.items()}
-    assert loaded == {file: f"/etc/lanescope/{file}" for file in FILES.values()}
-    plain = {unit.stem: unit.read_text() for unit in UNITS}
-    for name in ("lanescope", "lanescope-worker"):
-        assert f"LANESCOPE_SCHEDULER={told['LANESCOPE_SCHEDULER'].replace('tls', 'tcp')}" in plain[name]
-        assert "--scheduler" not in plain[name] and "--tls" not in plain[name], "an option would stand above it"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +12,14 @@ import pytest
 
 import lanescope
 from lanescope.app.emulate.blocks import parse_block, parse_blocks
-from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import prepare_bounded, run_cluster
-from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
 from lanescope.emulate.launching.elements import TYPES, decode_elements, encode_elements, fill_elements
 from lanescope.emulate.launching.kernel import Kernel, prepare_kernel
 from lanescope.emulate.launching.launch import parse_launch, parse_toml
 from lanescope.emulate.machine import Schedule
-from lanescope.emulate.observing.trace import render_trace
 from lanescope.emulate.observing.waits import strip_scope
 from lanescope.emulate.result import Comparison, EmulationResult, compare_arrays
 from lanescope.emulate.run import run_kernel
@@ -237,30 +232,6 @@ def test_python_takes_files_and_writes_outputs(tmp_path: Path) -> None:
 # timeline
 
 
-def test_phases_follow_each_other_without_a_gap() -> None:
-    for lane in build_result_timeline(run_example("right")).lanes:
-        spans = [span for span in lane.spans if span.kind == "phase"]
-        assert all(a.last == b.first for a, b in pairwise(spans))
-        assert [span.text for span in spans] == [f"phase {n}" for n in range(len(spans))]
-
-
-def test_a_wait_without_end_stays_open() -> None:
-    timeline = build_result_timeline(run_example("ring-arrive"))
-    stuck = [lane.name for lane in timeline.lanes for span in lane.spans if span.kind == "wait" and span.open]
-    assert stuck == ["warp 0", "warp 1"]
-    assert draw_timeline(timeline).rows.count('class="span run-stuck"') == 2
-    assert draw_ring(run_example("ring-arrive").barriers, frozenset()) is not None
-
-
-def test_the_trace_is_json_of_chrome() -> None:
-    trace = json.loads(render_trace(build_result_timeline(run_example("ring"))))
-    events = trace["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "X", "i", "s", "f"}
-    flows = [event["id"] for event in events if event["ph"] == "s"]
-    assert flows == [event["id"] for event in events if event["ph"] == "f"]
-    assert all(event["dur"] > 0 for event in events if event["ph"] == "X")
-
-
 # API and page
 
 
@@ -310,16 +281,6 @@ def test_the_page_runs_what_is_posted(client: TestClient) -> None:
     assert "block = [64" in filled and "data-verdict" not in filled
 
     assert client.post("/emulate", files={"ptx": (None, "mov"), "launch": (None, toml)}).status_code == 422
-
-
-def test_the_page_fills_in_the_launch_of_the_chosen_kernel(client: TestClient) -> None:
-    entry = ADD[ADD.index(".visible") :]
-    ptx = ADD + entry.replace("add_one", "add_two").replace(".u64 out)", ".u64 out, .param .f32 scale)")
-    for launch in ('kernel = "two"\n', "grid = [\nkernel = 'two'  # TOML that is not complete"):
-        page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, launch), "fill": (None, "1")}).text
-        assert "kernel = &#34;add_two&#34;" in page and "scale: set: .f32" in page
-    page = client.post("/emulate", files={"ptx": (None, ptx), "launch": (None, ""), "fill": (None, "1")})
-    assert page.status_code == 422 and "add_one, add_two" in page.text
 
 
 def test_an_empty_file_leaves_the_typed_ptx(client: TestClient) -> None:

@@ -18,8 +18,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import epilogue as code
 from lanescope.render.tmem import render_statement
-from lanescope.shared.storage import storage
-from lanescope.shared.swizzle import get_mode
 from tests import cpp
 from tests.cases import for_each
 from tests.client import share_client
@@ -240,14 +238,3 @@ def test_api_and_page() -> None:
     assert "stmatrix stores these registers as they are" in client.get("/tmem/epilogue").text
     wrong = client.get("/tmem/epilogue?n=100")
     assert wrong.status_code == 422 and 'value="100"' in wrong.text
-
-
-@for_each("name", ["128B", "64B", "32B"])
-@for_each("columns", [64, 128, 256])
-def test_panels_of_d_are_a_canonical_tile_that_tma_stores(name: str, columns: int) -> None:
-    """One panel of the mode's width after the other, each with all rows: K-major atoms, rows filled first."""
-    spec = {"kind": "canonical", "swizzle": name, "major": "K", "mn": 128, "k": columns, "order": "mn", "base": 0}
-    row, col = np.indices((128, columns))
-    wanted = storage(spec, 16, "K").address(row, col)
-    assert np.array_equal(epilogue.SharedStore(128, columns, get_mode(name)).address(row, col), wanted)
-    assert np.array_equal(epilogue.SharedStore(128, columns, None).address(row, col), 2 * (row * columns + col))

@@ -285,36 +285,6 @@ def test_an_element_of_d_in_tensor_memory_has_a_lane_and_a_column(client: Client
     assert "rows 0–127, columns 0–255." in re.findall(r'<output id="find-refusal">([^<]*)', page)[0]
 
 
-@for_each(
-    "page",
-    ["/tmem", "/smem", "/tiles/mma", "/tiles/copy", "/tiles/loop", "/tiles/mma/chain", "/layouts/triton", f"/i/{MMA}"],
-)
-def test_a_find_that_fails_has_the_same_status_on_every_page(client: Client, page: str) -> None:
-    assert client.get(page, params={"find": "zzz"}).status_code == 422
-    assert client.get(page).status_code == 200
-
-
-@for_each(
-    ("address", "rings"),
-    [
-        (f"/i/{MMA}.svg?pin=a:5,9&pin2=d:3,2", 2),
-        (f"/i/{MMA}/a.svg?pin=a:5,9&rows=0-3", 0),  # outside the window
-        (f"/i/{MMA}.svg?pin=lane:13", 8 + 4 + 4),  # all values of A, B and D that the lane holds
-        ("/smem.svg?pin=tile:5,9", 2),  # in the tile and in memory
-        ("/tiles/mma.svg?pin=c:3,5", 1),
-        ("/tiles/copy.svg?pin=source:2,3", 1),
-        ("/picture/layouts/triton.svg?pin=tile:2,6", 1),
-        ("/picture/tmem.svg?pin=cta0:70,3", 1),
-        ("/picture/smem.svg?pin=tile:5,9", 2),
-        (f"/picture/i/{MMA}.svg?pin=a:5,9", 1),
-    ],
-)
-def test_a_picture_rings_the_pins_of_its_address(client: Client, address: str, rings: int) -> None:
-    drawn = client.get(address)
-    assert drawn.status_code == 200 and drawn.text.count('class="ringed"') == rings
-    assert "var(--" not in drawn.text  # a file has no style sheet
-
-
 @for_each("address", [f"/i/{MMA}.svg?pin=a:99,9", "/smem.svg?pin=tile:999,9", "/tiles/mma.svg?pin=z:1,1"])
 def test_a_picture_refuses_a_pin_that_does_not_exist(client: Client, address: str) -> None:
     assert client.get(address).status_code == 422

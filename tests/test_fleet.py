@@ -26,7 +26,6 @@ from lanescope.app.hardware import fleet_verification, jobs, pieces, runs, verif
 from lanescope.app.hardware.connection import TlsFiles
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.members import FleetMember
-from lanescope.app.hardware.pool import WorkerPool
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
 from lanescope.errors import LayoutError
@@ -371,33 +370,3 @@ def test_a_run_that_two_killed_workers_had_is_given_up_and_costs_no_other(site: 
     assert caught.value.code == "worker_ended" and "It is not tried a third time" in caught.value.hint
     assert [future.result(60)["request"]["seed"] for future in others] == [2000 + n for n in range(8)]
     assert all(m.name != second.name for m in fleet.members().result(60))
-
-
-def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: FleetSite, fleet: Fleet) -> None:
-    fleet.connect_seconds = 2
-    asked = fleet.submit(build_request(HANGS))
-    find_busy_member(fleet)
-    name, host = next((name, site.hosts[name]) for name in ("a", "b") if site.hosts[name].poll() is None)
-    for process in site.started:  # one host is enough for what follows
-        if process is not host:
-            process.kill()
-    begun = time.monotonic()
-    with pytest.raises(LayoutError) as caught:
-        asked.result(60)
-    assert caught.value.code == "no_scheduler" and time.monotonic() - begun < 30
-    assert get_refusal(fleet, build_request()).code == "no_scheduler"
-    with TestClient(create_app(ServerHardware(WorkerPool(lambda device: [sys.executable, FAKE]), "", fleet))) as client:
-        run = {"kind": "mma", "instruction": MMA}  # this server's own device takes over, unless another is asked for
-        told = client.post("/api/v1/gpu/runs", json=run).json()
-        assert told["agrees"] and "ran_by" not in told
-        told = client.post("/api/v1/gpu/runs", json=run | {"worker": "a:0"})
-        assert told.status_code == 503 and told.json()["error"]["code"] == "no_scheduler"
-        told = client.post("/api/v1/gpu/runs", json=run | {"architecture": "sm_80"})
-        assert told.status_code == 503 and "There is: fake (sm_90)" in told.json()["error"]["hint"]
-        page = client.get("/gpu").text  # the reason of the last two seconds, or what the scheduler says now
-        assert any(f"The scheduler at {site.address} {why}" in page for why in ("does not answer", "went away"))
-    site.scheduler.wait(20)
-    site.scheduler = site.schedule()
-    with contextlib.closing(site.fleet()) as again:
-        wait_for_fleet(again, lambda found: list_ready(found) > 0)
-        assert again.submit(build_request()).result(60)["ran_by"]["worker"].startswith(f"{name}:")

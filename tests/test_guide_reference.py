@@ -8,29 +8,14 @@ import pytest
 
 from lanescope import find
 from lanescope.app.guide import index as guide_index, reference as guide_reference
-from lanescope.errors import LayoutError
-from lanescope.ptx import catalog, overview, wmma
+from lanescope.ptx import overview, wmma
 from lanescope.ptx.differences import list_document_slips as differences
-from lanescope.render import wgmma_order
-from tests.cases import for_each
 from tests.ptxas import assembler
 
 
 def parse_cells(text: str) -> list[list[str]]:
     """The cells of a Markdown table, without its head."""
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()[2:]]
-
-
-def test_every_part_is_used_and_an_unknown_one_refused() -> None:
-    used = {
-        match[1]
-        for slug in guide_index.ORDER
-        for match in re.finditer(r"^@part (\S+)", guide_index.read_source(slug), re.M)
-    }
-    assert used | {"words"} == set(guide_reference.PARTS)  # words stands behind the form of read-ptx
-    for wrong in ("@part nothing", "@part overview nothing"):
-        with pytest.raises(LayoutError, match=r"No (part|section) 'nothing'"):
-            guide_reference.expand_parts(wrong)
 
 
 def test_the_page_of_shapes_has_the_whole_overview() -> None:
@@ -91,36 +76,6 @@ def test_generations_are_the_catalogue() -> None:
         and lines["targets"][2] == "sm_90a"
     )
     assert lines["fragment layout"] == ["left to the architecture", "specified", "specified"]
-
-
-def test_patterns_are_shown_as_they_are_assembled() -> None:
-    for slug in guide_index.ORDER:
-        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.read_source(slug), re.M):
-            assert (
-                guide_reference.render_part("pattern", match[1])
-                == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
-            )
-    shown = {
-        match[1]
-        for slug in guide_index.ORDER
-        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.read_source(slug), re.M)
-    }
-    assert {p.name for p in wgmma_order.PATTERNS if p.right} <= shown
-
-
-@for_each("ptx", [i.ptx for i in catalog.instructions()[::97]])
-def test_words_spell_the_line(ptx: str) -> None:
-    """Every word and every operand, each with a meaning of its own."""
-    lines = parse_cells(guide_reference.render_part("words", ptx))
-    assert "".join(
-        line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx
-    ).startswith(ptx)
-    assert all(len(line) == 2 and len(line[1]) > 4 for line in lines)
-
-
-def test_operands_say_their_registers() -> None:
-    lines = dict(parse_cells(guide_reference.render_part("words", "wgmma.mma_async.m64n8k16.f32.f16.f16")))
-    assert lines["`{d0, d1, d2, d3}`"].startswith("4 × .f32: D") and lines["`a_desc`"] == ".b64: matrix descriptor of A"
 
 
 @pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")

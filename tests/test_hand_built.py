@@ -269,30 +269,6 @@ def test_a_type_that_the_text_defines_is_its_own() -> None:
     assert made.verdict != "match" and not any(one.key.startswith("type.") for one in made.assumed)
 
 
-OPEN_WORDS = """__device__ void f(uint64_t da, uint64_t db, float* d) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;"
-      : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]) : "l"(da), "l"(db)); }
-"""
-BUILDER = "uint64_t da = ((uint64_t)(addr & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        (OPEN_WORDS, 1),
-        (BUILDER, 0),
-        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", 0),
-        (PLAIN.whole(), 0),
-        (replace(PLAIN, exchanged="b").whole(), 1),
-        (re.sub(r"_where = [^;]*;", "_where = pick_layout<T>();", PLAIN.whole()), 1),
-        ("wgmma.mma_async.m64n8k16.f32.f16.f16\ndesc_a: 0x4000004000010040\n", 1),
-    ],
-)
-def test_read_ends_with_status_1_where_descriptors_have_no_verdict(text: str, status: int, tmp_path: Path) -> None:
-    (file := tmp_path / "text").write_text(text)
-    assert run_lanescope("read", str(file)).returncode == status
-
-
 # layouts that the evaluation alone knows -----------------------------------------------------------------------------
 
 HEADER = "using namespace cute;\n"

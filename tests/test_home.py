@@ -6,10 +6,7 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 import lanescope
-from lanescope.app.home import facts
 from lanescope.ptx import catalog, hardware_runs
 from tests.client import Client
 
@@ -31,16 +28,3 @@ def test_its_figures_are_those_of_the_files(client: Client) -> None:
     assert f"Descriptors: {reads} on" in readme
     assert f"element by element: {len(ran_everywhere):,} on an H100 and an H200" in readme
     assert " every NVIDIA" not in text  # tcgen05 has no page, and some forms have not run
-
-
-def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = json.loads(json.dumps(hardware_runs.load_evidence()))
-    form = next(iter(files[1]["results"]))
-    files[1]["results"][form] = {"fragment": "lane 3 holds row 1"}
-    files[0]["descriptors"] = {"one": {"ran": 40, "agreed": 39}}
-    files[1]["descriptors"] = {}
-    before = facts.count_evidence()
-    monkeypatch.setattr(hardware_runs, "load_evidence", lambda: tuple(files))
-    told = facts.count_evidence()
-    assert (told.ran, told.agreed) == (before.ran, before.agreed - 1)
-    assert (told.descriptors, told.descriptors_agreed) == (40, 39)

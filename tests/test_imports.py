@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,21 +15,6 @@ from tests.release import ROOT, list_tracked
 SERVER = "fastapi starlette pydantic uvicorn cupy"
 HEAVY = "numpy orjson jinja2 rich"
 MODULES = [path for path in list_tracked("app", "layouts") if path.endswith(".py")]
-LOADED = """
-import gc, importlib, sys
-gc.disable()
-for name in sys.argv[1].split():
-    importlib.import_module(name)
-    loaded = set(sys.argv[2].split()) & set(sys.modules)
-    if loaded:
-        sys.exit(f"{name} loads {', '.join(sorted(loaded))}")
-"""
-
-
-def get_module_name(path: str) -> str:
-    """The module of a file in the repository."""
-    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    return ".".join(["lanescope", *(parts[1:] if parts[0] == "layouts" else parts)])
 
 
 def find_imports(path: str, *packages: str) -> set[str]:
@@ -47,49 +31,9 @@ def find_imports(path: str, *packages: str) -> set[str]:
     return found & set(packages)
 
 
-def find_loaded(names: list[str], unwanted: str) -> str:
-    """Which module, imported in turn in a process of its own, loads something unwanted; "" if none does."""
-    return run_python(LOADED, " ".join(names), unwanted).stderr.strip()
-
-
 def run_python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, *words]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-
-
-def list_feature_modules(*kinds: str) -> list[str]:
-    return [
-        get_module_name(path)
-        for path in MODULES
-        if path.startswith("app/") and Path(path).stem.rpartition("_")[2] in kinds
-    ]
-
-
-STARTS = """
-import lanescope.app.cli
-from lanescope.app.main import create_app
-from fastapi.routing import APIRoute
-from lanescope.ptx import catalog
-
-lanescope.app.cli.build_cli()
-served = create_app()
-routes = [route for route in served.routes if isinstance(route, APIRoute)]
-bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())
-built = sum(bool(route.response_fields) for route in routes)
-dask = len({"dask", "distributed"} & set(sys.modules))
-print(len(routes) > 100, built, bound, catalog._index_by_syntax.cache_info().misses, dask)
-"""
-
-
-def test_facts_load_no_server_and_a_server_starts_without_what_its_first_requests_need() -> None:
-    """One process: facts, pictures, forms and verbs; then a server, without schemas of answers, operands of the
-    catalogue, the index of its texts, and Dask.
-    """
-    chosen = list_feature_modules("facts", "draw", "forms", "verbs")
-    assert len(chosen) > 50
-    ran = run_python(LOADED + STARTS, " ".join(chosen), SERVER)
-    assert (ran.stdout, ran.stderr) == ("True 0 0 0 0\n", "")
-    assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"
 
 
 def test_only_pages_routes_and_schemas_import_the_web_framework() -> None:

@@ -7,7 +7,6 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import quote
 
-from lanescope.app.memory.choices import LABELS
 from tests.cases import for_each
 from tests.client import Client
 from tests.sample import take_sample
@@ -113,45 +112,6 @@ def test_an_error_begins_with_the_label_of_its_field(client: Client, address: st
         tried += 1
         assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
     assert tried >= 1
-
-
-@for_each("address", ["/smem", "/smem/atoms"])
-def test_an_error_begins_with_the_label_of_its_segments(client: Client, address: str) -> None:
-    """Options that are links stand under the label that an error names them by."""
-    page = client.get(address).text
-    drawn = ("element_bits", "down", "unit", "number")
-    for name in drawn if address.endswith("atoms") else [name for name in LABELS if name != "format"]:
-        label = LABELS[name]
-        told = read_alert(client.get(f"{address}?{name}=!!").text)
-        assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
-        assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
-
-
-@for_each("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
-def test_the_words_fields_are_named(client: Client, name: str) -> None:
-    label = LabelParser(client.get(WORD).text).found[name]
-    answer = client.get(f"/descriptor/wgmma?{name}=!!")
-    told = read_alert(answer.text)
-    assert (
-        answer.status_code == 422
-        and told.startswith("word:" if name == "word" else f"{label} is '!!'")
-        and label.startswith("word") >= (name == "word")
-    )
-
-
-def test_every_field_of_a_storage_was_tried(client: Client) -> None:
-    from lanescope.shared.storage import KEYS
-
-    seen = set()
-    for kind, keys in KEYS.items():
-        for name in keys:
-            if name not in ("element_bits", "major") and read_alert(
-                client.get(f"{WORD}?s_kind={kind}&s_{name}=!!").text
-            ):
-                seen.add((kind, name))
-    assert seen == {
-        (kind, name) for kind, keys in KEYS.items() for name in keys if name not in ("element_bits", "major")
-    }
 
 
 def test_an_option_inside_a_field_is_named_with_it(client: Client) -> None:

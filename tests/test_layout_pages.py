@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from typing import Any
@@ -10,13 +9,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from lanescope.app.cli import build_cli
-from lanescope.tiles.convert import convert_layout
 from lanescope.tiles.tv import tv
 from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
 from tests.client import Client, parse_page_data
-from tests.command import CliRunner
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
@@ -76,21 +72,6 @@ def test_pages_draw_what_they_are_given(client: Client) -> None:
     assert tile["rows"] * tile["cols"] == 64 and tile["folded"] and tile["copies"] == 8
 
 
-def test_shared_memory_is_shown_by_bank(client: Client) -> None:
-    """Each bank holds the elements whose byte the engine's offset puts there; words of a bank in their order."""
-    text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
-    shown = get_page(client, "/layouts/triton", shape="16x64", text=text, element_bits="16")
-    assert "Sw<3,3,3> o (16,64):(64,1)" in shown and "Bank 0" in shown and "Warps <input" not in shown
-    data, made = parse_page_data(shown), triton_layout(text, (16, 64), 16)
-    tile = data["operands"]["tile"]
-    assert data["unit"] == "bank" and tile["fields"]["offset"] == made.offset.reshape(-1).tolist()
-    held = decode_cells(tile)
-    for bank in (0, 7, 31):
-        bytes_ = made.offset.reshape(-1)[held[bank]] * 2
-        assert (bytes_ // 4 % 32 == bank).all() and (np.diff(bytes_) > 0).all()
-    assert sorted(held.reshape(-1).tolist()) == list(range(16 * 64))
-
-
 def test_thread_value_layouts_both_ways(client: Client) -> None:
     text = get_page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
     data, made = parse_page_data(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
@@ -116,17 +97,6 @@ def test_thread_value_layouts_both_ways(client: Client) -> None:
     assert parse_page_data(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
 
 
-def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: Client) -> None:
-    one, other = "((8,16),(4,2)):((128,1),(32,16))", "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
-    data = parse_page_data(get_page(client, "/layouts/tv", cute=one, tile="32x32", to=other))
-    first, second = tv(one, (32, 32)), tv(other, (32, 32))
-    moves = data["operands"]["after"]["categories"]["moves"]
-    assert data["state"]["colour"] == "moves" and moves == data["operands"]["before"]["categories"]["moves"]
-    for cell in range(0, 1024, 13):
-        have, want = (made.owner(*divmod(cell, 32))[0][0] for made in (first, second))
-        assert moves["numbers"][cell] == (0 if have == want else 1 if have // 32 == want // 32 else 2)
-
-
 @for_each(
     ("path", "query", "said"),
     [
@@ -147,18 +117,3 @@ def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: C
 def test_what_does_not_fit_stands_beside_its_field(client: Client, path: str, query: dict[str, str], said: str) -> None:
     text = get_page(client, path, 422, **query)
     assert said in text and "data-error" in text
-
-
-def test_conversions_and_feeds_of_the_api_and_the_command(client: Client) -> None:
-    body = {"text": BLOCKED, "to": MMA, "shape": [32, 32], "element_bits": 16}
-    told = client.post("/api/v1/layouts/triton/convert", json=body).json()
-    want = convert_layout(triton_layout(BLOCKED, (32, 32), 16), triton_layout(MMA, (32, 32), 16))
-    assert (told["way"], told["in_thread"], told["in_warp"]) == (want.way, want.in_thread, want.in_warp)
-    assert want.trip is not None and told["trip"]["load"]["wavefronts"] == want.trip.load.wavefronts
-    ran = CliRunner().invoke(build_cli(), ["convert", BLOCKED, MMA, "--shape", "32x32", "--json"])
-    assert ran.exit_code == 1 and json.loads(ran.stdout) == told
-    fed_ = client.post("/api/v1/layouts/triton/feeds", json={"text": MMA, "shape": [32, 32], "element_bits": 32}).json()
-    assert {(one["operand"], one["shape"]) for one in fed_["feeds"]} == {("d", "m16n8"), ("d", "m8n8")}
-    assert CliRunner().invoke(build_cli(), ["feeds", MMA, "--shape", "32x32"]).exit_code == 0
-    refused = client.post("/api/v1/layouts/triton/convert", json=body | {"to": MMA.replace("[2, 2]", "[1, 1]")}).json()
-    assert refused["error"]["field"] == "to" and "has 4 warps" in refused["error"]["message"]

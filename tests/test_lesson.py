@@ -9,8 +9,7 @@ from html import unescape
 from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
-from lanescope import find
-from lanescope.app.guide import byte_pairs, lesson, values
+from lanescope.app.guide import lesson, values
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
@@ -197,27 +196,3 @@ def check_ptx_layout(text: str, tile: Tile) -> None:
         tile.mode.swizzle()(size * evaluate(numbers, mn, k)) == int(tile.address(mn, k)) - tile.base
         for mn, k in product(range(tile.mn), range(depth))
     ), (text, numbers)
-
-
-def test_the_swizzle_is_a_table_of_rows_and_columns() -> None:
-    """Row r of 2^S columns, column c, goes to column c ^ (r mod 2^B), whatever B, M and S are."""
-    for bits, base, shift in ((1, 0, 3), (2, 0, 3), (3, 0, 3), (2, 3, 3), (3, 4, 3)):
-        for row, column, inside in product(range(2 << bits), range(1 << shift), (0, (1 << base) - 1)):
-            index = (row << shift + base) + (column << base) + inside
-            text = f"Sw<{bits},{base},{shift}> o ({1 << 12},1):(1,1)"
-            moved = (row << shift + base) + ((column ^ row % (1 << bits)) << base) + inside
-            assert evaluate(text, index, 0) == moved
-
-
-def test_byte_pairs_are_what_lane_0_of_b_takes() -> None:
-    """The tables have B in pairs; with .trans lane 0 receives the first four elements of its column."""
-    b = find("mma.m8n8k16.row.col.s32.s8.s8.s32").operand("b")
-    takes = [int(b.rows[0, n]) + 16 * int(b.cols[0, n]) for n in range(4)]
-    assert byte_pairs.describe_lane() == ", ".join(map(str, takes)) == "0, 1, 2, 3"
-    values_ = byte_pairs.list_bytes()
-    assert values_[:6] == [0, 1, 16, 17, 32, 33] and values_[16:20] == [2, 3, 18, 19] and len(values_) == 128
-    assert "| 1 | 2, 3 | 18, 19 | 34, 35 | … |" in byte_pairs.render_units()
-    text = strip_tags(render_guide_page("bytes-and-trans"))
-    assert (
-        "unit 0 of rows 0 and 1: 0, 1, 2, 3" in text and "Memory is consecutive; the layout is how you read it" in text
-    )

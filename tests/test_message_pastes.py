@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from lanescope.app.read import text_meanings
-from lanescope.app.read.message_readings import find_link
 from lanescope.app.read.text_meanings import read_text
 from lanescope.messages import recognise_messages
 from lanescope.messages.map_rules import RULES
@@ -279,44 +278,6 @@ def test_another_call_of_the_driver_is_no_tensor_map() -> None:
 
 
 # words of a message ---------------------------------------------------------------------------------------------------
-
-
-@for_each(
-    ("text", "slug"),
-    [
-        ("the atom does not divide the tile", "cute-tile-to-shape"),  # a whole title
-        ("inner box wider than the swizzle", "tensor-map-swizzle-width"),
-        ("accumulator read too early", "wgmma-accumulator-read"),  # words that no page has together
-    ],
-)
-def test_the_words_of_a_title_find_its_message(text: str, slug: str) -> None:
-    assert read_text(text).link == f"/messages/{slug}"
-
-
-def test_a_subject_keeps_its_page_and_lists_the_messages_after_it() -> None:
-    reading = read_text("swizzle")
-    links = [one.link for one in reading.also]
-    assert reading.link == "/guide/swizzle" and links[-1].startswith("/messages/")
-    outside = read_text("setmaxnreg")
-    assert outside.title == "Not covered" and outside.also[0].link.startswith("/messages/setmaxnreg-")
-
-
-@for_each(
-    ("text", "link"),
-    [
-        ("ptxas fatal : Unknown modifier '.m64n12k16'", "/messages/unknown-modifier"),
-        ("Error: Failed to initialize the TMA descriptor 1", "/messages/tensor-map-refused"),
-        ("wgmma", ""),
-        ('#include <cute/tensor.hpp>\n// error: static assertion failed: "Mismatched Ranks"', ""),
-    ],
-)
-def test_an_export_links_the_one_message_of_a_text(text: str, link: str) -> None:
-    assert find_link(text) == link
-
-
-def test_a_printed_text_of_other_words_lists_the_messages_with_its_number() -> None:
-    nearest = recognise_messages("ptxas info : (C7508) a text of a later release").nearest
-    assert [row.slug for row in nearest] == ["setmaxnreg-unknown-count"]
 
 
 def test_explain_takes_a_file_of_messages(tmp_path: Path) -> None:

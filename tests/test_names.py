@@ -16,10 +16,9 @@ from lanescope.errors import LayoutError
 from lanescope.names import forms, lookup, search, vocabulary
 from lanescope.names.form_names import name_form
 from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
 from tests.cases import for_each
 from tests.client import Client
-from tests.sample import choose_count, take_sample
+from tests.sample import take_sample
 
 FORMS = catalog.instructions()
 
@@ -45,16 +44,6 @@ def test_every_name_opens_exactly_its_form() -> None:
 def _link_unnamed_space(ptx: str) -> str:
     """A name without blanks is read as PTX: no state space means generic addresses."""
     return f"/i/{ptx.replace('.shared', '')}"
-
-
-@for_each("form", random.Random(32).sample(FORMS, choose_count(24, 10)), ids=lambda form: form.ptx)
-def test_the_heading_of_a_page_typed_into_the_box_opens_the_page(client: Client, form: Instruction) -> None:
-    ptx = form.ptx
-    page = client.get(f"/i/{ptx}").text
-    heading = " ".join(unescape(re.sub(r"<[^>]*>", " ", re.findall(r"<h1[^>]*>(.*?)</h1>", page, re.S)[0])).split())
-    assert open_text(client, heading) == f"/i/{ptx}", heading
-    reading = client.post("/api/v1/read", json={"text": heading}).json()
-    assert (reading["kind"], reading["facts"]["ptx"], reading["link"]) == ("instruction", ptx, f"/i/{ptx}")
 
 
 def test_the_names_of_the_home_page_open_their_pages(client: Client) -> None:
@@ -154,14 +143,6 @@ def test_a_refusal_says_per_word_what_would_be_left(client: Client) -> None:
     assert all("m64n128k8" in ptx for ptx in without["1 instruction without bf16"])
     page = client.get("/read", params={"text": "wgmma m64n128k8 bf16"}).text
     assert "Without bf16" in page and "m64n128k8.f32.tf32.tf32" in page
-
-
-def test_a_word_that_no_form_has_is_said(client: Client) -> None:
-    wrong = client.post("/api/v1/read", json={"text": "m16n8k12 f16"}).json()
-    assert wrong["kind"] == "unknown" and "No instruction has 'm16n8k12'" in wrong["notices"][0]
-    odd = client.post("/api/v1/read", json={"text": "mma m16n8k16 bf16 purple"}).json()
-    assert odd["kind"] == "instruction" and "'purple': not used" in odd["notices"][0]
-    assert open_text(client, "mma.m16n8k16 f32 bf16 row col purple") == ""
 
 
 def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:

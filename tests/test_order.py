@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from lanescope.workbench import finding_codes
-from lanescope.workbench.kernels import order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes, list_findings
 from tests.transfer_kernels import STORES, TMA, plant
@@ -13,12 +11,6 @@ from tests.transfer_kernels import STORES, TMA, plant
 def test_a_right_kernel_is_clean(text: str) -> None:
     assert not list_findings(text)
 
-
-# the accumulators are stored by a macro, behind a condition that skips a turn
-STORED = "#define STORE(at, value) __stwt(&C[at], value)\n" + plant(
-    ("    C[r * N + c] = d[j * 4];\n", "    if (c >= N) continue;\n    STORE(r * N + c, d[j * 4]);\n"),
-    ("    C[(r + 8) * N + c] = d[j * 4 + 2];\n", "    STORE((r + 8) * N + c, d[j * 4 + 2]);\n"),
-)
 
 MISTAKES = [  # text, what stands there, what is planted, code, line
     (TMA, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "for (int k = 0"),
@@ -78,22 +70,6 @@ def test_scale_d_of_0_the_first_time_sets_the_accumulators() -> None:
     assert "accumulator_unset" not in {code for code, _ in list_findings(first)}
 
 
-def test_two_barriers_each_with_its_own_bytes() -> None:
-    """A's copy on one barrier and B's on another: each is compared with its own."""
-    two = plant(
-        (
-            "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
-            "expect_bytes(&full[slot], BM * BK * 2);\n      expect_bytes(&full[slot + STAGES], BN * BK * 2);",
-        ),
-        ("&tb, &full[slot],", "&tb, &full[slot + STAGES],"),
-    )
-    assert [code for code, _ in list_findings(two)] == ["bytes_not_copied"]  # nothing waits for B
-    wait = "    wait(&full[slot], (t / STAGES) & 1);"
-    two = two.replace(wait, f"{wait}\n{wait.replace('slot', 'slot + STAGES')}")
-    assert not list_findings(two)
-    assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
-
-
 def test_a_prologue_has_its_own_bytes() -> None:
     """The same barrier before the loop and in it: neither is compared with the copies of the other."""
     first = plant(
@@ -114,20 +90,10 @@ def test_an_access_on_another_path_is_none() -> None:
     assert not list_findings(text)
 
 
-def test_a_multicast_copy_brings_bytes_to_others() -> None:
-    text = plant(("* sizeof(bf16));\n      tma", "* sizeof(bf16) * 2);\n      tma"))
-    assert [code for code, _ in list_findings(text)] == ["expect_tx_bytes"]
-    assert not list_findings(text.replace("complete_tx::bytes", "complete_tx::bytes.multicast::cluster"))
-
-
 def test_an_excerpt_is_not_judged() -> None:
     """A kernel with none of fence, commit and wait is a part of one."""
     steps = [(f"    warpgroup_{word};\n", "") for word in ("arrive()", "commit()", "wait<0>()")]
     assert not list_findings(plant(*steps))
-
-
-def test_the_family_has_a_name() -> None:
-    assert set(order.TITLES) < finding_codes.FAMILIES["order"]
 
 
 # shared memory --------------------------------------------------------------------------------------------------------
@@ -139,12 +105,6 @@ def test_arrays_over_227_kilobytes() -> None:
     most, over = (declared.replace("32 * 32", f"227 * 256 + {more}") for more in (0, 32))
     assert not list_findings(plant((declared, most), text=BULK_STORE))
     assert list_findings(plant((declared, over), text=BULK_STORE)) == [("shared_memory_over", over)]
-
-
-def test_a_limit_over_227_kilobytes() -> None:
-    text = plant(("STAGES = 4;", "STAGES = 10;"))
-    assert list_findings(text) == [("shared_memory_over", BYTES)]
-    assert not list_findings(plant(("STAGES = 4;", "STAGES = 9;"))), "9 stages of 24 KB are 216 KB"
 
 
 BYTES = "constexpr int bytes = STAGES * (BM + BN) * BK * sizeof(bf16) + STAGES * 8;"

@@ -41,16 +41,3 @@ def test_shapes_and_versions_are_those_of_the_document(
     for shape in shapes:
         ages = [[int(n) for n in row.ptx_version.split(".")] for row in lines if shape in row.shapes]
         assert min(ages) == [int(n) for n in version.split(".")], (shape, ages)
-
-
-def test_the_document_leaves_no_line_out() -> None:
-    """Every shape of the overview stands in the document's table for its section."""
-    for row in list_overview_rows():
-        if not row.section.startswith("wgmma"):
-            listed = {
-                shape
-                for section, types, shapes, _ in SHAPES
-                if section == row.section and any(set(pair) <= set(types) for pair in row.pairs)
-                for shape in shapes
-            }
-            assert set(row.shapes) <= listed, (row.section, row.pairs)

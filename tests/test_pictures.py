@@ -220,12 +220,6 @@ def test_a_pin_that_is_none_is_refused_by_every_form(form: str) -> None:
             assert parse_refusal(answer) == (422, "bad_option"), (found.ptx, pin)
 
 
-def test_a_pin_that_is_none_is_refused_by_every_family() -> None:
-    app = create_app()
-    for found in {i.family: i for i in catalog.instructions()}.values():
-        assert parse_refusal(fetch(app, f"/i/{found.ptx}.json?pin=1")) == (422, "bad_option"), found.ptx
-
-
 def test_json_takes_the_pin_of_a_picture_that_shows_the_usual_descriptor() -> None:
     app = create_app()
     for form in ("json", "svg"):

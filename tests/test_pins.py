@@ -11,8 +11,6 @@ from lanescope.app.kit.sheets import ABSENT, PinSheet, SheetLayer, SheetPage, Sh
 from tests.cases import for_each
 from tests.client import Client
 
-MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
 PAIR = "/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128,UMMA::Major::K,UMMA::Major::K>"
 
 
@@ -23,10 +21,6 @@ def read_answer(client: Client, path: str) -> str:
         r'class="says"\s+aria-live="polite">(.*?)</div>', text, re.S
     )
     return " ".join(re.sub(r"<[^>]+>", " ", said[0].replace("<code>", "").replace("</code>", "")).split())
-
-
-def read_refusal(client: Client, path: str) -> str:
-    return re.findall(r'<output id="find-refusal">([^<]*)', client.get(path).text)[0]
 
 
 @for_each(
@@ -69,28 +63,6 @@ def read_refusal(client: Client, path: str) -> str:
 )
 def test_a_pinned_cell_says_what_it_holds(client: Client, path: str, said: str) -> None:
     assert said in read_answer(client, path.replace("<", "%3C").replace(">", "%3E"))
-
-
-@for_each(
-    ("path", "legal"),
-    [
-        (f"/i/{MMA}?pin=a:99,9", "A has 16 rows and 16 columns, from 0."),
-        (f"/i/{MMA}?pin=a:5,9&pin2=lane:40", "lanes run from 0 to 31."),
-        (f"{TILE}&pin=c:64,0", "C has 64 rows and 64 columns, from 0."),
-        ("/layouts/triton?shape=32x32&pin=tile:32,0", "Tile has 32 rows and 32 columns, from 0."),
-        ("/tiles/copy?tile=64x64&pin=source:64,0", "Source has 64 rows and 64 columns, from 0."),
-        ("/tmem?pin=cta0:128,3", "Tensor memory has 128 rows and 512 columns, from 0."),
-        ("/tmem?pin=cta1:3,3", "Write name:row,column with cta0."),
-        ("/tmem?find=A[3][5]", "A is not placed here. Placed: D."),
-        ("/tmem?find=lane 128 column 3", "Lanes run from 0 to 127, columns from 0 to 511."),
-        ("/smem?pin=tile:64,0", "has 64 rows and 64 columns"),
-        ("/smem?find=byte 8192", "The tile has bytes 0x0 to 0x1fff."),
-        ("/tiles/mma/chain?find=C[64][0]", "rows 0–63, columns 0–127."),
-        ("/tiles/loop?find=lane 3", "Only an element is found here."),
-    ],
-)
-def test_a_pin_that_does_not_exist_is_told_beside_the_field(client: Client, path: str, legal: str) -> None:
-    assert legal in read_refusal(client, path)
 
 
 def test_a_wrong_mask_keeps_what_was_typed_and_says_why(client: Client) -> None:

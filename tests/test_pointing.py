@@ -6,22 +6,19 @@ import json
 import re
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 
-from lanescope.app.idesc.draw import draw_idesc, draw_mask
-from lanescope.app.metadata.order import draw_order
+from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.scales.feature import SCALE_FACTORS
-from lanescope.app.tiles.figure import draw_inline as draw_tiles
-from lanescope.app.tiles.tiled_copy_figure import draw_inline as draw_copy
 from lanescope.app.tmem.epilogue import draw_load
-from lanescope.blackwell import idesc, tmem, zeromask
+from lanescope.app.tmem.epilogue_figure import draw_load
+from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.epilogue import Epilogue
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.descriptor.matrix import Descriptor
-from lanescope.ptx import catalog, compressed_metadata
+from lanescope.ptx import catalog
 from lanescope.render.descriptor_bits import render_descriptor_bits
 from lanescope.render.figure import make_operand_figure
 from lanescope.render.palette import LIGHT
@@ -48,24 +45,6 @@ def test_a_cell_says_the_lane_and_value_that_ptx_gives_it() -> None:
             assert panel["texts"][row][col] == f"T{lane}:{value}"
     assert panel["said"] == "A[{row}][{col}] is in lane {holder}, value a{value}"
     assert "data-cells" not in render_svg(make_operand_figure(a), title="A")
-
-
-def test_the_pictures_of_a_tile_say_who_holds_an_element() -> None:
-    """A[5][4] of m16n8k16 is in lane 4·5 + 4/2 by PTX; of 2 × 2 atoms A stands in two warps."""
-    query = {"atom": "SM80_16x8x16_F32F16F16F32_TN"}
-    a, _, c = list_panels(draw_tiles(query))
-    assert (5, 4) in find_cells(a, "thread", 22) and (5, 4) in find_cells(a, "value", 0)
-    assert len(find_cells(c, "thread", 22)) == 4 and a["group"] == "thread"
-    a = list_panels(draw_tiles({**query, "atom_layout": "(2,2,1)"}))[0]
-    assert a["layers"][0]["line"].endswith(", the first of 2 holders")
-
-
-def test_the_picture_of_a_copy_says_thread_byte_and_bank() -> None:
-    """Row 7, column 17 of 16-bit elements in rows of 128 bytes: chunk 2 xor 7, byte 7·128 + 5·16 + 2."""
-    asked = "atom=cp.async&bits=128&tile=16x64&thr_layout=(16,8):(8,1)&val_layout=(1,8)&stored=rows&pitch_bytes=128"
-    (panel,) = list_panels(draw_copy(dict(parse_qsl(f"{asked}&swizzle=128B&side=destination&label=none"))))
-    assert find_cells(panel, "byte", 7 * 128 + 5 * 16 + 2) == [(7, 17)]
-    assert find_cells(panel, "thread", 58) == [(7, col) for col in range(16, 24)]
 
 
 def test_a_bit_says_its_field_and_lights_all_of_it() -> None:
@@ -108,14 +87,6 @@ def test_an_instruction_descriptor_says_what_its_bits_mean() -> None:
     assert {31 - n for n, name in enumerate(groups) if name == "m"} == set(range(24, 29))
 
 
-@for_each("m", [128, 64, 32])
-def test_a_mask_draws_each_column_of_the_product_once(m: int) -> None:
-    mask = zeromask.encode_mask({"non_zero_mask": 1, "skip_span": 2, "use_span": 3, "shift": 8})
-    said = [text for panel in list_panels(draw_mask(mask, m, 128)) for text in panel["texts"][0]]
-    zero = mask.list_zero_columns(m, 128)
-    assert said == [f"column {n}: {'zero' if n in zero else f'column {n + 8} of B'}" for n in range(128)]
-
-
 def test_the_picture_of_a_load_shows_the_registers_that_ptx_draws() -> None:
     """tcgen05.ld.16x256b: lane and register of each row and column of D by PTX's figure, D of M = 128 row by lane."""
     made = Epilogue(
@@ -127,17 +98,6 @@ def test_the_picture_of_a_load_shows_the_registers_that_ptx_draws() -> None:
     assert panel["down"] == [str(64 + n) for n in range(16)] and panel["across"] == [str(n) for n in range(32)]
     for (t, v), row in np.ndenumerate(lane):
         assert panel["texts"][row][column[t, v]] == f"T{t}:r{v}"
-
-
-def test_the_picture_of_an_order_shows_the_word_and_bits_of_every_index() -> None:
-    """Against locate_index, which answers for one; the shown part follows the row and group."""
-    one = compressed_metadata.make_metadata_order("tcgen05.mma.sp", "f16", 256, 256)
-    (panel,) = list_panels(draw_order(one, 133, 40))
-    assert panel["down"][0] == "128" and panel["across"][0] == "32"
-    for r, line in enumerate(panel["texts"]):
-        for c, text in enumerate(line):
-            word, bit = one.locate_index(128 + r, 32 + c)
-            assert text == f"w{word}:{bit}"
 
 
 @for_each(("warps", "size"), [("[4, 1]", (64, 32)), ("[2, 2]", (32, 32)), ("[1, 4]", (32, 32)), ("[8, 1]", (128, 32))])

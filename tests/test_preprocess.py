@@ -322,29 +322,6 @@ def test_what_is_known_holds_whatever_the_macros_are(tmp_path: Path) -> None:
 # large texts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_large_file_is_read_to_its_end() -> None:
-    """200 KB, the builder at its end; check drops nothing and says nothing is left out."""
-    filler = "".join(
-        f"template <int N> struct Op{n} {{ static constexpr int value = N * {n};\n"
-        "  int run(int a) { return a + value; } };\n"
-        for n in range(2000)
-    )
-    text = f"#define LBO 4\n{filler}{DESC}"
-    assert len(text) > 200_000
-    made = check_text(text)
-    assert made.descriptors == 1 and not any("not read" in one.message for one in made.open)
-
-
-def test_a_text_that_is_too_long_says_where_reading_stopped() -> None:
-    text = f"#define LBO 4\n{DESC}" + "int x;\n" * 12_000
-    made = evaluate_text(text)
-    assert made is not None and not made.complete
-    line = text[: 1 << 16].count("\n") + 1
-    assert [one.message for one in made.unread] == [
-        f"Reading stopped at line {line}: the text has more than 65,536 characters."
-    ]
-
-
 def test_a_declaration_that_cannot_be_parsed_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cxx_parsing, "MOST_PROGRESS", 20)
     monkeypatch.setattr(cxx_parsing, "PROGRESS_PER_KB", 10)

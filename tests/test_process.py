@@ -65,18 +65,6 @@ def send_request(port: int, method: str, path: str, body: bytes | None = None) -
         connection.close()
 
 
-def get_etag(port: int, path: str) -> str:
-    """The ETag of an answer, over a connection of its own; it must be 200."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        assert answer.status == 200
-        return answer.getheader("ETag", "")
-    finally:
-        connection.close()
-
-
 def list_children(pid: int) -> set[int]:
     """Processes below a process, at any depth."""
     parents: dict[int, list[int]] = {}
@@ -149,18 +137,6 @@ def test_a_signal_before_it_serves_ends_it() -> None:
         "from lanescope.app.cli import main; main()"
     )
     assert subprocess.run([sys.executable, "-c", program, "serve"], timeout=50, check=False).returncode == 0
-
-
-def test_several_workers_answer_and_end_together_by_ctrl_c() -> None:
-    with run_server("--workers", "2", "--root-path", "/x") as (process, port):
-        tags = {get_etag(port, f"/x/i/{M16}/a.svg") for _ in range(6)}
-        assert len(tags) == 1 and tags != {""}  # whichever process answers
-        below = list_children(process.pid)
-        assert len(below) >= 2
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-        assert process.returncode == 0
-        assert has_ended(below)
 
 
 @for_each(("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")])

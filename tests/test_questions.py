@@ -129,24 +129,6 @@ def test_what_only_one_matrix_has_is_certain() -> None:
     assert text_meanings.find_certain_link("A[0] of mma.m16n8k16 bf16").endswith("?pin=a:0,0")
 
 
-def test_a_warp_has_its_rows() -> None:
-    """PTX ISA 9.7.15.5.1: each warp of the warpgroup has 16 rows of D."""
-    reading = read("warp 1 of wgmma.m64n64k16 f16")
-    assert reading.notices == (
-        "Warp 1 is threads 32–63.",
-        "A: rows 16–31, columns 0–15.",
-        "D: rows 16–31, columns 0–63.",
-    )
-    assert reading.link.endswith("?lanes=32-63")
-
-
-def test_a_question_about_shared_memory_links_the_tile() -> None:
-    (tile,) = read("B(3,4) of wgmma.m64n64k16 f16").also
-    assert (
-        tile.link.endswith("&find=[4][3]") and "K-major tile with the 128B" in tile.title
-    )  # B is k × n, its tile n × k
-
-
 def test_what_is_assumed_is_said() -> None:
     assert any(
         "does not name a matrix: this is D" in notice for notice in read("who holds (3,5) in mma.m16n8k16 bf16").notices
@@ -158,18 +140,6 @@ def test_what_is_assumed_is_said() -> None:
     assert any("in registers; a descriptor" in one for one in read("A[0][0] of wgmma.m64n8k16 f16").notices)
     assert any("first warp" in one for one in read("lane 5 of wgmma.m64n64k16 f16").notices)
     assert read("A[5][9]").title == read("lane 13").title == "Of which instruction?"
-
-
-def test_what_a_long_answer_leaves_out_is_counted() -> None:
-    """m64n256: 256 · 64 / 128 = 128 registers of D. Column 3: 8 lanes a warp. wgmma bf16: dense and sparse."""
-    lane, column = read("lane 5 of wgmma.m64n256k16 bf16"), read("column 3 of D of wgmma.m64n64k16 bf16")
-    assert any(one.endswith("R7 D[9][11] and 120 more registers.") for one in lane.notices)
-    assert column.notices == ("Column 3 of D is in threads 1, 5, 9, …, 125.",)
-    forms = [i for i in catalog.instructions() if i.family.name in ("wgmma", "wgmma_sp") and "bf16" in i.ptx]
-    assert (
-        f"{len(forms) - 12} more instructions fit; say the shape and the types."
-        in read("D[0][0] of wgmma bf16").notices
-    )
 
 
 def test_a_lane_and_a_register() -> None:
@@ -228,10 +198,6 @@ def test_a_register_without_its_lane_is_asked_back() -> None:
         and "R3 of lane 20" in reading.notices[0]
         and reading.also[0].facts["ptx"] == BF16
     )
-
-
-def test_an_answer_stands_before_pages_that_share_words_of_its_question() -> None:
-    assert "thread 5 of ldmatrix" in read("what does thread 5 get from ldmatrix.x4").title
 
 
 @for_each(

@@ -70,15 +70,6 @@ def test_a_listing_of_a_product_names_the_product(target: str, tmp_path: Path) -
         assert inside == ("[r598]" in line.operands), line
 
 
-@TOOLS
-@pytest.mark.parametrize("target", ["sm_100a", "sm_107a"] if FULL else ["sm_100a"])
-def test_a_listing_of_a_move_names_that_move_alone(target: str, tmp_path: Path) -> None:
-    taken = choose_lines(candidates_tcgen05.generate_tcgen05_moves(), target, 12)
-    assert len(taken) > 6
-    for line, listing in zip(taken, disassemble(taken, target, tmp_path), strict=True):
-        assert read_sass(listing).facts["candidates"] == [line.ptx]
-
-
 def test_operands_say_where_a_lies_and_what_is_kept() -> None:
     text = " gdesc[UR8].A_REUSE.A_KEEP, gdesc[UR10].B_KEEP, tmem[UR6], tmem[UR4], idesc[UR5], UP0 "
     assert parse_mma_operands(text) == MmaOperands("gdesc", "use", "fill", 0, scaled=False, idesc="UR5")

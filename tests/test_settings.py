@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from pathlib import Path
 
 import pytest
 
-from lanescope.app.kit.serve import require_port
-from lanescope.app.kit.settings import Settings, list_settings, name_variable
+from lanescope.app.kit.settings import Settings, name_variable
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 
@@ -71,15 +69,6 @@ def test_a_wrong_setting_is_refused_by_name(name: str, given: str) -> None:
     assert (wrong.value.code, wrong.value.field) == ("bad_setting", name) and wrong.value.hint
 
 
-def test_every_setting_is_documented() -> None:
-    text = (ROOT / "docs" / "deploy.md").read_text()
-    for name, default, says in list_settings():
-        assert (
-            f"| `{name_variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'}"
-            f" | {says} |"
-        ) in text
-
-
 @pytest.mark.parametrize(("port", "asked"), [(None, "8000"), ("9000", "9000")])
 def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (command,) = re.findall(r"^HEALTHCHECK.*\\\n\s+CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.M)
@@ -90,14 +79,3 @@ def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, m
         monkeypatch.setenv("LANESCOPE_PORT", port)
     exec(json.loads(command)[2], {})
     assert told == [f"http://127.0.0.1:{asked}/healthz"]
-
-
-def test_a_port_that_is_in_use_and_a_host_that_is_elsewhere_are_refused_with_the_option() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as busy:
-        port = busy.getsockname()[1]
-        with pytest.raises(LayoutError, match=f"Port {port} of 127.0.0.1 is in use.") as caught:
-            require_port("127.0.0.1", port)
-    assert caught.value.field == "port" and "--port" in caught.value.hint
-    require_port("127.0.0.1", port)
-    with pytest.raises(LayoutError, match=r"192\.0\.2\.1 is not an address of this machine"):
-        require_port("192.0.2.1", 0)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import json
 import re
-from xml.etree import ElementTree
 
 from fastapi import FastAPI
 
 from lanescope.app.cli import build_cli
-from lanescope.app.kit.settings import Settings
-from lanescope.app.kit.share import read_card
-from lanescope.app.main import create_app
-from lanescope.app.share.draw import draw_alone, list_colours
 from tests.asgi import fetch
 from tests.cases import for_each
 from tests.client import Client
@@ -92,15 +86,6 @@ def test_the_menu_shows_what_the_api_answers(client: Client, page: str) -> None:
     }
 
 
-@for_each(
-    ("address", "status"),
-    [("/nothing", 404), ("/banks?pad=x", 422), ("/openapi.json", 404), ("/api/v1/gpu", 404), ("/embed/banks", 404)],
-)
-def test_what_is_no_page_is_not_shared(client: Client, address: str, status: int) -> None:
-    answer = client.get("/api/v1/share", params={"address": address})
-    assert answer.status_code == status and answer.json()["error"]["code"] in ("not_found", "no_page")
-
-
 def test_the_command_prints_what_the_menu_shows() -> None:
     run = CliRunner().invoke(build_cli(), ["share", "https://h.example/banks?row_bytes=128"])
     assert run.exit_code == 0 and run.output.splitlines()[2] == "**8-way bank conflicts**"
@@ -109,42 +94,7 @@ def test_the_command_prints_what_the_menu_shows() -> None:
     assert json.loads(said)["embed"].startswith('<iframe src="http://127.0.0.1:8000/embed/tmem"')
 
 
-def test_the_command_answers_under_a_running_event_loop() -> None:
-    async def share_in_a_loop() -> int:
-        return CliRunner().invoke(build_cli(), ["share", "/banks?row_bytes=128"]).exit_code
-
-    assert asyncio.run(share_in_a_loop()) == 0
-
-
 # pictures and frames --------------------------------------------------------------------------------------------------
-
-
-@for_each("page", PICTURED)
-def test_a_frame_shows_the_page_s_picture_and_verdict_in_both_themes(client: Client, page: str) -> None:
-    path, _, query = page.partition("?")
-    card, text = read_card(client.get(page).text), client.get(f"/embed{page}").text
-    dark, light = (
-        html.unescape(re.findall(pattern, text)[0]) for pattern in (r'srcset="([^"]+)', r'<img src="([^"]+)')
-    )
-    assert html.escape(card.verdict or card.title) in text and f'href="{html.escape(page)}" target="_blank"' in text
-    assert not re.search(r"<script|<form|<nav|<header", text)
-    for theme, address in (("light", light), ("dark", dark)):
-        answer = client.get(address)
-        assert answer.headers["content-type"] == "image/svg+xml"
-        root = ElementTree.fromstring(answer.text)
-        assert "var(" not in answer.text and list_colours(theme)["--cell-line"] in answer.text
-        if card.svg:  # the very picture of the page: its words, in its order
-            drawn = ElementTree.fromstring(draw_alone(card.svg, theme, ""))
-            assert list(root.itertext()) == list(drawn.itertext())
-    chosen = client.get(f"/embed{path}?{query}&theme=dark").text
-    assert 'data-theme="dark"' in chosen and "srcset" not in chosen
-
-
-def test_a_picture_with_an_address_of_its_own_keeps_it(client: Client) -> None:
-    answer = client.get("/picture/smem.svg?swizzle=64B&theme=dark", follow_redirects=False)
-    assert answer.status_code == 307 and re.match(
-        r"/smem\.svg\?.*swizzle=64B.*&theme=dark$", answer.headers["location"]
-    )
 
 
 def test_only_frames_for_others_may_be_framed_by_others(app: FastAPI) -> None:
@@ -157,14 +107,3 @@ def test_only_frames_for_others_may_be_framed_by_others(app: FastAPI) -> None:
             assert framed == page.startswith("/embed/"), page
     policy = fetch(app, "/embed/banks").headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; ") and "script" not in policy and "form-action 'none'" in policy
-
-
-def test_below_a_root_path_every_address_begins_with_it() -> None:
-    app = create_app(settings=Settings(root_path="/tools/lanes"))
-    text = fetch(app, "/tools/lanes/tmem", headers={"host": "h.example"}).body.decode()
-    base = "http://h.example/tools/lanes"
-    assert get_property(text, "og:image") == f"{base}/card/tmem.png" and f"({base}/tmem)" in text
-    frame = fetch(app, "/tools/lanes/embed/tmem").body.decode()
-    addresses = re.findall(r'(?:src|href|srcset)="([^"]+)"', frame)
-    assert len(addresses) > 5 and all(address.startswith("/tools/lanes/") for address in addresses)
-    assert fetch(app, "/tools/lanes/picture/tmem.svg").status == 200

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from lanescope.app import export as site
-from lanescope.app.kit.links import link_instruction
 from lanescope.app.main import create_app
 from lanescope.app.runs.hardware import ServerHardware
 from lanescope.errors import LayoutError
@@ -118,38 +117,6 @@ def test_the_paste_box_searches_and_what_it_offers_leads_on(exported_site: Path)
     tried = re.findall(r'<a class="pill chip" href="([^"]+)"', home)
     assert len(tried) >= 5 and all((exported_site / link.partition("#")[0]).is_file() for link in tried)
     assert 'action="../instructions.html"' in next((exported_site / "i").glob("*.html")).read_text()
-
-
-def test_a_second_run_writes_only_what_changed(tmp_path: Path) -> None:
-    pages = ("/help", "/guide/swizzle", *(link_instruction(instruction) for instruction in list_chosen()[::12]))
-
-    def write_some() -> site.SiteExport:
-        made = site.SiteExport(tmp_path, list_chosen())
-        made.write_index()
-        for page in pages:
-            made.write_page(page, made.resolve_address(page), maps=page.startswith("/i/"))
-        return made
-
-    first = write_some()
-    assert first.written == len(first.files) > len(pages)
-    page = tmp_path / "guide" / "swizzle.html"
-    before = page.read_text()
-    page.write_text("spoilt")
-    again = write_some()
-    assert again.files == first.files and again.written == 1 and page.read_text() == before
-
-
-def test_the_command_exports_a_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole is `exported_site`; here the pages of the guide and of messages are left out."""
-    monkeypatch.setattr(site, "STANDING", ("/help",))
-    monkeypatch.setattr(site, "BY_SLUG", {})
-    monkeypatch.setattr(site.guide, "list_slugs", list)
-    done = run_lanescope("export", str(tmp_path), "--family", "movmatrix", "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["folder"], told["pages"]) == (0, str(tmp_path), 2)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert (told["files"], told["bytes"]) == (len(files), sum(path.stat().st_size for path in files))
-    assert [path.stem for path in (tmp_path / "i").iterdir()] == ["movmatrix.sync.aligned.m8n8.trans.b16"] * 2
 
 
 def test_errors(tmp_path: Path) -> None:

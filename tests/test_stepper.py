@@ -188,54 +188,6 @@ def test_refusals_name_their_field(asked: dict[str, Any], field: str) -> None:
     assert refused.value.field == field
 
 
-def test_the_page_keeps_the_storage_of_a_chain(client: Client) -> None:
-    page = client.get(f"/steps/{M16}?operand=a&s_kind=rows&s_pitch_bytes=128&s_swizzle=none")
-    assert page.status_code == 200 and "8 wavefronts instead of one" in page.text
-    assert client.get(f"/steps/{M16}?s_kind=rows&s_pitch_bytes=x").status_code == 422
-    body = {"instruction": M16, "storage": {"kind": "rows", "pitch_bytes": 128}}
-    answer = client.post("/api/v1/stepper", json=body).json()
-    assert {move["wavefronts"] for move in answer["a"]["moves"]} == {8}
-
-
-@for_each(
-    ("address", "kept"),
-    [
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", 'value="zz"'),
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32?k_step=9&row=x", 'value="x"'),
-        ("wgmma.mma_async.m64n32k16.f32.f16.f16?b_descriptor=hello", 'value="hello"'),
-        ("wgmma.mma_async.m64n32k16.f32.f16.f16?a=nonsense", 'value="nonsense"'),
-    ],
-)
-def test_a_refused_option_leaves_the_stepper_and_what_was_typed(client: Client, address: str, kept: str) -> None:
-    page = client.get(f"/steps/{address}")
-    assert page.status_code == 422 and kept in page.text
-    assert 'id="stepper-data"' in page.text and "The picture is drawn without the wrong options." in " ".join(
-        page.text.split()
-    )
-
-
-@for_each(
-    ("address", "field", "words"),
-    [
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32?s_kind=rows&s_pitch_bytes=zz", "s_pitch_bytes", "Row pitch"),
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32?load_b=foo", "load_b", "B loaded by"),
-        ("ldmatrix.m8n8.x4.shared.b16?addresses=lane+lane", "addresses", "Lane addresses"),
-        ("ldmatrix.m8n8.x4.shared.b16?s_pitch_bytes=zz&s_kind=rows", "s_pitch_bytes", "Row pitch"),
-        ("wgmma.mma_async.m64n32k16.f32.f16.f16?b_descriptor=hello", "b_descriptor", "B stored, descriptor"),
-    ],
-)
-def test_an_error_of_the_options_stands_in_the_open_panel_of_its_field(
-    client: Client, address: str, field: str, words: str
-) -> None:
-    """A panel that lies over the picture would cover a sentence above the picture."""
-    page = client.get(f"/steps/{address}").text
-    (panel,) = re.findall(r"<details open><summary>(?:Storage|Values|Your).*?</details>", page, re.S)
-    assert page.count('role="alert"') == 1 and '<details class="opts" open>' in page
-    control = rf'<\w+[^>]*name="{field}"[^>]*aria-invalid="true"'
-    assert re.search(rf'>{words}[^<]* {control}(?:(?!</label>).)*<small [^>]*role="alert">', panel, re.S)
-    assert page.count("aria-invalid") == 1
-
-
 def test_values_too_long_for_an_address_are_posted_and_linked_nowhere(client: Client) -> None:
     """16 × 16 numbers, 40 characters each: 10 KB. The steps, the text and the switches are not links then."""
     rows = "\n".join(" ".join(f"{20 * r + c:40}" for c in range(16)) for r in range(16))

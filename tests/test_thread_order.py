@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lanescope.workbench.finding_codes import FAMILIES
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from tests.cases import for_each
 from tests.checked import check_text, list_codes
@@ -99,19 +98,6 @@ def test_a_function_without_a_body_may_be_a_barrier() -> None:
     assert list_found(STAGED.replace("    __syncthreads();\n", "    meet_at_stage(t);\n")) == []
 
 
-@for_each(
-    ("declared", "call"),
-    [
-        ("cooperative_groups::thread_block block = cooperative_groups::this_thread_block();", "block.sync();"),
-        ("Barrier* bar = nullptr;", "bar->arrive_and_wait();"),
-    ],
-)
-def test_a_method_without_a_body_may_be_a_barrier(declared: str, call: str) -> None:
-    assert STAGED.count("  float acc") == 1
-    text = STAGED.replace("  float acc", f"  {declared}\n  float acc")
-    assert list_found(text.replace("__syncthreads();", call)) == []
-
-
 OBJECTS = {
     "a constructor with an argument": ("Sync(int) { __syncthreads(); }", "{ Sync sync(t); }"),
     "a destructor": ("~Sync() { __syncthreads(); }", "{ Sync sync{}; (void)sync; }"),
@@ -141,18 +127,6 @@ def test_an_object_commits_its_copies_where_its_scope_ends() -> None:
 def test_the_base_of_a_class_may_hold_a_barrier() -> None:
     text = STAGED.replace("__global__", "struct Sync : Base {};\n__global__")
     assert list_found(text.replace("    __syncthreads();\n    fill", "    { Sync sync; }\n    fill")) == []
-
-
-def test_an_intrinsic_of_the_compiler_may_be_a_barrier() -> None:
-    for name in ("__barrier_sync(0)", "__barrier_sync_count(0, 128)", "__nvvm_bar_sync(0)"):
-        assert list_found(STAGED.replace("__syncthreads();", f"{name};")) == []
-    assert list_found(STAGED.replace("__syncthreads();", "__syncwarp();")) != []
-
-
-def test_the_family_names_its_codes() -> None:
-    text = STAGED.replace("    wait<STAGES - 2>();\n", "")
-    assert list_codes(text) == ["copy_wait_missing"]
-    assert "copy_wait_missing" in FAMILIES["order"]
 
 
 def test_an_order_that_is_not_followed_is_said() -> None:

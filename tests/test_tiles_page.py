@@ -50,23 +50,6 @@ def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
             assert sum(map(len, parts)) == len(frozenset().union(*parts)), (name, dim)
 
 
-@for_each("one", presets.PRESETS, ids=lambda one: one.name)
-def test_every_preset_opens_and_is_marked(client: Client, one: presets.MmaPreset) -> None:
-    answer = client.get(presets.link_preset(one))
-    assert answer.status_code == 200
-    marked = re.findall(r'aria-current="true">([^<]+)<small>', answer.text)
-    assert [unescape(text) for text in marked] == [one.kernel]
-    filled = re.findall(r'href="(/tiles/copy[^"]*)">TiledCopy into this A', answer.text)
-    in_registers = one in THREADS and one.name not in (
-        "fa3_qk",
-        "sm90_cooperative",
-        "sm90_pingpong",
-        "deepgemm",
-        "volta",
-    )
-    assert [client.get(unescape(link)).status_code for link in filled] == [200] * in_registers
-
-
 @for_each(
     ("query", "said"),
     [

@@ -60,13 +60,6 @@ def test_every_function_and_ordering_has_a_page() -> None:
     assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.list_topics())
 
 
-def test_addresses_of_instructions_that_are_topics_lead_there(client: Client) -> None:
-    for address in ("/i/wgmma.fence.sync.aligned", "/go?ptx=wgmma.fence.sync.aligned;", "/i/fence.proxy.async"):
-        answer = client.get(address, follow_redirects=False)
-        assert answer.status_code == 303 and answer.headers["location"].startswith("/guide/"), address
-    assert client.get("/i/nonsense").status_code == 404 and client.get("/i/wgmma.fence.json").status_code == 404
-
-
 def test_the_api(client: Client) -> None:
     every = client.get("/api/v1/topics").json()
     assert every["count"] == len(every["topics"]) == len(topics.list_topics())
@@ -87,36 +80,6 @@ def test_a_typed_instruction_is_read_word_by_word(client: Client) -> None:
         "/guide/read-ptx", params={"ptx": 'mma.m16n8k12.row.col.f32.f16.f16.f32"><script>alert(1)</script>'}
     )
     assert wrong.status_code == 200 and 'role="status"' in wrong.text and "<script>alert" not in wrong.text
-
-
-@for_each(
-    ("ptx", "related"),
-    [
-        (
-            "wgmma.mma_async.m64n8k16.f32.f16.f16",
-            ["fence.proxy.async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"],
-        ),
-        ("wmma.load.a.row.m16n16k16.f16", ["load_matrix_sync"]),
-        ("wmma.store.d.row.m16n16k16.f32", ["store_matrix_sync"]),
-        ("wmma.mma.row.col.m16n16k16.f32.f32", ["mma_sync"]),
-        ("wmma.mma.and.popc.row.col.m8n8k128.s32.b1.b1.s32", ["bmma_sync"]),
-        ("mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc", []),
-    ],
-)
-def test_an_instruction_leads_to_its_pages(client: Client, ptx: str, related: list[str]) -> None:
-    assert [
-        topic.page.removeprefix("/guide/") for topic in topics.find_instruction_topics(catalog.find(ptx))
-    ] == related
-    page = client.get(f"/i/{ptx}").text
-    assert (
-        all(f'href="/guide/{slug}"' in page for slug in related)
-        and f"/guide/read-ptx?ptx={catalog.find(ptx).ptx}" in page
-    )
-
-
-def test_a_tab_keeps_the_other_filters(client: Client) -> None:
-    page = client.get("/instructions?type=f16&target=sm_90a&part=rows").text
-    assert 'href="/instructions?type=f16&amp;target=sm_90a&amp;family=wgmma"' in page
 
 
 def test_a_question_in_the_catalogue_is_answered_and_filters_nothing(client: Client) -> None:

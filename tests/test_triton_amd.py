@@ -16,7 +16,6 @@ from lanescope.triton.amd import MFMA_SHAPES, NOTICE, WMMA_SHAPES, WMMA_WIDTHS
 from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
 from tests.client import Client
-from tests.command import run_lanescope
 from tests.oracle.triton import Case, answers
 
 MFMA = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [16, 16, 16], isTransposed = true}>"
@@ -294,16 +293,6 @@ def test_a_page_counts_64_lanes_in_a_warp(client: Client) -> None:
     assert np.array_equal(drawn.colours["warp"], np.kron([[0, 1], [2, 3]], np.ones((16, 16), dtype=int)))
 
 
-def test_json_and_commands_count_64_lanes_in_a_warp(client: Client) -> None:
-    told = client.post("/api/v1/layouts/triton", json={"text": MFMA, "shape": [32, 32]}).json()
-    assert (told["lanes"], told["warps"], told["threads"], told["notice"]) == (64, 4, 256, NOTICE)
-    assert [axis[178][3] for axis in told["coords"]] == [18, 15]
-    plain = client.post("/api/v1/layouts/triton", json={"text": WMMA, "shape": [32, 32]}).json()
-    assert (plain["lanes"], plain["threads"]) == (32, 128)
-    lines = run_lanescope("tiles", "triton", MFMA, "--shape", "32x32", "--at", "18,15").stdout.split("\n")
-    assert lines[0] == "thread 178 warp 2 lane 50 register 3"
-
-
 def test_a_conversion_stays_in_a_warp_of_64_lanes_and_tells_no_banks() -> None:
     """Lane n goes to lane n with its bits reversed; a warp of 32 would have half of it. Banks are NVIDIA's."""
     rows = WAVES.replace("[1, 4], threadsPerWarp = [8, 8]", "[1, 1], threadsPerWarp = [1, 64]")
@@ -318,11 +307,3 @@ def test_a_conversion_stays_in_a_warp_of_64_lanes_and_tells_no_banks() -> None:
     assert (through.way, through.trip) == ("shared", None)
     with pytest.raises(LayoutError, match="has 64 lanes, one of the second 32"):
         convert_layout(triton_layout(MFMA, (32, 32)), triton_layout(WMMA, (32, 32)))
-
-
-def test_the_box_reads_a_layout_of_amd_and_names_who_covers_an_instruction(client: Client) -> None:
-    for text in (MFMA, WMMA, "gl.amd.AMDMFMALayout(3, [16, 16, 16], True, [2, 2])"):
-        told = client.post("/api/v1/read", json={"text": text}).json()
-        assert (told["kind"], told["facts"]["drawn"]) == ("triton", True) and NOTICE in told["notices"]
-        assert "/layouts/triton?" in client.get("/read", params={"text": text}).text
-    assert client.post("/api/v1/read", json={"text": "v_mfma_f32_16x16x16_f16"}).json()["kind"] == "unknown"

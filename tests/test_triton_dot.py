@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.triton.dot import TritonDot, choose_instruction
 from lanescope.triton.dot_product import DotChoice
 from lanescope.triton.dot_types import TYPES
 from lanescope.triton.gluon import triton_layout
 from tests.cases import for_each
-from tests.client import Client
 from tests.oracle.triton_dot import Case, compile_dots
 from tests.oracle.triton_frontend import Case as FrontendCase, ask_frontend
 from tests.sample import choose_count
@@ -144,10 +142,6 @@ def test_triton_chooses_the_same_instructions_and_layouts() -> None:
     assert find_difference(moved, products, False) == "operand a"
 
 
-def test_the_last_ttgir_still_has_them() -> None:
-    assert list_differences("ttgir", Dots(39).list_chosen(choose_count(400, 5))) == []
-
-
 def test_the_ptx_has_the_instruction() -> None:
     dots = [one for one in Dots(40).list_chosen(choose_count(150, 3), 1 << 16) if one[0].capability != 88]
     seen = compile_dots([make_case(dot) for dot, _ in dots], "ptx")
@@ -265,20 +259,3 @@ def test_the_layouts_cover_d() -> None:
     for _, found in Dots(41).list_chosen(200, 1 << 20):
         for text in filter(None, (found.layout, found.before)):
             assert triton_layout(text, list(found.shape), 32).shape == found.shape
-
-
-@for_each("query", ["m=1024&n=1024&k=16", "m=1024&n=1024&k=16&target=sm_100", "m=1&n=65536&k=16"])
-def test_a_product_that_is_too_large_to_draw_is_answered(query: str) -> None:
-    with Client(create_app()) as client:
-        page = client.get(f"/triton-dot?{query}")
-    assert page.status_code == 200 and "D is too large to draw" in page.text
-
-
-def test_the_page_draws_d_and_links_the_instruction() -> None:
-    with Client(create_app()) as client:
-        page = client.get("/triton-dot?m=32").text
-        told = client.get("/api/v1/triton-dot?m=32").json()
-    assert "wgmma has 64 rows or more" in page
-    assert 'href="/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"' in page
-    assert "/layouts/triton?text=%23ttg.nvidia_mma" in page
-    assert told["attempts"][-1] == {"instruction": "mma.sync", "taken": True, "failed": []}

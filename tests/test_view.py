@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.render import cuda
 from lanescope.render.figure import make_figure, make_operand_figure, make_product_figure
 from lanescope.render.palette import LIGHT
 from lanescope.render.svg import render_svg
-from lanescope.render.view import LABELS, OperandGrid
+from lanescope.render.view import OperandGrid
 from tests.cases import for_each
 from tests.sample import take_sample
 from tests.spoken import speak_cell
@@ -36,25 +35,6 @@ def test_a_cell_knows_its_owner(i: object) -> None:
                 assert np.array_equal(op.rows[t, v], rows) and np.array_equal(op.cols[t, v], cols)
                 if "product" in op.coords:
                     assert (op.coords["product"][t, v] == product).all()
-
-
-def test_labels_and_spoken_name() -> None:
-    grid = OperandGrid(M16.operand("a"))
-    assert [grid.format_labels(kind)[11][3] for kind in LABELS] == ["T13:3", "T13 R1", "11,3", "179", ""]
-    assert speak_cell(grid, 11, 3) == "A row 11 column 3: lane 13, value a3, register 1 bits 16 to 31"
-
-
-def test_category_follows_the_digits() -> None:
-    grid = OperandGrid(M16.operand("a"))
-    assert grid.number_cells("g")[11, 3] == 3 and grid.number_cells("t")[11, 3] == 1
-    assert (
-        grid.number_cells("i")[11, 3] == 1 and grid.number_cells("j")[11, 3] == 0 and grid.number_cells("e")[11, 3] == 1
-    )
-    assert grid.number_cells("register")[11, 3] == 1
-    with pytest.raises(LayoutError, match="is not a name of"):
-        grid.number_cells("z")
-    with pytest.raises(LayoutError, match="No label"):
-        grid.format_labels("z")
 
 
 def test_svg_is_well_formed_deterministic_and_titled() -> None:

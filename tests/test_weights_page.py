@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from lanescope.app.kit.question import read_question
-from lanescope.app.read.text_meanings import read_text
-from lanescope.app.read.weight_links import find_weights
 from lanescope.app.weights.draw import draw_weights
 from lanescope.app.weights.facts import WeightQuestion, locate_weight
 from lanescope.app.weights.find import parse_place
@@ -16,7 +12,6 @@ from lanescope.errors import LayoutError
 from lanescope.weights.formats import FORMATS
 from lanescope.weights.layout import WeightLayout, packed_weights
 from tests.cases import for_each
-from tests.client import Client
 
 
 def make_layout(name: str) -> WeightLayout:
@@ -101,46 +96,3 @@ def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> Non
     svg = draw_weights(layout, place)
     assert svg.count('class="ringed"') == 2
     assert svg.count("data-cells=") == 2
-
-
-def test_a_choice_that_is_refused_stays_in_its_field(client: Client) -> None:
-    page = client.get("/weights?format=gguf").text
-    assert re.search(r'<select name="format" aria-invalid="true"[^>]*><option selected>gguf</option>', page)
-
-
-def test_the_page_follows_what_it_is_asked(client: Client) -> None:
-    page = client.get("/weights?format=marlin&find=W[5,18]").text
-    assert "W[5, 18] of 16 × 64 is nibble 4 (bits 16–19) of word 41, in tile 0." in page
-    refused = client.get("/weights?format=marlin&k=24").text
-    assert "A tile of Marlin with 4 bits has 16." in refused
-    assert "Sparse Marlin" in client.get("/weights?format=sparse-marlin").text
-
-
-@for_each(
-    ("text", "link"),
-    [
-        ("marlin layout", "/weights?format=marlin"),
-        ("awq order", "/weights?format=awq"),
-        ("gptq pack", "/weights?format=gptq"),
-        ("machete prepack", "/weights?format=machete"),
-        ("gptq_marlin repack", "/weights?format=marlin"),
-        ("sparse marlin metadata", "/weights?format=sparse-marlin"),
-        ("qweight layout", "/weights"),
-        ("int4 weights", "/weights"),
-        ("where is W[3, 9] in AWQ?", "/weights?format=awq&find=W%5B3%2C+9%5D"),
-        ("row 17 column 5 of gptq", "/weights?format=gptq&find=W%5B17%2C+5%5D"),
-        ("marlin lane 10 word 1 nibble 4", "/weights?format=marlin&find=lane+10+word+1+nibble+4"),
-        ("8-bit marlin", "/weights?format=marlin&bits=8"),
-        ("w8a8 marlin", "/weights?format=marlin-a8&bits=8"),
-        ("machete with 8-bit activations", "/weights?format=machete-a8"),
-        ("marlin tile (16, 64)", "/weights?format=marlin"),
-        ("why 0 2 4 6 1 3 5 7", "/guide/prepacked-weights"),
-        ("0x64006400", "/guide/prepacked-weights"),
-    ],
-)
-def test_the_box_finds_the_format(text: str, link: str) -> None:
-    assert read_text(text).link == link
-
-
-def test_what_is_no_question_about_packed_weights_goes_elsewhere() -> None:
-    assert find_weights("marlin TiledMMA") == "" and find_weights("weights of a model") == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -151,20 +150,6 @@ def test_each_warp_reads_the_rows_that_it_holds_of_d() -> None:
     assert {move.warp for move in found.b.moves} == {-1}
 
 
-@for_each("swizzle", ["32B", "64B", "128B"])
-def test_the_sentence_of_the_xor_is_what_moves_the_bytes(swizzle: str) -> None:
-    found = step(a=f"swizzle={swizzle}", b=f"swizzle={swizzle}")
-    [said] = list_captions(found, "xor")
-    bits = re.search(r"XORs address bits? (\d+)(?:–(\d+))? into (\d+)(?:–(\d+))?,", said)
-    assert bits
-    source, last, target, end = (int(number or -1) for number in bits.groups())
-    count = max(1, last - source + 1)
-    assert 1 << count == int(swizzle[:-1]) // 16 == 1 << max(1, end - target + 1)
-    for one in list_operands(found):
-        before = np.asarray(one.before)
-        assert np.array_equal(one.at, before ^ (before >> source & (1 << count) - 1) << target)
-
-
 @for_each(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
 def test_d_lies_in_the_registers_of_ptx_figure(ptx: str, first: int) -> None:
     found = step(ptx, n=first)
@@ -268,20 +253,3 @@ def test_options_of_the_page_become_the_storage() -> None:
     old = {"a": "major=MN,swizzle=64B", "b": "kind=rows,pitch_bytes=256"}
     assert fill_storage(F16, old) == old
     assert fill_storage("mma.m16n8k8.row.col.f32.f16.f16.f32", {"a": "i"}) == {"a": "i"}
-
-
-def test_the_lines_of_a_core_matrix_are_named_as_they_stand_in_the_matrix() -> None:
-    """K-major: 16 bytes are 8 neighbours along k, of one row of A and of one column of B[k][n]."""
-    found = step()
-    for operand, lines in (("a", ("A[0][0…7]", "A[1][0…7]")), ("b", ("B[0…7][0]", "B[0…7][1]"))):
-        captions = list_captions(found, "line", operand)
-        assert [f"the 16 bytes of {line}," in said for line, said in zip(lines, captions, strict=False)] == [True] * 2
-
-
-def test_a_warp_is_said_to_hold_the_elements_of_ptx_figure() -> None:
-    """PTX's figure of D: thread 0 of a warp has two columns of its first row, and of the row 8 below it."""
-    held = [
-        f"thread {32 * w} holds D[{r}][0], D[{r}][1], D[{r + 8}][0] and D[{r + 8}][1] in R0–3,"
-        for w, r in enumerate(range(0, 64, 16))
-    ]
-    assert [part in said for part, said in zip(held, list_captions(step(), "out", "d"), strict=True)] == [True] * 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.routing import APIRoute
-from starlette.testclient import TestClient
 
 from lanescope import find
 from lanescope.app.diagram import forms as pictures
@@ -333,8 +331,3 @@ def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field
     assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error[
         "hint"
     ]
-
-
-def test_a_server_takes_what_stays_out_of_the_garbage_collectors_sight() -> None:
-    with TestClient(create_app()):
-        assert gc.get_freeze_count() > 50_000 and sys.getswitchinterval() == pytest.approx(0.001)

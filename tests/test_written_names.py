@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from lanescope.app.read import text_meanings
-from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
 from tests.cases import for_each
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16"
@@ -64,12 +60,6 @@ def test_an_atom_that_cute_does_not_have_is_said_to_be_none(name: str, nearest: 
     assert text_meanings.find_certain_link(name) == "", "the page of the instruction would not say so"
 
 
-def test_adjacent_stars_are_one_and_a_product_is_no_pattern() -> None:
-    assert text_meanings.read_text("mma.m16n8k16.**********.x").title == "No such instruction"
-    assert text_meanings.read_text("wgmma.m64n*k16").title == "96 instructions match 'wgmma.m64n*k16*'"
-    assert text_meanings.read_text("mma.count*2;").title == "Not recognised"
-
-
 # CUTLASS's documentation of the algebra: by-mode coalesce, composition, logical_divide
 @for_each(
     ("expression", "result"),
@@ -111,15 +101,6 @@ def test_two_unknown_halves_say_nothing_of_the_swizzle(text: str, swizzle: str |
     told = text_meanings.read_text(text)
     builders = [each for each in (told, *told.also) if each.kind == "builder"]
     assert builders and {each.facts["fields"]["swizzle"] for each in builders} == {swizzle}
-
-
-def test_a_count_does_not_abbreviate_a_longer_number() -> None:
-    """x3 is not the beginning of x32; PTX's ldmatrix has x1, x2 and x4."""
-    told, count = text_meanings.read_text("ldmatrix.x3"), sum("ldmatrix" in i.ptx for i in catalog.instructions())
-    assert told.notices == (f"No instruction has 'x3'. Without it: {count} instructions with 'ldmatrix'.",)
-    with pytest.raises(LayoutError, match=r"'x3' is not legal here \(allowed: x1, x2, x4, ") as refused:
-        catalog.find("ldmatrix.x3")
-    assert all(".m8n8." in ptx for ptx in refused.value.nearest[:3])
 
 
 MAP = (
