@@ -153,7 +153,6 @@ def list_differences(placement: Placement, made: bytes, wanted: bytes) -> list[s
     return found
 
 
-_PRODUCTS = (("wgmma", "mma_async"), ("mma", "sync"))
 _FIELDS = ("kind", "file", "line", "label", "text", "block", "thread", "words", "slice", "immediates", "window_first")
 
 

@@ -119,7 +119,6 @@ _REGISTERS = ", ".join(f"%{n}" for n in range(64))
 _OUTPUTS = ", ".join(f'"+f"(d[{n}])' for n in range(64))
 
 RING = HELPERS + _ARRIVE + _KERNEL.replace("REGISTERS", _REGISTERS).replace("OUTPUTS", _OUTPUTS)
-MAIN_LOOP = RING.index("for (int turn = 1")
 
 
 def plant_after(after: str, old: str, new: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import TypeVar
 
@@ -22,15 +22,6 @@ def is_chosen(name: str, one_in: int) -> bool:
     tests have is asked by all of them or by none.
     """
     return FULL or zlib.crc32(name.encode()) % one_in == 0
-
-
-def take_each(cases: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Return the first case of every kind, in their order; all of them in a full run."""
-    every = list(cases)
-    firsts: dict[Hashable, int] = {}
-    for number, case in enumerate(every):
-        firsts.setdefault(number if FULL else kind(case), number)
-    return [every[number] for number in firsts.values()]
 
 
 def take_sample(cases: Sequence[T], part: int) -> list[T]:
