@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from operator import mul
@@ -12,9 +11,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
-from lanescope.app.agents.places import parse_place
-from lanescope.app.agents.schemas import build_input_schema
-from lanescope.app.agents.tools import ROWS
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms
 from lanescope.errors import LayoutError
 from tests.cases import for_each
@@ -54,23 +50,11 @@ def test_parts_join_to_the_whole_list(numbers: list[int]) -> None:
     assert found == numbers
 
 
-def test_a_place_is_read_in_one_way_and_at_once() -> None:
-    assert parse_place("lane 5, column 0x1F", "").numbers == {"lane": 5, "column": 31}
-    for text in ("lane 5 lane 6", "lane", "a0x1" * 100):  # the last has 2^100 readings as names and numbers
-        with pytest.raises(LayoutError) as refused:
-            parse_place(text, "lane 5 column 3")
-        assert refused.value.field == "place"
-
-
 @for_each(("show", "first", "field"), [("c", 0, "show"), ("a.7", 0, "show"), ("a", 3, "from")])
 def test_a_part_that_is_not_there_is_refused(show: str, first: int, field: str) -> None:
     with pytest.raises(LayoutError) as refused:
         excerpt_part({"a": [1, 2, 3]}, show, first, {})
     assert refused.value.field == field and refused.value.hint
-
-
-def test_the_schemas_of_all_tools_take_little_of_a_context() -> None:
-    assert sum(len(json.dumps(build_input_schema(row))) for row in ROWS) < 60_000
 
 
 def find_links(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ import pytest
 from lanescope import capture
 from lanescope.capture import file_format, fills as fill, operand_sources as matrices
 from lanescope.capture.file_format import (
-    HEADER,
     HEADER_BYTES,
     HEADER_TYPE,
-    RECORD,
-    RECORD_BYTES,
     RECORD_TYPE,
     Capture,
     Record,
@@ -89,17 +85,6 @@ def test_a_small_buffer_drops_records_and_counts_them() -> None:
     assert [one.kind for one in told.records] == ["wgmma"] and told.dropped == 2
 
 
-def test_an_empty_buffer_has_no_records() -> None:
-    buffer = capture.empty(4096, (3, 5))
-    head = buffer[:HEADER_BYTES].view(HEADER_TYPE)[0]
-    assert (head["block_first"], head["block_last"], head["capacity"], head["used"]) == (3, 5, 4096, HEADER_BYTES)
-    assert capture.read(buffer) == Capture(())
-    for size, blocks in ((100, (0, 0)), (1 << 40, (0, 0)), (4096, (2, 1))):
-        with pytest.raises(LayoutError) as error:
-            capture.empty(size, blocks)
-        assert error.value.code == "bad_capture" and error.value.field in ("size", "blocks")
-
-
 def get_refusal(raw: bytes) -> str:
     with pytest.raises(LayoutError) as error:
         capture.read(raw)
@@ -153,10 +138,6 @@ def test_more_records_than_bytes_are_refused() -> None:
     assert "truncated" in get_refusal(change_record("records", 0xFFFFFFFF, 0, HEADER_TYPE))
 
 
-def test_structs_have_no_holes() -> None:
-    assert HEADER_BYTES == 64 and RECORD_BYTES == 96
-
-
 @for_each(("row", "wrong"), [("version", 0), ("version", 2), ("header_bytes", 63), ("header_bytes", 65)])
 def test_a_header_of_another_program_is_refused(row: str, wrong: int) -> None:
     assert "version" in get_refusal(change_record(row, wrong, 0, HEADER_TYPE))
@@ -173,11 +154,6 @@ def test_the_extent_is_what_was_used_of_the_capacity() -> None:
     head["used"] = file_format.MOST_FILE + 1
     with pytest.raises(LayoutError):
         file_format.get_extent(head.tobytes())
-
-
-def test_fewer_records_than_were_written_are_the_first_ones() -> None:
-    for count in range(4):
-        assert len(capture.read(change_record("records", count, 0, HEADER_TYPE)).records) == count
 
 
 @for_each(
@@ -212,12 +188,6 @@ def test_a_record_at_its_bounds_is_read_as_it_was_written(change: dict) -> None:
 def test_a_record_beyond_its_bounds_is_damaged(change: dict) -> None:
     one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **change})
     assert "damaged" in get_refusal(capture.write(Capture((one,))))
-
-
-@for_each(("number", "kind"), [(1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment")])
-def test_kinds_are_numbered(number: int, kind: str) -> None:
-    assert capture.read(change_record("kind", number, HEADER_BYTES, RECORD_TYPE)).records[0].kind == kind
-    assert "damaged" in get_refusal(change_record("kind", 0, HEADER_BYTES, RECORD_TYPE))
 
 
 def test_an_empty_buffer_has_whole_grains_and_says_which_blocks_record() -> None:
@@ -384,11 +354,3 @@ def test_wrong_fills_are_refused_by_name(given: tuple, field: str) -> None:
     with pytest.raises(LayoutError) as error:
         capture.fill(*given)
     assert error.value.field == field and error.value.hint
-
-
-def test_the_document_has_every_field() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "capture.md").read_text()
-    for rows, kind in ((HEADER, HEADER_TYPE), (RECORD, RECORD_TYPE)):
-        for name, c, _, says in rows:
-            bits = "u64" if c == "unsigned long long" else "u32"
-            assert f"| {kind.fields[name][1]} | {bits} | `{name}` | {says} |" in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -18,29 +17,6 @@ from lanescope.capture.file_format import Capture
 from lanescope.capture.report import Verified
 from tests import h200_captures
 from tests.sample import choose_count
-
-
-def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
-    raw = h200_captures.list_fills("wgmma_tma_k_major", 2)[0]
-    answer = client.post("/api/v1/captures/verify", json={"capture": base64.b64encode(raw).decode()})
-    made = answer.json()
-    assert answer.status_code == 200 and made["verdict"] == "mismatch" and made["first_wrong"] == 4
-    step = made["steps"][4]
-    assert step["operands"][0]["diagnoses"][0]["code"] == "k_advance_past_atom" and step["line"] == 41
-    assert step["operands"][0]["slice"] == {"mn": 0, "k": 64, "by": "inferred"}
-    page = client.post("/capture", files={"capture": ("k.lscap", raw)})
-    assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text
-    assert "The K step runs past the swizzle atom" in page.text and "/descriptor/wgmma/0x" in page.text
-    passes = dict(zip(("capture", "second"), h200_captures.list_fills("wgmma_fp8_a_registers", 4), strict=True))
-    page = client.post("/capture", files={name: (name, held) for name, held in passes.items()}).text
-    assert "Registers 1 and 2 of A are exchanged. Register 1 of thread 0 begins with A[8,0]" in page
-    assert "✗8,0" in page
-    raw = h200_captures.read_files()["ldmatrix_padded-0-real.lscap"]
-    npy = {name: h200_captures.read_files()[f"ldmatrix_padded-{name}.npy"] for name in "ab"}
-    page = client.post(
-        "/capture", files={"capture": ("k", raw), **{n: (n, f) for n, f in npy.items()}}, data={"nk": "1"}
-    )
-    assert 'data-verdict="match"' in page.text and "the matrices you gave" in page.text
 
 
 def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:

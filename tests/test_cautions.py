@@ -120,22 +120,6 @@ def list_presets(page: str) -> dict[str, str]:
     return {name: unescape(to) for name, to in re.findall(r'data-preset="(\w+)"\s+href="([^"]+)"', page)}
 
 
-@for_each("word", ["0x4000004000010040", "0x8000002000010080", "0x40000040000100c2"])
-def test_a_preset_made_from_the_word_does_not_confirm_it(word: str) -> None:
-    """The swizzle and the first byte of a preset are the word's own: the match is said to rest on them until a person
-    says that the program stores it so.
-    """
-    client = share_client()
-    at = f"/descriptor/wgmma/{word}"
-    box = list_presets(client.get(at).text)["box"]
-    shown = read_verdict(client.get(at + box).text)
-    assert 'class="verdict care"' in shown and "if the word is right about swizzle" in shown and "first byte" in shown
-    confirm = unescape(re.search(r'id="confirm" href="([^"]+)"', shown)[1])  # type: ignore[index]
-    assert 'class="verdict ok"' in read_verdict(client.get(at + confirm).text)
-    drawn = client.get(f"/descriptor/wgmma/{word}.txt{box}").text
-    assert drawn.startswith("! ") and "if the word is right about swizzle" in drawn
-
-
 def test_a_standard_tile_found_from_the_word_does_not_confirm_it() -> None:
     client = share_client()
     at = "/descriptor/wgmma/0x4000004000010040"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.check import config, defines, headers, sarif, suppress
+from lanescope.app.check import config, defines, sarif
 from lanescope.app.check.defines import list_unused, parse_defines
 from lanescope.app.check.verbs import app
 from lanescope.app.guide.rendering import render_guide_page
@@ -69,21 +69,6 @@ def test_the_command_names_what_it_did_not_use(tmp_path: Path) -> None:
     assert "note: -D NOBODY changes nothing: no file leaves NOBODY open.\n" in run.stderr and run.exit_code == 0
     report = json.loads(CliRunner().invoke(app, [str(tmp_path), "-D", "NOBODY=3", "--no-cache", "--json"]).stdout)
     assert report["unused"] == ["NOBODY"]
-
-
-def test_a_folder_of_headers_that_is_not_there_is_named() -> None:
-    with pytest.raises(LayoutError, match=r"-I: '/nope' is not a folder\."):
-        headers.parse_folders(["/tmp", "/nope"])
-
-
-def test_an_unknown_code_is_answered_with_the_nearest_one_alone() -> None:
-    with pytest.raises(LayoutError) as refused:
-        suppress.parse_codes(["k_step_missin"], "select")
-    assert str(refused.value.message) == "--select: 'k_step_missin' is not a code."
-    assert refused.value.hint.startswith("Did you mean 'k_step_missing'? ") and len(refused.value.hint) < 90
-    with pytest.raises(LayoutError) as unlike:
-        suppress.parse_codes(["XYZ"], "ignore")
-    assert "Did you mean" not in unlike.value.hint
 
 
 @pytest.mark.parametrize(

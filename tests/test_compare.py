@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lanescope import find
 from lanescope.app.compare.facts import compare_fragments
 from lanescope.render.view import OperandGrid
 from tests.cases import for_each
-from tests.client import share_client
 
 MMA, WMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "wmma.load.a.sync.aligned.row.m16n16k16.f16"
 
@@ -53,13 +50,3 @@ def test_the_verdict_is_that_of_sets_of_places() -> None:
                     else 1
                 )
                 assert told.moved[row, col] == wanted, (row, col)
-
-
-def test_the_page_and_the_answer_compare_a_load_with_its_transpose() -> None:
-    client, loads = share_client(), ("ldmatrix.m8n8.x1.b16", "ldmatrix.m8n8.x1.trans.b16")
-    told = client.get("/api/v1/compare", params={"left": f"{loads[0]}/data", "right": f"{loads[1]}/data"}).json()
-    plain, turned = (find_operand(load, "data") for load in loads)
-    moved = sum(plain.owner(0, r, c)[0][0] != turned.owner(0, r, c)[0][0] for r in range(8) for c in range(8))
-    assert told["total"] == 64 and told["other_lane"] == moved > 0 and np.shape(told["moved"]) == (8, 8)
-    assert client.get("/api/v1/compare", params={"left": f"{MMA}/a", "right": f"{MMA}/b"}).status_code == 422
-    assert "held more often on one side" in client.get("/compare").text

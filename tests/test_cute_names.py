@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from lanescope.ptx import catalog
-from lanescope.ptx.table.atoms import get_atom_name
-from lanescope.ptx.table.cute_names import COMPLETE, list_complete_names
 from lanescope.workbench.cute.cute_names import find_nearest_atom, find_unknown_names
 from tests.cases import for_each
 from tests.checked import check_text
-
-
-def test_the_atoms_of_all_instructions_are_among_the_names() -> None:
-    names = {get_atom_name(i).partition(" ")[0].split("::")[-1] for i in catalog.instructions()}
-    known = {name for name in names if name.partition("_")[0] in (*COMPLETE, "MMA")}
-    assert len(known) > 600 and known <= list_complete_names()
 
 
 @for_each(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lanescope import deliver
 from lanescope.app.delivery.feature import list_changes
-from lanescope.delivery.named import FP8, NAMED
+from lanescope.delivery.named import NAMED
 from tests.client import Client
 
 FP8_V = list_changes(NAMED["FP8 V, transposed"])
@@ -28,8 +27,3 @@ def test_the_least_swizzle_is_named(client: Client) -> None:
     told = client.get("/api/v1/deliver", params=list_changes(NAMED["bf16, 64 columns"])).json()
     assert (told["wavefronts"], told["ideal_wavefronts"]) == (128, 16)
     assert told["least_swizzle"] == "Swizzle<3,4,3>"
-
-
-def test_python_takes_the_fields_of_the_request() -> None:
-    found = deliver(FP8, "b", first=2, source="columns", pitch_bytes=128, renumber="n")
-    assert found.count == 5 and found.certified

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import parse_qsl, urlsplit
 
 from lanescope.descriptor.matrix import reads
 from lanescope.descriptor.tile_descriptors import TileDescriptors, describe_stored_tile
@@ -122,29 +121,6 @@ SAID = {  # by hand: MN-major, 128B; 64 elements of N are 1,024 bytes of 8 k apa
         {"k": 16, "start_offset_bytes": 4096, "descriptor": "0x4000008000400200"},
     ],
 }
-
-
-def test_json_has_the_descriptor_in_bytes_and_units(client: Client) -> None:
-    (told,) = client.post("/api/v1/read", json={"text": TEXT}).json()["facts"]["descriptors"]
-    assert {name: told[name] for name in SAID} == SAID
-    page = client.get(told["link"], follow_redirects=False)
-    assert page.status_code == 200 and "All 2,048 elements are read from where they are stored" in page.text
-
-
-def test_the_command_prints_it(tmp_path: object) -> None:
-    (file := tmp_path / "layout").write_text(TEXT)  # type: ignore[operator]
-    told = run_lanescope("read", str(file)).stdout
-    assert "LBO 1024 bytes (64), SBO 2048 bytes (128), swizzle mode 128B (1), transpose 1 (MN-major)" in told
-    assert "k = 16: start 0x1000 + 4096, 0x4000008000400200" in told
-    file.write_text("(64,64):(64,1)")
-    assert "no descriptor reads it as 16-bit elements: Core matrix (0, 0)" in run_lanescope("read", str(file)).stdout
-
-
-def test_the_descriptor_page_without_a_word_opens_with_the_one_that_reads_the_layout(client: Client) -> None:
-    answer = client.get("/descriptor", params={"s_kind": "cute", "s_layout": TEXT}, follow_redirects=False)
-    to = urlsplit(answer.headers["location"])
-    assert answer.status_code == 303 and dict(parse_qsl(to.query))["major"] == "MN"
-    assert "are read from where they are stored" in client.get(answer.headers["location"]).text
 
 
 def test_a_word_that_does_not_read_a_layout_is_told_which_does(client: Client) -> None:

@@ -100,19 +100,6 @@ def test_a_place_is_said_with_its_bits_and_its_part(text: str, notice: str) -> N
 
 
 @for_each(
-    ("text", "query"),
-    [
-        (f"C[3][5] of {F16_INTO_F32}", ""),
-        ("lane 5 of mma.m8n8k4 f16", "lanes=5&product=1&pin=a:1,0"),  # quad pair 1: lanes 4–7 and 20–23
-        ("R1 of lane 5 of ldmatrix x4", "lanes=5&pin=matrix1:1,2"),
-        (f"lane 5 of {SS}", "lanes=5&pin=d:1,2"),
-    ],
-)
-def test_the_link_pins_what_the_answer_says(text: str, query: str) -> None:
-    assert urlsplit(read(text).link).query == query
-
-
-@for_each(
     ("text", "unused"),
     [
         ("C(12,3) of TiledMMA with SM80_16x8x16_F32F16F16F32_TN, 2x2 warps", "TiledMMA, 2x2 and warps"),
@@ -204,34 +191,5 @@ def test_the_address_that_a_lane_supplies_is_not_what_it_receives() -> None:
         assert read(text).notices == ("Lane 17 supplies the address of row 1 of matrix 2.",)
 
 
-def test_two_places_of_a_tile_open_its_page_with_both_pins() -> None:
-    """Four warps of m16n8k16 as (2,2,1): C(30,12) is in warp 3; its lane is 4 · (30 mod 8) + (12 mod 8) / 2."""
-    tile = "TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1"
-    reading = read(f"C(30,12) and C(1,2) of {tile}")
-    assert urlsplit(reading.link).query.endswith("pin=c:30,12&pin2=c:1,2")
-    assert [one["thread"] for one in reading.facts["holders"]] == [96 + 26, 5]
-    assert read(f"T13 and T77 of {tile}").link.endswith("pin=thread:13&pin2=thread:77")
-    assert read(f"R2 of T13 of {tile}").link.endswith("pin=a:3,10")
-    assert "no element (37,50)" in read(f"C(1,2) and C(37,50) of {tile}").notices[0]
-
-
-def test_a_question_why_has_pages_first_and_a_tile_is_no_element() -> None:
-    asked = read("why does lane 5 of ldmatrix x4 give bank conflicts")
-    assert asked.kind == "topic" and any(one.kind == "instruction" for one in asked.also)
-    assert read("use a (64,128) tile with wgmma m64n128k16 f16").title != "No such element"
-
-
 def test_a_shape_with_several_types_names_no_single_form() -> None:
     assert read("mma.m8n8k4").facts["ptx"] is None and not find_certain_link("C[3][5] of mma.m8n8k4")
-
-
-def test_the_types_of_a_dotted_text_count_in_order_and_nvfp4_has_ue4m3_first() -> None:
-    ordered = read("row.col.f32.f16.f16.f32").facts["candidates"]
-    assert ordered and all(ptx.endswith("f32.f16.f16.f32") for ptx in ordered)
-    assert read("nvfp4 mma m16n8k64").facts["candidates"][0].endswith(".ue4m3")
-
-
-def test_a_failure_beside_a_tensor_map_is_not_its_failure() -> None:
-    title = "A tensor map that the driver refuses"
-    assert read("failed wgmma, tensor map ok").title != title
-    assert read("failed to encode the tensor map").title == title

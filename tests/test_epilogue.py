@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.tmem.feature import EPILOGUE
 from lanescope.blackwell import epilogue, idesc, tmem
 from lanescope.blackwell.epilogue import ROWS, Epilogue
 from lanescope.blackwell.tmem import TmemMma
@@ -20,7 +19,6 @@ from lanescope.render import epilogue as code
 from lanescope.render.tmem import render_statement
 from tests import cpp
 from tests.cases import for_each
-from tests.client import share_client
 from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
 from tests.sample import take_sample
@@ -223,18 +221,3 @@ def test_the_code_compiles() -> None:
         )
         ptx, log = nvrtc.compile_ptx(text, "sm_100a")
         assert not log and "tcgen05.ld" in ptx
-
-
-def test_api_and_page() -> None:
-    client = share_client()
-    told = client.get("/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4").json()
-    assert told["id"] == "F" and told["matrices"] == 8 and np.shape(told["row"]) == (128, 16)
-    assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16
-    plain = client.get("/api/v1/tmem/epilogue?access=tcgen05.ld.32x32b.x32&element=f32").json()
-    assert "to_shared" not in plain and (plain["store_bytes"], plain["sectors"]) == (16, 32)
-    for _, given in EPILOGUE.examples:
-        page = client.get(EPILOGUE.link(given))
-        assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
-    assert "stmatrix stores these registers as they are" in client.get("/tmem/epilogue").text
-    wrong = client.get("/tmem/epilogue?n=100")
-    assert wrong.status_code == 422 and 'value="100"' in wrong.text

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,12 @@ from lanescope.app.hardware import (
     bank_runs,
     chain_runs,
     code_runs,
-    delivery_runs,
     descriptor_runs,
     device,
-    evidence,
     fragment_runs,
     mma_runs,
     pieces,
     runs,
-    script_runs,
     verification,
 )
 from lanescope.app.hardware.device import CudaDevice
@@ -37,7 +33,6 @@ from lanescope.descriptor.matrix import encode_wgmma
 from lanescope.errors import LayoutError
 from lanescope.product.planning import make_plan
 from lanescope.ptx import hardware_runs
-from lanescope.shared.banks import ACCESSES, list_regular_addresses
 from tests.cases import for_each
 from tests.fake_gpu import FakeGpu, install_gpu
 
@@ -146,17 +141,6 @@ def test_clocks_are_of_the_best_turn(card: FakeGpu) -> None:
         bank_runs.run_banks(cuda, "ld.shared.b32", [0] * 31 + [231412])
     assert refused.value.hint == f"At most {226 * 1024} can be run."
     assert bank_runs.run_banks(cuda, "ld.shared.b32", [128] * 31 + [128 + 226 * 1024 - 16])["agrees"]
-
-
-def test_kernels_are_kept_up_to_a_number(card: FakeGpu) -> None:
-    cuda = CudaDevice()
-    for n in range(514):
-        cuda._keep_kernel(f"text {n}", n)
-    assert len(cuda._kernels) == 512 and cuda._get_kernel("text 2") == 2
-    cuda._keep_kernel("one more", 0)
-    assert "text 2" in cuda._kernels and "text 3" not in cuda._kernels, "the one used last stays"
-    with pytest.raises(RuntimeError, match="no such word"):
-        device.compile_text("nothing", "sm_90a")
 
 
 def test_what_a_machine_has(card: FakeGpu, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,62 +253,6 @@ def test_both_forms_and_both_methods_of_a_product(card: FakeGpu) -> None:
     assert told[0]["mma"] == "differs: 1 of 128" and told[1] == {"mma": "differs: 1 of 1024"}
 
 
-# A box is loaded by a map that the driver encodes, and a capture is a kernel's own: a card that is none has neither.
-# test_message_programs asks a stub of the driver for "maps".
-@pytest.mark.parametrize(
-    "part", [part for part in evidence.PARTS if part not in ("boxes", "maps", "captures", "counters", "tcgen05")]
-)
-def test_each_part_alone_and_its_evidence(
-    part: str, card: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(verification, "DESCRIPTOR_RUNS", 1)
-    monkeypatch.setattr(verification, "BANK_RUNS", 6)
-    for module in (chain_runs, code_runs):
-        every = module.generate_cases
-        monkeypatch.setattr(module, "generate_cases", lambda every=every: islice(every(), 0, 20, 5))
-    deliveries = delivery_runs.generate_cases
-    monkeypatch.setattr(delivery_runs, "generate_cases", lambda target: islice(deliveries(target), 0, 9, 2))
-    chosen = [make_plan(find(MMA)), make_plan(find(WGMMA)), make_plan(find(WGMMA), "swizzle=32B")]
-    monkeypatch.setattr(script_runs, "generate_plans", lambda device: iter(chosen))
-    monkeypatch.setattr(script_runs, "run_script", lambda made: made is not chosen[2])
-    monkeypatch.setattr(evidence, "FOLDER", tmp_path / "evidence")
-    status, out, err = run_command(f"gpu verify --part {part} --json", monkeypatch, capsys)
-    found = json.loads(out)
-    rows = found[part]
-    assert found["results"] == {} and set(found) == {"meta", "results", part}
-    if part == "programs":
-        assert status == 1 and rows == {
-            find(MMA).ptx: {"ran": 1, "agreed": 1},
-            find(WGMMA).ptx: {"ran": 2, "agreed": 1, "differs": [rows[find(WGMMA).ptx]["differs"][0]]},
-        }
-        assert "swizzle=32B" in rows[find(WGMMA).ptx]["differs"][0] and err == f"{find(WGMMA).ptx}: 1 of 2\n"
-        return
-    assert status == 0 and err == "" and all(row["ran"] == row["agreed"] for row in rows.values())
-    counts = {
-        "descriptors": 12 * 2,
-        "banks": sum(len(list_regular_addresses(ACCESSES[name])) for name in ACCESSES),
-        "chains": 4,
-        "code": 4,
-        "delivery": 5,
-    }
-    assert sum(row["ran"] for row in rows.values()) == counts[part]
-    if part == "banks":
-        assert {name: row["cycles_one_address"] for name, row in rows.items() if name.startswith("ld")} == {
-            **{name: 2 if name == "ld.shared.b128" else 1 for name in rows if name.startswith("ld.")},
-            "ldmatrix.x1": 1,
-            "ldmatrix.x2": 2,
-            "ldmatrix.x4": 4,
-        }
-        assert rows["ld.shared.b32"]["most_cycles"] == 32 and not {"differs"} & set(rows["ld.shared.b32"])
-    assert evidence.summarize(found) == [evidence.SummaryRow(part, counts[part], counts[part], {})]
-    assert evidence.write_evidence(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
-    assert evidence.write_evidence(found, part).parent == tmp_path / "evidence"
-    held = json.loads((tmp_path / "evidence" / "card_0.json").read_text())
-    assert held[part] == rows and held["meta"]["dates"] == {part: found["meta"]["date"]}
-    name = "descriptor" if part == "descriptors" else part
-    assert held["meta"]["method"] == f"x: y; {part}: {evidence.METHODS[name]}"
-
-
 def test_pieces_of_a_verification(card: FakeGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a fleet's worker executes them: some forms, some cases of a part, a part whole."""
     monkeypatch.setattr(verification, "BANK_RUNS", 2)
@@ -355,17 +283,6 @@ def test_parts_of_a_card_without_stmatrix_or_wgmma() -> None:
         request = runs.parse_run({"kind": "banks", "access": "stmatrix.x1", "address": list(range(0, 128, 16))})
         with pytest.raises(LayoutError, match="stmatrix needs sm_90"):
             runs.execute_run(CudaDevice(), request)
-
-
-def test_what_is_verified_is_a_family_or_a_part() -> None:
-    for given, code, says in (
-        ({"family": "wgma"}, "unknown_family", "No family 'wgma'."),
-        ({"part": "bank"}, "unknown_part", "No part 'bank'."),
-        ({"family": "mma", "part": "banks"}, "bad_usage", "--family and --part exclude each other."),
-    ):
-        with pytest.raises(LayoutError) as refused:
-            verification.verify_device(**given)
-        assert (refused.value.code, refused.value.message) == (code, says) and refused.value.hint
 
 
 def test_blocks_of_a_product_are_told_apart(sm_120: FakeGpu) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlsplit
 
 from lanescope.app.chain import facts as chains, forms
-from lanescope.app.instruction import head, state, terms, wording
+from lanescope.app.instruction import head, state
 from lanescope.app.instruction.fed import find_fed_operand
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction, OperandPlace
-from lanescope.render.figure import make_figure
 from lanescope.shared import banks
 from tests.cases import for_each
 
@@ -52,16 +51,3 @@ def test_ldmatrix_x4_fills_a_and_x2_b_of_the_f16_product() -> None:
         "A of mma.m16n8k16",
         "Bank conflicts",
     ]
-
-
-def test_a_legend_of_two_colours_says_which_matrices_it_is_of() -> None:
-    load = catalog.find("ldmatrix.m8n8.x4.shared.b16")
-    legend = terms.build_legend(load, make_figure(load), state.PageState(), {})
-    assert [entry.text for entry in legend] == [
-        "Colour of addresses = matrix",
-        "Colour of matrix 0, matrix 1, matrix 2, matrix 3 = lane group (lane / 4)",
-    ]
-    assert wording.describe_names(load)["r"] == "row"
-    mma = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")
-    plain = terms.build_legend(mma, make_figure(mma), state.PageState(), {})
-    assert [entry.text for entry in plain] == ["Colour = lane group (lane / 4)"]

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import shutil
 import socket
-import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lanescope.app.hardware import evidence, fleet as fleet_of_dask, fleet_verification, jobs, pieces, runs
-from lanescope.app.hardware.connection import ENDS, PLAIN, TlsFiles, explain_failure
+from lanescope.app.hardware import evidence, fleet as fleet_of_dask, fleet_verification, jobs, pieces
+from lanescope.app.hardware.connection import TlsFiles, explain_failure
 from lanescope.app.hardware.fleet import Fleet
 from lanescope.app.hardware.members import avoid_lost, parse_members, select_members
-from lanescope.app.kit import tls
-from lanescope.app.kit.settings import Settings
 from lanescope.errors import LayoutError
-from lanescope.inputs import shorten_value
 from tests.cases import for_each
-from tests.certificates import sign_certificate
 from tests.command import run_lanescope
 from tests.test_fleet import MMA, build_request
 
@@ -34,8 +27,6 @@ pytestmark = [
     pytest.mark.usefixtures("dask"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
-
-OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
 
 
 def explain_silence(address: str, files: tuple[str, ...] = (), seconds: float = 15) -> str:
@@ -154,30 +145,6 @@ def test_a_lost_run_goes_to_another_host_before_another_worker_of_the_same() -> 
     assert avoid_lost([b1], [b1]) == [b1], "it was started anew, and the run names it"
 
 
-@for_each(
-    ("given", "code"),
-    [
-        ({"worker": "a:1", "device": 2}, "bad_device"),
-        ({"worker": "a:70"}, "bad_worker"),
-        ({"worker": "a:"}, "bad_worker"),
-    ],
-)
-def test_a_device_has_one_name(given: dict[str, Any], code: str) -> None:
-    asked = {"kind": "mma", "instruction": MMA}
-    with pytest.raises(LayoutError) as caught:
-        runs.parse_run(asked | given)
-    assert caught.value.code == code
-    for one in ({"worker": "a:1"}, {"worker": "a:1", "device": 0}, {"worker": "a", "device": 1}):
-        checked = runs.parse_run(asked | one)
-        assert (checked["worker"], checked["device"]) == ("a:1", 1)
-    assert runs.parse_run(asked | {"worker": "a"})["worker"] == "a:0"
-
-
-def test_brackets_without_end_are_no_job() -> None:
-    with pytest.raises(LayoutError, match="This is not a job"):
-        jobs.parse_job("[" * 200_000, "x")
-
-
 def test_a_piece_is_answered_with_that_piece() -> None:
     piece = pieces.VerificationPiece(pieces.FORMS, 0, pieces.CUT[pieces.FORMS])
     right = {key: {"mma": "agrees"} for key in pieces._list_forms("sm_80")[piece.first : piece.first + piece.count]}
@@ -264,89 +231,6 @@ def test_what_was_found_is_kept_until_it_is_told(tmp_path: Path, monkeypatch: py
     got = run_lanescope(*words, "--write")
     assert got.returncode == 2 and "Permission denied" in got.stderr and path.exists()
     assert run_lanescope(*words).returncode == 0 and not path.exists()
-
-
-@OPENSSL
-def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
-    ca, ca_key = sign_certificate(tmp_path, "ca", "ca")
-    cert, key = sign_certificate(tmp_path, "own", "ca")
-    other, other_key = sign_certificate(tmp_path, "other", "other")
-    (tmp_path / "words").write_text("no certificate\n")
-    words, none = str(tmp_path / "words"), str(tmp_path / "none")
-    locked = str(tmp_path / "locked.key")
-    subprocess.run(["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked], check=True)
-    tls.check_tls(ca, cert, key)
-    signed_by = "Name a certificate for servers and clients that the authority of tls_ca signed."
-    pem, no_key = "Name a file in PEM format.", "it holds no usable key without a passphrase"
-    for files, name, reason, hint in (
-        ((none, cert, key), "tls_ca", "it cannot be read: No such file or directory", pem),
-        (("a\0b", cert, key), "tls_ca", "it cannot be read: embedded null byte", pem),
-        ((ca, str(tmp_path), key), "tls_cert", "it cannot be read: Is a directory", pem),
-        ((words, cert, key), "tls_ca", "it holds no certificate", "Name the authority's certificate in PEM format."),
-        ((ca, words, key), "tls_cert", "it holds no usable certificate", pem),
-        ((ca, cert, words), "tls_key", no_key, pem),
-        ((ca, cert, locked), "tls_key", no_key, pem),
-        (
-            (ca, cert, ca_key),
-            "tls_key",
-            "it is not the key of tls_cert",
-            "Name the key that belongs to the certificate.",
-        ),
-        ((ca, other, other_key), "tls_cert", "self-signed certificate", signed_by),
-        ((other, cert, key), "tls_cert", "unable to get local issuer certificate", signed_by),
-    ):
-        with pytest.raises(LayoutError) as caught:
-            tls.check_tls(*files)
-        path = files[tls.NAMES.index(name)]
-        said = LayoutError("bad_setting", f"{name} is '{shorten_value(path)}': {reason}.", hint, name)
-        assert repr(caught.value) == repr(said) and vars(caught.value) == vars(said), vars(caught.value)
-    with pytest.raises(LayoutError, match="it cannot be read"):
-        Settings(scheduler="tls://host:8786", tls_ca=none, tls_cert=cert, tls_key=key)
-
-
-@OPENSSL
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # Tornado leaves a handshake given up open
-def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
-    ca, _ = sign_certificate(tmp_path, "ca", "ca")
-    files = (ca, *sign_certificate(tmp_path, "own", "ca"))
-    other, _ = sign_certificate(tmp_path, "other", "other")
-    strangers = (other, *sign_certificate(tmp_path, "stranger", "other"))
-
-    async def told(protocol: str, own: tuple[str, ...], ask: Callable[[str], list[str]]) -> list[str]:
-        from lanescope.app.hardware.fleet_processes import FleetScheduler
-
-        desk = await FleetScheduler(
-            port=0,
-            host="127.0.0.1",
-            protocol=protocol,
-            security=TlsFiles(*own).make_security(),
-            dashboard=False,
-            dashboard_address="127.0.0.1:0",
-        )
-        try:
-            return await asyncio.to_thread(ask, desk.address)
-        finally:
-            await desk.close()
-
-    asked = asyncio.run(
-        told(
-            "tls",
-            files,
-            lambda at: [
-                explain_silence(at, strangers),
-                explain_silence(at, (ca, *strangers[1:])),
-                explain_silence(at.replace("tls", "tcp")),
-            ],
-        )
-    )
-    assert asked[0].startswith("the authority of tls_ca did not sign its certificate")
-    assert asked[1] in ("it refuses this side's certificate.", f"{ENDS}.")  # which is met is a race of two threads
-    assert asked[2] == f"{ENDS}."
-    asked = asyncio.run(told("tcp", (), lambda at: [explain_silence(at.replace("tcp", "tls"), files, 3)]))
-    assert asked[0] == f"{PLAIN}."
-    gc.collect()
 
 
 def test_what_a_command_refuses(tmp_path: Path) -> None:

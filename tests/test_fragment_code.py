@@ -260,36 +260,6 @@ def test_values_that_the_text_leaves_open_are_said(index: str) -> None:
 
 
 @for_each(
-    ("text", "has", "missing"),
-    [
-        ("row = lane / 4", "row", "column"),
-        ("int col = lane % 4 * 2 + i;", "column", "row"),
-        ("col = lane % 4 * 2 + i for ci where i = {0,..,1}", "column", "row"),
-        ("row = groupID      for ci where i < 2\n      groupID + 8  for ci where i >= 2", "row", "column"),
-        ("unsigned groupID = lane >> 2;\nint row = groupID;", "row", "column"),
-    ],
-)
-def test_half_a_formula_says_which_half_is_missing(text: str, has: str, missing: str) -> None:
-    (meaning,) = recognise_fragment_code(text)
-    assert meaning.title == f"Incomplete formula: it has a {has} and no {missing}"
-    assert meaning.facts["agree"] == [] and f"Only the {has} was compared" in meaning.notices[0]
-    maps = {part["name"] for row in meaning.facts["half"] for part in row["operands"]}
-    expected = "C and D of mma.m16n8k16 f32, s32" if "groupID + 8" in text else "C and D of mma.m8n8k4 f64"
-    assert expected in maps
-
-
-def test_a_half_that_no_operand_has_is_said() -> None:
-    (meaning,) = recognise_fragment_code("row = lane * 5")
-    assert meaning.facts["half"] == [] and "No operand has this row" in meaning.notices[1]
-
-
-def test_a_named_operand_without_the_map_is_said() -> None:
-    text = "row = groupID for bi where i = {0, 1}\ncol = threadID_in_group * 2 + i"
-    (meaning,) = recognise_fragment_code(text)
-    assert meaning.facts["named"] == "b" and "no B has this map" in meaning.notices[0]
-
-
-@for_each(
     ("text", "why"),
     [
         ("int row = find_row(lane); int col = lane % 4;", "'row' cannot be evaluated"),

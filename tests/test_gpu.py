@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from lanescope import find
-from lanescope.app import cli
 from lanescope.app.hardware import (
     code_runs,
     device,
@@ -26,7 +25,6 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, fragment_words, hardware_runs
 from lanescope.shared.banks import ACCESSES
 from tests.cases import for_each
-from tests.command import CliRunner
 from tests.ptxas import nvrtc
 
 EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))
@@ -181,40 +179,6 @@ def test_failures_names_what_differs() -> None:
     assert evidence.list_failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
 
 
-def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
-    from lanescope.app.instruction.evidence import list_evidence
-
-    stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
-    for i in catalog.instructions():
-        claims = [e for e in list_evidence(i) if e.text.startswith("ran on")]
-        assert len(claims) == sum(i.ptx in results for results in stored), i.ptx
-    newest = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
-    assert [e.kind for e in list_evidence(newest)] == ["assembled", "documented", "not_run"]
-
-
-def test_kernels_name_no_user_text() -> None:
-    source = kernel_source.render_product(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
-    assert "asm volatile" in source and source.count("__global__") == 1
-
-
-def test_gpu_page_and_status() -> None:
-    from starlette.testclient import TestClient
-
-    from lanescope.app.main import create_app
-
-    client = TestClient(create_app())
-    answer = client.get("/api/v1/gpu").json()
-    assert set(answer) >= {"available", "reason", "devices", "queue"} and (answer["available"] or answer["reason"])
-    page = client.get("/gpu").text
-    for path in EVIDENCE:
-        found = json.loads(path.read_text())
-        assert found["meta"]["device"] in page
-        rows = evidence.summarize(found)
-        assert sum(row.ran for row in rows if row.methods) == len(found["results"])
-        for row in rows:
-            assert row.ran == row.agreed and f"✓ {row.agreed} of {row.ran}" in page, row
-
-
 def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole programs, say, run later than the rest: their rows and date are added, and nothing else of the file
     changes.
@@ -243,23 +207,6 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verification.verify_device("wgmma", part="banks")
 
 
-@for_each("path", EVIDENCE, ids=lambda path: path.stem)
-def test_an_evidence_file_has_one_case_per_line(path: Path) -> None:
-    assert evidence.format_evidence(json.loads(path.read_text())) == path.read_text()
-
-
-class HopperStub:
-    """NumPy-free stand-in for an H200: it says what it is, and runs nothing."""
-
-    target = "sm_90a"
-
-    def __init__(self, number: int = 0) -> None:
-        assert number == 0
-
-    def info(self) -> dict[str, str]:
-        return dict.fromkeys(("name", "compute_capability", "driver", "cuda", "target", "uuid"), "9.0")
-
-
 def test_a_quick_verification_has_a_case_of_every_kind() -> None:
     """Every row in every form, every kind of generated function, program, load and rule; a few of the whole each."""
     jobs = list(verification.generate_jobs("sm_90a"))
@@ -280,39 +227,3 @@ def test_a_quick_verification_has_a_case_of_every_kind() -> None:
         assert {kind(case) for case in some} == {kind(case) for case in cases} and len(some) < len(cases) / 2
         assert take_first_of_each(cases, kind, 0) == cases
     assert set(verification.QUICK) == set(evidence.PARTS) - {"tcgen05"}
-
-
-def test_a_verification_says_its_stages_and_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
-    ran: list[int] = []
-
-    def run_jobs(
-        device: HopperStub, todo: list[verification.VariantJob], progress: verification.Progress
-    ) -> dict[str, dict[str, str]]:
-        ran.append(len(todo))
-        return {job.key: {"mma": "agrees"} for job in todo}
-
-    def recorded(name: str) -> Any:
-        def run(device: HopperStub, per_kind: int = 0) -> dict[str, dict[str, Any]]:
-            asked.append((name, per_kind))
-            return {"x": {"ran": 1, "agreed": 1}}
-
-        return run
-
-    monkeypatch.setattr(verification, "CudaDevice", HopperStub)
-    monkeypatch.setattr(verification.bank_counters, "explain_no_counters", lambda: "")
-    monkeypatch.setattr(verification, "run_jobs", run_jobs)
-    monkeypatch.setattr(verification, "_VERIFY", {name: recorded(name) for name in evidence.PARTS})
-    for quick in (False, True):
-        asked.clear()
-        said: list[str] = []
-        found = verification.verify_device(quick=quick, announce=said.append)
-        assert said[1:] == [name for name, _ in asked] == [name for name in evidence.PARTS if name != "tcgen05"]
-        assert said[0] == f"{ran[-1]:,} forms of instructions" and "tcgen05" in found["skipped"]
-        assert all(count == (verification.QUICK[name] if quick else 0) for name, count in asked)
-    assert ran[1] < ran[0] / 10
-    done = CliRunner().invoke(cli.build_cli(), ["gpu", "verify", "--quick"])
-    assert done.exit_code == 0 and " s  banks" in done.stderr and " s  banks" not in done.stdout
-    assert isinstance(
-        CliRunner().invoke(cli.build_cli(), ["gpu", "verify", "--quick", "--write"]).exception, LayoutError
-    )

@@ -221,15 +221,6 @@ def test_tiles_that_are_filled_by_hand_have_the_layout_of_their_name() -> None:
 # the transpose immediates, the union, the exit status ----------------------------------------------------------------
 
 
-def test_the_immediates_of_an_asm_statement_count_where_its_descriptors_are_open() -> None:
-    """The words reach the asm through a function without code: the text still says that A is MN-major."""
-    kernel = WrittenKernel(OperandTile(64, 16, "128B", "MN"), OperandTile(32, 16, "none"), "f16", "atom")
-    text = replace_text(kernel.whole(), '"l"(bits_a), "l"(bits_b)', '"l"(passed(bits_a, t)), "l"(passed(bits_b, t))')
-    made = build_bench(text)
-    assert {one.name: (one.major, one.verdict) for one in made.operands} == {"a": ("MN", "match"), "b": ("K", "match")}
-    assert not any(one.key.startswith("major.") for one in made.assumed)
-
-
 ADDRESSED = """// A: Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(64,1)
 for (int k = 0; k < 4; ++k) {
   uint64_t desc_a = (((uint64_t)__cvta_generic_to_shared(sA + 16 * k) & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32
@@ -237,16 +228,6 @@ for (int k = 0; k < 4; ++k) {
   wgmma_rs_m64n64k16_f32_f16_f16(acc, desc_a);
 }
 """
-
-
-def test_what_is_taken_for_a_missing_union_is_said() -> None:
-    (one,) = (a for a in build_bench(PLAIN.whole(union=False)).assumed if a.key.startswith("type."))
-    assert (one.key, one.value) == ("type.Matrix64", "GmmaDescriptor") and "CUTLASS" in one.summary
-    told = read_and_check(PLAIN.whole(union=False), {})
-    assert told.bench and told.assumed and told.caution
-    assert told.assumed["type.Matrix64"] == "GmmaDescriptor" and one.summary in told.bench.detail
-    assert told.caution == (one.summary,), "the page is amber, not green"
-    assert "type.Matrix64" not in (read_and_check(PLAIN.whole(), {}).assumed or {})
 
 
 def test_an_address_without_a_promised_alignment_is_said() -> None:
@@ -303,32 +284,6 @@ def test_layouts_may_come_as_template_arguments() -> None:
     assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [4, 4]
     wrong = build_bench(text.replace("SBO_A", "32ull"))
     assert [one.verdict for one in wrong.operands] == ["mismatch", "match"]
-
-
-BY_HAND = """
-template <int Rows, int Deep> __global__ void kernel(half_t* x, half_t* y) {
-  extern __shared__ __align__(1024) char raw[];
-  half_t* sA = reinterpret_cast<half_t*>(raw);
-  half_t* sB = sA + Rows * Deep;
-  auto sA_layout = tile_to_shape(Layout<Shape<_8, _8>, Stride<_8, _1>>{}, make_shape(Int<Rows>{}, Int<Deep>{}));
-  auto sB_layout = tile_to_shape(Layout<Shape<_8, _8>, Stride<_8, _1>>{}, make_shape(Int<128>{}, Int<Deep>{}));
-  sA[sA_layout(threadIdx.x, 0)] = x[threadIdx.x];
-  for (int step = 0; step < Deep / 16; ++step) {
-    uint64_t first = cast_smem_ptr_to_uint(sA + step * 16 * Rows), second = cast_smem_ptr_to_uint(sB + step * 16 * 128);
-    uint64_t a = (first & 0x3FFFF) >> 4 | (uint64_t)Rows << 16 | 8ull << 32;
-    uint64_t b = (second & 0x3FFFF) >> 4 | 128ull << 16 | 8ull << 32;
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
-                 : "+f"(acc) : "l"(a), "l"(b));
-  }
-}
-int main() { kernel<64, 32><<<1, 128>>>(x, y); }
-"""
-
-
-def test_sizes_may_come_from_the_launch() -> None:
-    made = build_bench(HEADER + BY_HAND)
-    assert made.verdict == "match" and [len(one.steps) for one in made.operands] == [2, 2]
-    assert build_bench(HEADER + BY_HAND.replace("step * 16 * Rows", "step * 8 * Rows")).verdict == "mismatch"
 
 
 def test_each_kernel_of_a_file_has_its_own_tensors() -> None:

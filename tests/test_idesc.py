@@ -23,8 +23,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import KINDS
 from lanescope.render import idesc as code
 from tests.cases import for_each
-from tests.client import Client, share_client
-from tests.command import run_lanescope
+from tests.client import share_client
 from tests.oracle import tcgen05 as oracle
 from tests.ptxas import assembler, nvrtc
 from tests.ptxas.assembler import Line
@@ -331,32 +330,3 @@ def test_a_form_is_asked_for() -> None:
 
 
 # server and command ---------------------------------------------------------------------------------------------------
-
-
-def test_the_api(client: Client) -> None:
-    made = client.post(
-        "/api/v1/instruction-descriptors/encode",
-        json={"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32", "transpose_b": True},
-    ).json()
-    assert made["word"] == "0x08410490" and made["legal"] and made["fields"][0]["name"] == "sparsity_selector"
-    again = client.get(f"/api/v1/instruction-descriptors/{made['word']}?kind=f16").json()
-    assert again == made and {"name": "transpose_b", "says": "MN-major"}.items() <= again["fields"][9].items()
-    assert client.get("/api/v1/instruction-descriptors/0x08400490").json()["error"]["field"] == "kind"
-
-
-def test_the_command_draws_what_the_page_shows(client: Client, tmp_path: Path) -> None:
-    """The word alone does not say its kind, so the command asks for it."""
-    asked = ("diagram", "0x08400490", "--kind", "f16", "-o")
-    assert run_lanescope(*asked, str(tmp_path / "word.svg")).returncode == 0
-    assert (tmp_path / "word.svg").read_text() == client.get("/picture/idesc/0x08400490.svg?kind=f16").text
-    assert run_lanescope(*asked, str(tmp_path / "word.json")).returncode == 0
-    told = json.loads((tmp_path / "word.json").read_text())
-    assert told == client.get("/api/v1/instruction-descriptors/0x08400490?kind=f16").json()
-    for words, hint in (
-        (("0x08400490",), "--kind"),
-        (("0x08400490", "--kind", "f17"), "kind is 'f17'."),
-        (("0x08400490", "--kind", "f16", "--lanes", "0-3"), "No option 'lanes'."),
-        (("0x08400490", "a", "--kind", "f16"), "An instruction descriptor has no operand."),
-    ):
-        refused = run_lanescope("diagram", *words)
-        assert refused.returncode == 2 and hint in refused.stderr and not refused.stdout

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import re
 
-from lanescope import find
-from lanescope.app.instruction import lanes, state
+from lanescope.app.instruction import lanes
 from lanescope.ptx import catalog
 from lanescope.render.figure import make_figure
 from tests.cases import for_each
@@ -46,11 +45,3 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
                     assert op.register_of(int(value))[0] == register
                     seen += 1
     assert seen
-
-
-def test_the_panel_lists_a_lane_that_the_figure_has() -> None:
-    found = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-    chosen, _ = state.parse_state(found, {"product": "2"})
-    assert lanes.find_selected_lane(found, make_figure(found, 2), chosen) == 8
-    chosen, _ = state.parse_state(found, {"product": "2", "lanes": "9-11"})
-    assert lanes.find_selected_lane(found, make_figure(found, 2), chosen) == 9

@@ -115,28 +115,6 @@ def test_a_simulated_device_moves_the_same(i: Instruction) -> None:
         assert np.array_equal(found.written, found.s.numbers)
 
 
-def test_arrangements_are_those_of_the_products() -> None:
-    """x4 down first is A of m16n8k16; x2.trans down is its B where N is contiguous, S having a row for each k."""
-    mma = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
-    a = make_tile_operand(find(X4), "down_first")
-    assert (a.rows == mma.operands["a"].rows).all() and (a.cols == mma.operands["a"].cols).all()
-    b = make_tile_operand(find("ldmatrix.m8n8.x2.trans.shared.b16"), "down")
-    assert (b.rows == mma.operands["b"].rows).all() and (b.cols == mma.operands["b"].cols).all()
-
-
-def test_the_row_that_travels_to_four_lanes() -> None:
-    """By hand: lane 21 points at row 5, the right half: chunk 1 ⊕ 5 = 4; S[5][8] is 5 · 64 + 8 = 328."""
-    found = step(X4)
-    move = next(move for move in found.s.moves if move.lanes == [21])
-    assert move.addresses == [5 * 128 + 4 * 16] == [0x2C0]
-    assert {slot // 8 for slot in move.slots} == {20, 21, 22, 23} and {slot % 8 // 2 for slot in move.slots} == {2}
-    assert found.registers[20][2] == f"0x{329:04X}{328:04X}"
-    said = next(one for one in found.steps if one.kind == "move" and one.index == 21)
-    assert said.caption == (
-        "Lane 21 gives `0x2C0`: the 16 bytes there are S[5][8…15], and they go to R2 of lanes 20–23, two elements each."
-    )
-
-
 def test_trans_changes_no_address_but_who_receives() -> None:
     """Lane 4g + t receives elements 2t and 2t + 1 of row g; with .trans those of column g."""
     plain, turned = step(X4), step(X4_TRANS)
@@ -207,11 +185,6 @@ def test_values_are_the_users(values: str, element: tuple[int, int], number: int
     assert int(str(found.registers[lane][value // 2]), 16) >> 16 * (value % 2) & 0xFFFF == number & 0xFFFF
 
 
-def test_values_of_a_store_are_those_of_the_lanes() -> None:
-    found = step(STORE, values="lane * 10 + value")
-    assert found.registers[5] == ["0x00330032", "0x00350034", "0x00370036", "0x00390038"]
-
-
 @for_each(
     ("ptx", "asked", "field", "says"),
     [
@@ -239,20 +212,6 @@ def test_refusals_name_their_field(ptx: str, asked: dict[str, Any], field: str, 
 # the page, its text and its JSON --------------------------------------------------------------------------------------
 
 
-@for_each("i", take_sample(ALL, 10), ids=lambda i: i.ptx)
-def test_every_form_has_its_page(client: Client, i: Instruction) -> None:
-    page = client.get(f"/steps/{i.ptx}")
-    assert page.status_code == 200 and 'id="stepper-data"' in page.text
-    assert i.address is not None and page.text.count("<li ") >= i.address.threads + i.counts["x"]
-
-
-def test_text_and_json_are_the_same(client: Client) -> None:
-    told = client.get(f"/steps/{X4_TRANS}.json?no_xor=1").json()
-    assert told == client.post("/api/v1/stepper/matrices", json={"instruction": X4_TRANS, "no_xor": "1"}).json()
-    text = client.get(f"/steps/{X4_TRANS}.txt?no_xor=1").text
-    assert all(one["caption"].replace("`", "") in text for one in told["steps"]) and "T31" in text
-
-
 def test_a_wrong_field_keeps_the_form(client: Client) -> None:
     page = client.get(f"/steps/{X4}?addresses=lane*8")
     assert page.status_code == 422 and "faults" in page.text and 'value="lane*8"' in page.text
@@ -267,9 +226,3 @@ def test_the_trans_program_of_byte_pairs_has_its_steps(client: Client) -> None:
     path, _, query = link[1].replace("&amp;", "&").partition("?")
     told = client.get(f"{path}.json?{query}").json()
     assert told["registers"][0] == ["0xFCFDFEFF"] and told["registers"][4] == ["0xECEDEEEF"]
-
-
-@for_each("ptx", [X4, X4_TRANS, STORE])
-def test_each_register_of_an_x4_is_of_one_matrix(ptx: str) -> None:
-    """A lane has 8 values, two of each matrix, in R0 to R3."""
-    assert np.array_equal(step(ptx).s.matrix, np.tile(np.repeat(np.arange(4), 2), 32))

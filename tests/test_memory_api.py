@@ -47,27 +47,6 @@ def test_tile(client: Client) -> None:
     assert answer["k_steps"][0]["descriptor"] == "0x4000004000010040" and answer["tma_box"]["swizzle_code"] == 3
 
 
-def test_the_order_of_atoms_is_named_wherever_it_is_used(client: Client) -> None:
-    for major, order, first in (("K", "mn", "M or N"), ("MN", "k", "K")):
-        assert client.get(f"/api/v1/smem/tile?major={major}&mn=128").json()["order"] == order
-        page = " ".join(client.get(f"/smem?major={major}&mn=128&k=128").text.split())
-        assert f"laid {first} first as CUTLASS" in page
-        assert "first as CUTLASS" not in client.get(f"/smem?major={major}&mn=64&k=64").text or major == "MN"
-        assert (
-            client.get(f"/descriptor/wgmma/0x4000004000010100?major={major}&s_swizzle=128B").text.count(
-                f"atoms laid {first} first"
-            )
-            == 1
-        )
-        given = f"major={major}&mn=128&k=128"
-        assert client.get(f"/smem.csv?{given}").text == client.get(f"/smem.csv?{given}&order={order}").text
-        assert (
-            client.get(f"/smem.csv?{given}").text
-            != client.get(f"/smem.csv?{given}&order={'k' if order == 'mn' else 'mn'}").text
-        )
-        assert json.loads(run_lanescope("smem", "--major", major, "--json").stdout)["order"] == order
-
-
 def test_an_explicit_order_keeps_its_meaning(client: Client) -> None:
     """Old links: MN-major with order=mn, its words as they were."""
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=64&order=mn").json()
@@ -233,24 +212,3 @@ def test_command_line(client: Client) -> None:
         == client.get("/api/v1/smem/tile?mn=128").json()
     )
     assert "Sw<3,3,3>" in run_lanescope("smem").stdout
-
-
-def test_the_page_takes_a_storage_as_the_api_does(client: Client) -> None:
-    """What is left out: lines as far apart as a panel is wide, contiguous as the instruction reads. The verdict comes
-    before warnings.
-    """
-    panels = "s_kind=atoms&s_width_bytes=64&s_outer8_stride=512&s_inner_stride=4096&s_swizzle=64B&s_base=0x400"
-    asked = f"?instruction={FIXED}&operand=b&slice_k=16&"
-    assert "data-verdict=match" in client.get(f"/descriptor/wgmma/0x8000002000010042{asked}{panels}").text
-    assert "data-verdict=match" in client.get(f"/descriptor/wgmma/0x8000002001000080{asked}{panels}&major=MN").text
-    wrong = client.get(f"/descriptor/wgmma/0x4000004000010040{asked.replace('slice_k=16', 'slice_k=0')}{panels}").text
-    stored = re.search(r'<a data-store href="\?([^"]+)">Show the tile stored this way', wrong)
-    assert "stored_swizzle" in wrong and stored
-    assert (
-        "data-verdict=match"
-        in client.get(f"/descriptor/wgmma/0x4000004000010040?{stored[1].replace('&amp;', '&')}").text
-    )
-    told = client.get(f"/descriptor/wgmma/0x4000004000010048{asked}{panels}").text
-    assert "start_wrong" in told and "⚠" not in told  # the start is told once
-    warned = client.get(f"/descriptor/wgmma/0x4010004000010048{asked}{panels}").text
-    assert 0 < warned.index('id="verdict"') < warned.index("⚠")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from html import unescape
 
 import pytest
 
@@ -46,35 +44,6 @@ def _link_unnamed_space(ptx: str) -> str:
     return f"/i/{ptx.replace('.shared', '')}"
 
 
-def test_the_names_of_the_home_page_open_their_pages(client: Client) -> None:
-    text = client.get("/").text
-    rows = re.findall(r'<li><a href="([^"]+)"><code>([^<]+)</code><span class="mono">([^<]+)', text)
-    assert len(rows) == 12
-    for href, name, types in rows:
-        assert open_text(client, unescape(f"{name} {types}")) == href, name
-
-
-@for_each(
-    ("text", "first", "count"),
-    [
-        ("mma.m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 32),
-        ("mma.m16n8k16 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 3),
-        ("mma.sync m16n8k16 f32 bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 3),
-        ("wgmma 64x128x16 f16", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", 2),
-        ("wmma 16x16x16 half", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 24),
-        ("x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", 3),
-    ],
-)
-def test_a_shorter_name_lists_all_that_fit_the_plain_one_first(
-    client: Client, text: str, first: str, count: int
-) -> None:
-    reading = client.post("/api/v1/read", json={"text": text}).json()
-    assert reading["kind"] == "instruction" and reading["facts"]["ptx"] is None
-    assert reading["facts"]["candidates"][0] == first and len(reading["facts"]["candidates"]) == count
-    page = client.get("/read", params={"text": text}, follow_redirects=False)
-    assert page.status_code == 200 and page.text.index(first) and "Not recognised" not in page.text
-
-
 @for_each(
     ("text", "ptx"),
     [
@@ -89,28 +58,6 @@ def test_a_shorter_name_lists_all_that_fit_the_plain_one_first(
 )
 def test_a_name_that_fits_one_form_opens_it(client: Client, text: str, ptx: str) -> None:
     assert open_text(client, text) == f"/i/{ptx}"
-
-
-def test_an_order_of_types_counts_in_a_product() -> None:
-    found = forms.find_forms("mma.m16n8k32 f32 += e5m2 × e4m3").forms
-    assert {(form.types["a"], form.types["b"]) for form in found} == {("e5m2", "e4m3")}
-
-
-@for_each(
-    ("text", "ptx"),
-    [
-        ("mma m16n8k16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),  # f16 into f32, before mma.sp
-        ("m16n8k16 f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
-        ("mma m8n8k4 f16", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),  # row.col of four, C as D
-        ("mma m16n8k32", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),  # no kind
-        ("mma m16n8k32 s8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),  # one type for both
-        ("wgmma m64n64k32 e5m2", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2"),
-        ("ldmatrix", "ldmatrix.sync.aligned.m8n8.x1.shared.b16"),
-        ("tcgen05.mma", "tcgen05.mma.cta_group::1.kind::f16"),
-    ],
-)
-def test_a_shorter_name_means_the_plain_form_first(text: str, ptx: str) -> None:
-    assert forms.find_forms(text).forms[0].ptx == ptx
 
 
 def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> None:
@@ -133,22 +80,6 @@ def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> N
         assert form in found.forms, (form.ptx, text)
         keys = search.index_instructions()
         assert all(search.has_word(keys[f.ptx], word) for f in found.forms for word in found.words)
-
-
-def test_a_refusal_says_per_word_what_would_be_left(client: Client) -> None:
-    reading = client.post("/api/v1/read", json={"text": "wgmma m64n128k8 bf16"}).json()
-    assert reading["kind"] == "unknown" and "Without bf16: 1 instruction." in reading["notices"][0]
-    without = {row["title"]: row["facts"]["candidates"] for row in reading["also"] if row["kind"] == "instruction"}
-    assert len(without["1 instruction without bf16"]) == 1
-    assert all("m64n128k8" in ptx for ptx in without["1 instruction without bf16"])
-    page = client.get("/read", params={"text": "wgmma m64n128k8 bf16"}).text
-    assert "Without bf16" in page and "m64n128k8.f32.tf32.tf32" in page
-
-
-def test_a_wrong_line_of_ptx_keeps_its_refusal(client: Client) -> None:
-    for text in ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32", "mma.m16n8k16.row.col.f16.f32.f16.f16"):
-        reading = client.post("/api/v1/read", json={"text": text}).json()
-        assert reading["kind"] == "unknown" and "not legal here" in reading["notices"][0], text
 
 
 @for_each(
@@ -192,11 +123,6 @@ def test_a_word_that_no_instruction_has_is_not_dropped() -> None:
     with pytest.raises(LayoutError, match="No instruction has 'transposd'"):
         lookup.find("ldmatrix.m8n8.x4 transposd")
     assert lookup.find("mma.m16n8k16.row.col.f32.f16.f16.f32 acc, ra, rb").family.name == "mma"  # operands
-
-
-def test_an_operand_list_behind_ptx_is_no_part_of_a_name() -> None:
-    text = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, ..."
-    assert lookup.find(text).ptx == text.partition(" ")[0]
 
 
 def test_a_name_without_sparsity_means_the_dense_product() -> None:

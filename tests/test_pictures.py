@@ -22,7 +22,6 @@ from lanescope.app.main import create_app
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
-from lanescope.render.figure import make_figure
 from tests.asgi import fetch, parse_refusal
 from tests.cases import for_each
 from tests.client import Client
@@ -77,11 +76,6 @@ def test_csv_and_markdown_hold_the_map() -> None:
 @for_each("form", ["svg", "tex", "txt", "md", "csv", "json"])
 def test_equal_options_give_equal_bytes(form: str) -> None:
     assert render_svg(form, legend="1", caption="1") == render_svg(form, legend="1", caption="1")
-
-
-def test_the_large_accumulator_stays_small() -> None:
-    drawn = pictures.render_instruction("svg", WGMMA, WGMMA.operand("d"), {"cell": "40x16"})[0]
-    assert len(drawn) < 1_500_000 and drawn.count(b"</tspan>") == 64 * 256
 
 
 def read_pixels(data: bytes) -> tuple[int, int, int]:
@@ -224,10 +218,3 @@ def test_json_takes_the_pin_of_a_picture_that_shows_the_usual_descriptor() -> No
     app = create_app()
     for form in ("json", "svg"):
         assert fetch(app, f"/i/tcgen05.mma.cta_group::1.kind::f16.{form}?pin=d:0,0").status == 200
-
-
-def test_matrices_that_a_text_leaves_to_its_descriptor_are_no_figure() -> None:
-    open_text = find("tcgen05.mma.cta_group::1.kind::f16")
-    with pytest.raises(LayoutError, match="leaves its matrices to the instruction descriptor"):
-        make_figure(open_text)
-    assert open_text._repr_svg_() is None

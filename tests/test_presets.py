@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
-
 from lanescope.app.memory.presets import (
     PRESETS,
     PresetRequest,
@@ -64,33 +61,8 @@ def test_some_word_reads_every_preset_but_plain_rows(preset: StoragePreset) -> N
     assert tried >= 8
 
 
-def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
-    client = share_client()
-    page = client.get("/descriptor/wgmma/0x4000004000010100").text
-    assert "data-verdict=unknown" in page and 'name="s_kind"' not in page
-    for preset in PRESETS:
-        link = page.split(f'data-preset="{preset.name}"')[1].split('href="')[1].split('"')[0].replace("&amp;", "&")
-        shown = client.get(f"/descriptor/wgmma/0x4000004000010100{link}").text
-        chosen = shown.split('aria-current="true"><svg')[0].rsplit("data-preset=", 1)[1]
-        assert chosen.startswith(f'"{preset.name}"'), preset.name
-    fp8 = client.get("/descriptor/wgmma/0x4000004000010100?instruction=wgmma.mma_async.m64n64k32.f32.e4m3.e4m3").text
-    assert 'data-preset="panels"' not in fp8 and 'data-preset="box"' in fp8
-
-
 def test_a_word_from_an_expression_keeps_its_warning() -> None:
     client = share_client()
     page = client.get("/descriptor", params={"word": "1 << 62"}).text
     notes = page.split('id="word-notes"')[1].split("</p>")[0]
     assert "hidden" not in notes and "32" in notes
-
-
-def test_what_a_preset_takes_from_the_word_is_named() -> None:
-    client = share_client()
-    word = "/descriptor/wgmma/0x40000040000100c2"  # the second K step of a tile at 0xc00
-    page = client.get(word).text
-    assert 'id="from-word"' not in page
-    box = unescape(next(h for h in re.findall(r'data-preset="box"\s+href="([^"]+)"', page)))
-    chosen = " ".join(client.get(word + box).text.split())
-    assert "Assumed from the word: swizzle 128B, first byte 0xc00, the K step at k = 16." in chosen
-    other = " ".join(client.get(word + box.replace("s_base=0xc00", "s_base=0x800")).text.split())
-    assert "Assumed from the word: swizzle 128B, the K step at k = 16." in other

@@ -39,15 +39,6 @@ def test_words(ptx: str, word: str, meaning: str) -> None:
     assert next(part.meaning for part in list_opcode_parts(find(ptx)) if part.text == word) == meaning
 
 
-def test_types_stand_in_ptx_order() -> None:
-    meanings = [
-        part.meaning.split(":")[0]
-        for part in list_opcode_parts(find("mma.m16n8k32.row.col.f16.e4m3.e5m2.f16"))
-        if part.kind == "type"
-    ]
-    assert meanings == [f"type of {letter}'s elements" for letter in "DABC"]
-
-
 def test_convergence_is_what_ptx_asks() -> None:
     warp, group = (
         describe_convergence(find("mma.m16n8k16.row.col.f32.f16.f16.f32")),

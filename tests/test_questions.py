@@ -66,21 +66,6 @@ def test_the_answer_is_where_the_maps_put_the_element() -> None:
         assert state.pinned() == (op.name, row, col) and not notices
 
 
-def test_several_forms_answer_the_plain_one_first_with_the_same_pin(client: Client) -> None:
-    text = "which lane holds element (3,5) of the accumulator of wgmma.m64n64k16 f16"
-    reading = read(text)
-    assert reading.link.endswith("m64n64k16.f32.f16.f16?pin=d:3,5")
-    assert [one.link.rpartition("?")[2] for one in reading.also] == ["pin=d:3,5"]
-    assert (reading.facts["holders"][0]["register"], reading.also[0].facts["holders"][0]["register"]) == (1, 0)
-    page = client.get("/read", params={"text": text}, follow_redirects=False)
-    assert page.status_code == 200 and "register R1" in page.text, "they differ: neither is chosen"
-
-
-def test_forms_with_the_same_answer_open_the_plain_one() -> None:
-    link = text_meanings.find_certain_link("A[1][1] of wgmma.m64n64k16 f16")
-    assert link.endswith("m64n64k16.f32.f16.f16?pin=a:1,1")
-
-
 @for_each(
     ("text", "limit"),
     [
@@ -106,22 +91,6 @@ def test_what_does_not_exist_is_an_error_that_names_the_range(text: str, limit: 
     assert reading.kind == "unknown" and limit in reading.notices[0], reading.notices
     assert text_meanings.find_certain_link(text) == ""
     assert text_meanings.find_nearest(text) == ()  # the instruction exists
-
-
-@for_each(
-    ("text", "titles"),
-    [
-        ("row 3 of mma.m16n8k16 bf16", ["row 3 of A", "row 3 of B", "row 3 of D"]),
-        ("(3,5) of mma.m16n8k16 bf16", ["D[3][5]", "A[3][5]", "B[3][5]"]),
-        ("A[5] of mma.m16n8k16 bf16", ["A[0][5]", "A[5][0]"]),  # counted row by row, and column by column
-        ("D[70] of mma.m16n8k16 bf16", ["D[8][6]", "D[6][4]"]),  # 8 · 8 + 6, and 4 · 16 + 6
-    ],
-)
-def test_what_a_question_leaves_open_is_answered_in_each_way(text: str, titles: list[str]) -> None:
-    reading = read(text)
-    answers = [meaning for meaning in (reading, *reading.also) if meaning.facts["ptx"] == BF16]
-    assert [meaning.title.split(" of mma")[0] for meaning in answers] == titles
-    assert text_meanings.find_certain_link(text) == ""  # the box asks, and guesses none
 
 
 def test_what_only_one_matrix_has_is_certain() -> None:
@@ -191,15 +160,6 @@ def test_the_address_of_a_row_is_supplied_by_one_lane_of_each_matrix(client: Cli
     assert "matrices 0–1" in read("ldmatrix x2 which lane gives the address of row 3 of matrix 3").notices[0]
 
 
-def test_a_register_without_its_lane_is_asked_back() -> None:
-    reading = read("register 3 of mma m16n8k16 bf16")
-    assert (
-        reading.title == "Of which lane?"
-        and "R3 of lane 20" in reading.notices[0]
-        and reading.also[0].facts["ptx"] == BF16
-    )
-
-
 @for_each(
     ("text", "index"),
     [
@@ -240,12 +200,6 @@ def test_a_lane_counts_in_its_warp() -> None:
 def test_an_element_in_memory_opens_the_page_that_finds_it(client: Client, text: str, answer: str) -> None:
     opened = client.get("/read", params={"text": text}, follow_redirects=False)
     assert opened.status_code == 303 and answer in client.get(opened.headers["location"]).text
-
-
-def test_a_tile_is_named_by_its_atom_and_their_number() -> None:
-    made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
-    reading = read("C(30,12) of TiledMMA SM80_16x8x16_F32F16F16F32_TN 2x2x1")
-    assert [(one["thread"], one["value"]) for one in reading.facts["holders"]] == made.operand("c").owner(30, 12)
 
 
 def test_an_element_of_a_whole_tile(client: Client) -> None:
@@ -296,32 +250,6 @@ def test_code_is_no_question(code: str) -> None:
 
 
 @for_each(
-    ("text", "meant"),
-    [
-        ("ldmatirx x4", "ldmatrix x4"),
-        ("wgmmma", "wgmma"),
-        ("swizle modes", "swizzle modes"),
-        ("desciptor", "descriptor"),
-    ],
-)
-def test_a_wrong_spelling_is_offered_and_not_answered(text: str, meant: str) -> None:
-    reading = read(text)
-    assert reading.kind == "unknown" and f"‘{meant}’" in reading.notices[0] and reading.also
-    assert reading.also[0].link == read(meant).link
-
-
-@for_each("text", ["purple", "hgmma", "matmul", "cuBLAS", "A[0][0] of dmma", "warpx"])
-def test_other_words_are_not_respelled(text: str) -> None:
-    assert not any("Did you mean" in notice for notice in read(text).notices)
-
-
-def test_a_question_whose_place_is_not_understood_keeps_its_instruction() -> None:
-    reading = read("A[5:9] of mma.m16n8k16 bf16")
-    assert reading.title == "Which element?" and "‘A[5:9]’ is not an element" in reading.notices[0]
-    assert reading.also[0].facts["candidates"][0] == BF16
-
-
-@for_each(
     ("text", "link"),
     [
         ("A(m=3,k=5) of mma.m16n8k16 bf16", "pin=a:3,5"),
@@ -332,9 +260,3 @@ def test_a_question_whose_place_is_not_understood_keeps_its_instruction() -> Non
 )
 def test_dimensions_and_lanes_beside_a_place(text: str, link: str) -> None:
     assert read(text).link == f"/i/{BF16}?{link}"
-
-
-def test_a_disassembly_names_the_shape_of_a_warpgroup_in_small_letters() -> None:
-    assert read("HGMMA.64x128x16.F32.BF16").facts["candidates"] == [
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
-    ]

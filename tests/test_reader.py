@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import html
 import json
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -158,31 +157,6 @@ def test_what_may_be_two_things_is_not_decided(client: Client, text: str) -> Non
 
 
 @for_each(
-    ("text", "page"),
-    [
-        ("swizzle", "/guide/swizzle"),
-        ("LBO", "/guide/one-tile"),
-        ("SBO", "/guide/one-tile"),
-        ("K-major", "/smem"),
-        ("bank conflict", "/banks"),
-        ("metadata", "/guide/sparsity"),
-        ("tcgen05", "/tmem"),
-        ("transpose", "/guide/bytes-and-trans"),
-        ("fragment", "/guide/lanes-and-fragments"),
-        ("fp8", "/instructions?q=fp8"),
-        ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
-        ("wgmma", "/guide/wmma-mma-wgmma"),
-    ],
-)
-def test_a_word_finds_its_pages(opens: Callable[[str], bool], text: str, page: str) -> None:
-    told = text_meanings.read_text(text)
-    links = [one.link for one in (told, *told.also)]
-    assert page in links, links
-    for link in links:
-        assert opens(link), link
-
-
-@for_each(
     ("text", "code"),
     [
         ("mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32", "unknown_instruction"),
@@ -223,15 +197,6 @@ def test_an_operand_is_pinned(client: Client) -> None:
 def test_what_was_typed_is_kept(client: Client) -> None:
     page = client.get("/read", params={"text": '"><script>alert(1)</script>'}).text
     assert "<script>alert" not in page and "&gt;&lt;script&gt;alert(1)&lt;/script&gt;</textarea>" in page
-
-
-def test_the_old_address_leads_the_same_way(client: Client) -> None:
-    for text in (M16, "wait_group", "0x4000004000010100"):
-        old, new = (
-            client.get(at, params={name: text}, follow_redirects=False)
-            for at, name in (("/go", "ptx"), ("/read", "text"))
-        )
-        assert old.status_code == new.status_code == 303 and old.headers["location"] == new.headers["location"]
 
 
 def test_too_long_and_too_many_keys(client: Client) -> None:

@@ -96,19 +96,6 @@ def test_reads_past_shared_memory_are_told(client: Client) -> None:
 
 
 @for_each(
-    "at",
-    [{"k": 1}, {"k": 7}, {"k": 8}, {"mn": 1}, {"mn": 7}, {"mn": 8}, {"mn": 4, "k": 12}, {"mn": 60, "k": 47}],
-    ids=str,
-)
-@for_each("kind", ["canonical", "rows", "atoms"])
-@for_each("major", ["K", "MN"])
-def test_a_slice_may_begin_where_no_descriptor_can(client: Client, kind: str, major: str, at: dict[str, int]) -> None:
-    spec = STORAGES[kind] | ({"mn": 128, "k": 128} if kind == "canonical" else {"inner": major})
-    answer = client.post("/api/v1/descriptors/verify", json=SEEN | {"major": major, "storage": spec, "slice": at})
-    assert answer.status_code == 200 and answer.json()["verdict"] == "mismatch" and answer.json()["diagnoses"]
-
-
-@for_each(
     ("route", "body", "field"),
     [
         ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "row_bytes": 7}, "row_bytes"),
@@ -148,22 +135,6 @@ def test_a_value_of_the_wrong_kind_names_its_field(
     client: Client, route: str, body: dict[str, Any], field: str
 ) -> None:
     assert parse_refusal(client.post(f"/api/v1/{route}", json=body))["field"] == field
-
-
-@for_each(
-    ("text", "field"),
-    [
-        ('{"slice": {"k": NaN}}', "slice.k"),
-        ('{"storage": {"mn": 1e400}}', "storage.mn"),
-        ('{"storage": {"layout": "\\ud800"}}', "storage.layout"),
-        ('{"slice": {"k": -Infinity}}', "slice.k"),
-    ],
-)
-def test_what_is_no_json_names_its_field(client: Client, text: str, field: str) -> None:
-    error = parse_refusal(
-        client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"})
-    )
-    assert error["field"] == field and field in error["message"]
 
 
 def test_addresses_are_numbers_in_any_spelling(client: Client) -> None:

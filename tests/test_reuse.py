@@ -21,16 +21,11 @@ from lanescope.render.reuse import find_conversion, render_code
 from lanescope.tiles.reuse import AccumulatorReuse, match_accumulator
 from tests import cpp
 from tests.cases import for_each
-from tests.client import Client
 from tests.ptxas import nvrtc
 from tests.sample import FULL, take_sample
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FP8 = "wgmma.mma_async.m64n{}k32.f32.e4m3.e4m3"
-WMMA = (
-    "wmma.store.d.row.m8n32k16.f16",
-    "wmma.load.a.row.m8n32k16.bf16",
-)  # measured: its lanes take rows in another order
 Values = NDArray[np.float64]
 
 
@@ -322,35 +317,4 @@ def test_narrow_floats_are_cuda_s_own_conversions() -> None:
     assert (
         "no conversion to one bit"
         in find_conversion("f32", find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a")).note
-    )
-
-
-NARROW = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
-
-
-def test_reuse_over_http(client: Client) -> None:
-    answer = client.get("/api/v1/reuse", params={"from": NARROW, "to": NARROW}).json()
-    assert (
-        answer["verdict"] == "reordered"
-        and answer["stay"] == 128
-        and answer["total"] == 512
-        and len(answer["thread"]) == 32
-    )
-    assert answer["steps"] == 1 and answer["order_period"] == 16
-    wide = NARROW.replace("mma.sync.aligned.m16n8k32.row.col", "wgmma.mma_async.m64n128k32").replace(
-        ".e4m3.f32", ".e4m3"
-    )
-    told = client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 3}).json()
-    assert (told["verdict"], told["steps"], told["step"]) == ("reordered", 4, 3) and told["order"][96:100] == [
-        96,
-        97,
-        104,
-        105,
-    ]
-    assert client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 4}).json()["error"]["field"] == "step"
-    assert "and so on every 16 rows of B" in client.get("/reuse", params={"from": wide, "to": wide, "step": 2}).text
-    assert "K taken in another" in client.get("/reuse", params={"from": NARROW, "to": NARROW}).text
-    bad = client.get("/reuse", params={"from": "nonsense", "to": NARROW})
-    assert (
-        bad.status_code == 422 and 'value="nonsense"' in bad.text and "D of " in bad.text and "data-error" in bad.text
     )

@@ -210,26 +210,6 @@ def test_narrow_types_with_the_wide_k_are_open() -> None:
 # pages, JSON, command -------------------------------------------------------------------------------------------------
 
 
-def test_page_and_json_take_the_target() -> None:
-    client = share_client()
-    told = client.get(f"/api/v1/descriptors/{HIGH:#x}?format=tcgen05&target=sm_107a").json()
-    assert told["start_address"] == 0x41000 and told["target"] == "sm_107a" and told["k_segment"] == 0
-    page = client.get(f"/descriptor/tcgen05/{HIGH:#x}?target=sm_107a").text
-    assert "[14:0]" in page and "K segment [53]" in page and 'name="target" value="sm_107a"' in page
-    assert "[13:0]" in client.get(f"/descriptor/tcgen05/{HIGH:#x}").text
-    refused = client.get(f"/api/v1/descriptors/{HIGH:#x}?format=tcgen05&target=sm_90a")
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == "target"
-    asked = {"descriptor": f"{HIGH:#x}", "format": "tcgen05", "target": "sm_107a", "instruction": F16}
-    asked |= {"idesc": "0x08200490", "operand": "a"}
-    assert client.post("/api/v1/descriptors/reads", json=asked).json()["first"] == 0x41000
-    request = {**asked, "storage": {**TILE, "base": 0x41000}, "slice": {"mn": 0, "k": 0}}
-    assert client.post("/api/v1/descriptors/verify", json=request).json()["verdict"] == "match"
-    amounts = {"format": "tcgen05", "start_address": 0x41000, "sbo_bytes": 1024, "lbo_bytes": 16, "swizzle": "128B"}
-    made = client.post("/api/v1/descriptors/encode", json={**amounts, "target": "sm_107a"})
-    assert int(made.json()["descriptor"], 16) == HIGH
-    assert client.post("/api/v1/descriptors/encode", json=amounts).status_code == 422
-
-
 def test_a_bound_product_takes_the_target() -> None:
     client = share_client()
     told = client.get(f"/api/v1/instructions/{F8}?idesc=k=64,m=128,n=128&target=sm_107a").json()

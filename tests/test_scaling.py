@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.blackwell import idesc, scales, scaling, tmem
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.cute.text import parse_layout
@@ -286,30 +285,6 @@ def test_where_a_factor_is() -> None:
         split.list_copies()
     with pytest.raises(LayoutError, match="the tile has 128"):
         a.locate_factor(128, 0)
-
-
-def test_api_and_pages() -> None:
-    client = share_client()
-    told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
-    assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
-    assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]
-    for _, given in SCALE_FACTORS.examples:
-        page = client.get(SCALE_FACTORS.link(given))
-        assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
-        assert ("<strong>Open.</strong>" in page.text) == (given.get("cta_group") == "2" and "m" not in given)
-    wrong = client.get("/scale-factors?tile_k=100")
-    assert wrong.status_code == 422 and "is 100" in wrong.text and 'value="100"' in wrong.text
-    told = client.get("/api/v1/metadata-order?opcode=wgmma.sp&element=f16&tile_k=64").json()
-    assert told["atoms"] == [1, 1] and np.shape(told["row"]) == (128, 8)
-    page = client.get("/metadata/order?opcode=mma.sp&element=s8").text
-    assert "ldmatrix" in page and "CUTLASS" in page
-    for slug in ("scale-factors", "three-descriptors"):
-        text = client.get(f"/guide/{slug}").text
-        assert text.count("<figure>") >= 3 and "agree" in text and "verified" not in text
-    assert (
-        "not documented" in client.get("/guide/scale-factors").text
-        and "inferred" in client.get("/guide/three-descriptors").text
-    )
 
 
 @for_each("side", ["a", "b"])

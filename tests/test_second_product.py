@@ -156,16 +156,6 @@ def test_sparse_and_block_scaled_products_may_come_first() -> None:
         assert np.array_equal(second.d.sums[-1], second.d.expected)
 
 
-def test_the_page_leads_to_the_second_product_and_lists_its_steps(client: Client) -> None:
-    page = client.get(f"/steps/{F16}").text
-    assert f"then={find(F16).ptx}&amp;step=72" in page
-    page = client.get(f"/steps/{F16}?then={F16}&step=72").text
-    assert "no value moves between lanes" in page and "8 · Second D" in page
-    page = client.get(f"/steps/{INT8}?then={INT8}").text
-    assert "/reuse?from=" in page
-    assert client.get(f"/steps/{F16}?then={SPARSE}").status_code == 422
-
-
 def test_the_answer_has_the_second_product_only_where_it_is_asked_for(client: Client) -> None:
     body = {"instruction": F16, "then": F16}
     assert "then" not in client.post("/api/v1/stepper", json=body | {"then": ""}).json()

@@ -6,9 +6,6 @@ import re
 from html import unescape
 from itertools import product
 
-from pydantic import TypeAdapter
-
-from lanescope.app.memory.facts import Tile
 from lanescope.shared.tiling import ELEMENT_BITS
 from tests.cases import for_each
 from tests.client import Client
@@ -41,20 +38,6 @@ def test_wgmma_reads_b1(client: Client) -> None:
     assert (
         answer["atom"]["k"] == 128 and [s["k"] for s in answer["k_steps"]] == [0] and answer["offset_bytes"][1][8] == 17
     )
-
-
-def test_the_page_says_what_is_left_of_k(client: Client) -> None:
-    assert "the last 8 of this tile are not enough for a step" in client.get("/smem?swizzle=none&mn=64&k=24").text
-    assert "not enough" not in client.get("/smem?swizzle=none&mn=64&k=32").text
-
-
-def test_steps_that_are_none_validate(client: Client) -> None:
-    """An illegal step along M or N has neither start nor descriptor."""
-    answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=32").json()
-    assert [step["descriptor"] is None for step in answer["mn_steps"]] == [False, False, False, False]
-    answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=48").json()
-    TypeAdapter(Tile).validate_python(answer)
-    assert [step["start_offset_bytes"] for step in answer["mn_steps"]] == [0, None, None]
 
 
 def test_wrong_number_is_told_beside_its_field_in_the_words_of_the_form(client: Client) -> None:

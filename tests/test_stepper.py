@@ -107,16 +107,6 @@ def test_addresses_in_moves_and_sentences_are_those_of_the_chain(load: str) -> N
         assert one.caption.startswith(f"Lane {move.lanes[0]} gives `0x{move.addresses[0]:03X}`")
 
 
-def test_the_row_that_travels_to_four_lanes() -> None:
-    """By hand: lane 21 points at row 5, the right half; step 1 of K lies in chunks 2 and 3; 3 ⊕ 5 = 6."""
-    found = step(M16, k_step=1)
-    move = next(move for move in found.a.moves if move.lanes == [21])
-    assert move.addresses == [5 * 128 + 6 * 16] == [0x2E0]
-    assert {slot // 8 for slot in move.slots} == {20, 21, 22, 23} and {slot % 8 // 2 for slot in move.slots} == {2}
-    assert move.wavefronts == 1
-    assert "Lane 21 gives `0x2E0`: the 16 bytes there are A[5][8…15]" in found.steps[24].caption
-
-
 def test_the_xor_moves_chunks_and_frees_the_banks() -> None:
     swizzled, plain = (step(M16, storage=SWIZZLED | {"swizzle": swizzle}) for swizzle in ("128B", "none"))
     for chunk in swizzled.a.chunks:

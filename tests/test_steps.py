@@ -4,7 +4,6 @@ every surface.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from pathlib import Path
@@ -93,22 +92,6 @@ def test_every_surface_says_the_same(client: Client, tmp_path: Path) -> None:
     shared = r'  <meta property=.*?summary_large_image">\s*|<details class="drop share".*?</script>'  # of an address
     without = re.sub(shared, "", page, flags=re.S)
     assert posted.status_code == 200 and posted.text.split("<main")[1].split() == without.split("<main")[1].split()
-
-
-def test_files_of_the_form(client: Client) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, B)
-    answer = client.post(
-        "/steps/file.json", content=buffer.getvalue(), headers={"content-type": "application/octet-stream"}
-    )
-    rows = [[int(n) for n in line.split()] for line in answer.json()["text"].splitlines()]
-    assert rows == B.tolist()
-    again = client.post(
-        "/api/v1/steps", json={"instruction": S8, "data": {"a": "i", "b": answer.json()["text"]}}
-    ).json()
-    assert np.array_equal(again["d"], A @ B)
-    refused = client.post("/steps/file.json", content=b"nothing")
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == "file"
 
 
 @for_each(

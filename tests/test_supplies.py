@@ -10,11 +10,9 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.render.figure import make_figure
 from tests.cases import for_each
-from tests.client import share_client
 from tests.oracle import movement, sparse
 
 F16 = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 
 def _list_distinct(kind: str) -> list[Instruction]:
@@ -77,17 +75,3 @@ def test_the_factor_of_an_element_is_where_ptx_puts_that_of_its_block(instructio
                 assert facts["factor"][row, col] == along // depth
                 assert facts["factor_byte"][row, col] == byte_id + along // depth
                 assert facts["factor_thread"][row, col] == supplier(thread_id, line)
-
-
-def test_the_page_shows_them_with_its_links() -> None:
-    client = share_client()
-    page = client.get(f"/i/{F16}?pin=a:3,2&selector=1").text
-    assert 'data-panel="e"' in page and "Bits 5:4 of e in lane 14" in page
-    assert f'href="/metadata/{F16}?selector=1"' in page
-    scaled = client.get(f"/i/{SCALED}?pin=sfb:1,3").text
-    assert 'data-panel="sfa"' in scaled and 'data-panel="sfb"' in scaled
-    assert "<code>SFB[1][3]</code> is in <code>lane 12</code>, <code>scale-b-data</code>" in scaled
-    refused = client.get(f"/i/{SCALED}?byte_id_a=1").text
-    assert "Byte-id of A is one of 0, 2." in refused
-    dense = client.get("/i/mma.m16n8k16.row.col.f32.f16.f16.f32?selector=1").text
-    assert "Metadata selector is one of 0." in dense and 'data-panel="e"' not in dense

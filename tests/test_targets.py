@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import re
-from urllib.parse import urlencode
 
 import pytest
 
@@ -17,14 +15,11 @@ from lanescope.ptx.architectures import (
     ARCHITECTURES,
     STATIC_SHARED_MEMORY,
     explain_missing,
-    find_substitutes,
     get_architecture,
-    has_tensor_memory,
-    list_families,
     list_targets_of_kind,
 )
 from lanescope.ptx.table.newer import NEWER_FORMS, NewerForm
-from lanescope.ptx.targets import TARGETS, find_nearest_target
+from lanescope.ptx.targets import TARGETS
 from lanescope.render.idesc import render_constant
 from tests.cases import for_each
 from tests.client import Client
@@ -61,29 +56,6 @@ def test_a_block_leaves_one_kilobyte_of_an_sm_to_the_system() -> None:
     for row in ARCHITECTURES:
         if row.block_shared_memory and row.name != "sm_75":
             assert row.sm_shared_memory - row.block_shared_memory == 1024
-
-
-@for_each(
-    ("target", "has", "lacks"),
-    [
-        ("sm_90a", {"wgmma", "mma"}, {"tcgen05_mma", "mma_scaled"}),
-        ("sm_90", {"mma", "stmatrix"}, {"wgmma", "tcgen05_mma"}),
-        ("sm_100a", {"tcgen05_mma", "tcgen05_ld"}, {"wgmma", "mma_scaled", "tcgen05_ld_red"}),
-        ("sm_120a", {"mma_scaled", "mma_sp"}, {"wgmma", "tcgen05_mma", "tcgen05_ld"}),
-        ("sm_121a", {"mma_scaled"}, {"wgmma", "tcgen05_mma"}),
-        ("sm_89", {"mma", "ldmatrix"}, {"stmatrix", "wgmma"}),
-    ],
-)
-def test_families_of_a_target(target: str, has: set[str], lacks: set[str]) -> None:
-    families = set(list_families(target))
-    assert has <= families and not lacks & families
-    assert has_tensor_memory(target) == ("tcgen05_ld" in has)
-
-
-def test_what_does_the_work_of_a_missing_family() -> None:
-    assert find_substitutes("sm_120a", "tcgen05_mma") == ("mma", "mma_scaled")
-    assert find_substitutes("sm_90a", "tcgen05_mma") == ("wgmma", "mma")
-    assert find_substitutes("sm_100a", "wgmma") == ("tcgen05_mma", "mma")
 
 
 def test_a_refusal_names_the_target_of_the_same_gpu_first() -> None:
@@ -314,56 +286,8 @@ def test_the_constant_of_a_word_of_rubin_is_that_word(kind: str, k: int) -> None
     assert f"static_assert(idesc == {word}u)" in code
 
 
-def test_the_command_lists_every_target_in_a_line() -> None:
-    lines = run_lanescope("targets").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == list(TARGETS)
-    assert lines[0].split() == ["target", "PTX", "block", "columns", "cluster", "GPUs"]
-
-
 def test_the_command_takes_a_target_with_and_without_its_option() -> None:
     plain, option = (run_lanescope("targets", *words).stdout for words in (["sm_121a"], ["--target", "sm_121a"]))
     assert plain == option and "no tensor memory" in plain
     assert "Did you mean sm_90a?" in run_lanescope("targets", "sm_90b").stderr
     assert "Two targets" in run_lanescope("targets", "sm_90", "--target", "sm_80").stderr
-
-
-@for_each(
-    ("text", "nearest"),
-    [
-        ("sm_90b", "sm_90a"),
-        ("sm_100b", "sm_100a"),
-        ("sm_80a", "sm_80"),
-        ("compute_120f", "sm_120f"),
-        ("90a", "sm_90a"),
-        ("sm_101a", "sm_110a"),
-        ("sm_95", ""),
-        ("sm_60", ""),
-        ("sm_1000", ""),
-        ("hopper", ""),
-    ],
-)
-def test_an_unknown_target_suggests_its_own_architecture_alone(client: Client, text: str, nearest: str) -> None:
-    """Never an older or newer one: what is compiled for it would not run."""
-    assert find_nearest_target(text) == nearest
-    for path in (f"/api/v1/targets?target={text}", f"/api/v1/idesc?target={text}", f"/tiles/mma?target={text}"):
-        if path.startswith("/api/v1/idesc"):
-            path = f"/api/v1/instruction-descriptors/0x08400490?kind=f16&target={text}"
-        answer = client.get(path)
-        assert answer.status_code == 422 and (f"Did you mean {nearest}?" in answer.text) == bool(nearest), path
-    refused = run_lanescope("list", "--target", text)
-    assert refused.returncode == 2 and (f"Did you mean {nearest}?" in refused.stderr) == bool(nearest)
-
-
-@for_each(
-    "atom",
-    ["SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS<half_t,half_t,float,128,256,UMMA::Major::K,UMMA::Major::K>"],
-)
-def test_the_page_of_a_tile_asks_for_the_target(client: Client, atom: str) -> None:
-    target, tile = ("sm_90a", "128x256x512") if atom.startswith("SM90") else ("sm_100a", "256x256x256")
-    query = urlencode({"atom": atom, "tile": tile, "target": target})
-    text = client.get(f"/tiles/mma?{query}").text
-    assert re.search(rf"<option[^>]*\sselected>{target}</option>", text)
-    assert f"of shared memory; a block on {target} has at most 232448" in text
-    picture = html.unescape(re.findall(r'href="(/tiles/mma\.svg[^"]*)"', text)[0])
-    assert "target" not in picture and client.get(picture).status_code == 200
-    assert "is not available on sm_80" in client.get(f"/tiles/mma?{query.replace(target, 'sm_80')}").text

@@ -6,8 +6,6 @@ The read model is written anew here from PTX ISA 9.1, 9.7.16.3.3: element by ele
 from __future__ import annotations
 
 import json
-import re
-from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +18,10 @@ from lanescope.descriptor.matrix import Descriptor, View, encode_descriptor, rea
 from lanescope.descriptor.notices import find_outside_reads, find_uncertain_reads, find_warnings
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
-from lanescope.ptx.table.descriptors import BASE32B, TCGEN05, WGMMA
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
-from tests.client import Client, share_client
-from tests.sample import take_sample
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}
@@ -202,64 +198,3 @@ def test_what_is_open_or_inferred_says_so() -> None:
     assert "not documented" in find_warnings(word.replace(lbo_mode=1))[0].message
     with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):
         Tile(32, "MN", TCGEN05.get_mode_by_name("64B"), 64, 16, form=TCGEN05)
-
-
-def test_api_page_and_picture(client: Client) -> None:
-    body = {
-        "descriptor": hex(RIGHT),
-        "format": "tcgen05",
-        "instruction": "tcgen05.mma.cta_group::2.kind::f16",
-        "idesc": "0x10400490",
-        "operand": "b",
-    }
-    read = client.post("/api/v1/descriptors/reads", json=body).json()
-    assert np.shape(read["address"]) == (128, 16) and read["first"] == 4096
-    stored = {"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}
-    assert client.post("/api/v1/descriptors/verify", json=body | {"storage": stored}).json()["verdict"] == "match"
-    wrong = client.post(
-        "/api/v1/descriptors/verify", json=body | {"storage": stored, "descriptor": "0x4000004000010100"}
-    )
-    assert wrong.json()["verdict"] == "mismatch" and wrong.json()["matched"] == wrong.json()["total"]
-    made = client.post("/api/v1/descriptors/encode", json={"format": "tcgen05", "sbo_bytes": 1024, "swizzle": "128B"})
-    assert made.json()["descriptor"] == "0x4000404000000000"
-    told = client.get(f"/api/v1/descriptors/{RIGHT:#x}?format=tcgen05").json()
-    assert (told["format"], told["version"], told["lbo_mode"]) == ("tcgen05", 1, 0)
-    tile = client.get(
-        "/api/v1/smem/tile?format=tcgen05&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=16"
-    ).json()
-    assert tile["atom"]["bytes"] == 512 and tile["cute"]["bits"].startswith("Sw<2,8,2> o ((1024,2),(4,4))")
-    page = client.get(f"/descriptor/tcgen05/{RIGHT:#x}?s_kind=canonical&s_mn=128&s_k=64&s_base=0x1000").text
-    assert "agrees with CUTLASS (912 layouts)" in page and "data-verdict=match" in page and "verified" not in page
-    assert "tcgen05 matrix descriptor" in client.get(f"/descriptor/tcgen05/{RIGHT:#x}.svg").text
-    entered = client.get("/descriptor/tcgen05?sbo_bytes=1024&swizzle=128B&version=1", follow_redirects=False)
-    assert entered.headers["location"] == "/descriptor/tcgen05/0x4000404000000000"
-    assert BASE32B.get_atom_size(32, "MN") == (32, 4)
-
-
-@for_each(
-    "query",
-    [
-        "",
-        "&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32",
-        "&element_bits=8&major=MN&mn=128&k=64",
-        "&element_bits=4&k=256&mn=128",
-        "&major=MN&mn=128&k=64&swizzle=64B",
-        "&swizzle=none&mn=256&k=32&rows=256",
-    ],
-)
-def test_the_tile_page_has_the_format(query: str) -> None:
-    """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
-    client = share_client()
-    page = client.get(f"/smem?format=tcgen05{query}")
-    assert page.status_code == 200 and "documented" in page.text and "/descriptor/wgmma/" not in page.text
-    told = client.get(f"/api/v1/smem/tile?format=tcgen05{query}").json()
-    for step in told["k_steps"]:
-        assert f"/descriptor/tcgen05/{step['descriptor']}?" in page.text
-    links = {unescape(link) for link in re.findall(r'href="(/smem\?[^"]+)"', page.text)}
-    shown = sorted(link for link in links if "format=tcgen05" in link and "unit=" not in link)
-    assert len(shown) > 5 and all(client.get(link).status_code == 200 for link in take_sample(shown, 2))
-    verify = unescape(re.search(r'href="(/descriptor/tcgen05/[^"]+)">Verify', page.text)[1])  # type: ignore[index]
-    answer = client.get(verify).text
-    assert "every element" in answer or "matches" in answer or "reads" in answer
-    other = unescape(re.search(r'href="([^"]+)">For wgmma', page.text)[1])  # type: ignore[index]
-    assert client.get(other).status_code == 200

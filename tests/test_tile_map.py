@@ -4,14 +4,12 @@ hardware reads; the figures.
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
 import numpy as np
 
 from lanescope.app.diagram import forms as pictures
 from lanescope.app.memory import tile_figure as tile_views
-from lanescope.app.memory.choices import LABELS
 from lanescope.descriptor.matrix import View, reads
 from lanescope.shared.swizzle import MODES, Mode, get_mode
 from lanescope.shared.tile_map import DOWN, UNITS, TileMap, list_tile_strides
@@ -101,29 +99,6 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
     assert all(
         panel.texts is None for panel in tile_views.draw_tile(tile, tile_views.TileLook(number="none")).figure.panels
     )
-
-
-@for_each(
-    ("query", "field"),
-    [
-        ("down=x", "down"),
-        ("unit=word", "unit"),
-        ("number=1", "number"),
-        ("show=x", "show"),
-        ("plain=2", "plain"),
-        ("unit=element&mn=1024&k=64", "unit"),
-        ("unit=element&element_bits=1&mn=64&k=1024", "unit"),
-    ],
-)
-def test_wrong_options_are_named_and_the_picture_stays(client: Client, query: str, field: str) -> None:
-    page = client.get(f"/smem?{query}")
-    label = LABELS[field]
-    assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
-    assert "drawn in the usual way" in page.text and 'data-drawing="whole"' in page.text
-    if "mn=1024" in query:
-        assert 'value="1024"' in page.text and "1024×64 elements of" in page.text
-    refused = client.get(f"/smem.svg?{query}", headers={"accept": "application/json"})
-    assert refused.status_code == 422
 
 
 def test_the_command_line_draws_the_same(client: Client) -> None:

@@ -126,31 +126,6 @@ def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
             assert (again.operand(name).cols == made.operand(name).cols).all(), (title, name)
 
 
-def test_every_form_of_the_picture(client: Client) -> None:
-    query = {"tile": "32x32x16", "atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)"}
-    made = build_tiled_mma(query)
-    lines = client.get("/tiles/mma.csv", params=query).text.splitlines()
-    assert lines[0] == "operand,thread,warp,lane,value,register,row,col"
-    held = {tuple(line.split(",")) for line in lines[1:]}
-    assert len(held) == sum(made.operand(name).rows.size for name in "abc")
-    at = (str(n) for n in (45, 1, 13, 3, 3, int(made.c.rows[45, 3]), int(made.c.cols[45, 3])))
-    assert ("c", *at) in held
-    svg = client.get("/tiles/mma.svg", params=query | {"legend": "1", "title": "A & B"}).text
-    assert "A &amp; B" in svg and "Colour = warp" in svg and ">T45:0<" in svg and svg.count("<g data-operand") == 3
-    one = client.get("/tiles/mma.svg", params=query | {"operand": "b", "view": "k:0-8,n:8-16", "theme": "dark"}).text
-    assert one.count("<g data-operand") == 1 and one.count("<tspan") == 64
-    assert client.get("/tiles/mma.txt", params=query | {"operand": "c"}).text.splitlines()[1].split()[:2] == ["0", "1"]
-    assert "| **31** |" in client.get("/tiles/mma.md", params=query | {"operand": "c"}).text
-    assert client.get("/tiles/mma.tex", params=query).text.startswith("\\documentclass")
-    assert (
-        client.get("/tiles/mma.json", params=query).json()
-        == client.post(
-            "/api/v1/tiles/mma", json={**{k: v for k, v in query.items() if k != "tile"}, "tile": [32, 32, 16]}
-        ).json()
-    )
-    assert client.get("/tiles/mma.png", params=query).content[:4] == b"\x89PNG"
-
-
 # C as the next A ------------------------------------------------------------------------------------------------------
 
 
@@ -165,49 +140,6 @@ def test_fp8_needs_k_reordered() -> None:
     owner[first.c.rows, first.c.cols] = first.c.thread_ids[:, None]
     columns = np.array(found.k_order)[second.a.cols]
     assert (owner[second.a.rows, columns] == second.a.thread_ids[:, None]).all()
-
-
-def test_the_chain_page_says_its_verdict(client: Client) -> None:
-    said = {}
-    for text, preset in chains.PRESETS.items():
-        href = chains.link_chain(preset)
-        page = client.get(href)
-        assert page.status_code == 200
-        found = re.search(r"<h2>(.*?)</h2>", page.text)
-        assert found
-        said[text] = found[1]
-    assert said == {
-        "FlashAttention-2, head dimension 64": "C is A: the same registers",
-        "FlashAttention-2, 128 rows": "C is A after renaming registers",
-        "FlashAttention-3, bf16": "C is A: the same registers",
-        "FlashAttention-3, fp8": "C is A once K is reordered",
-        "Warps along N": "Elements cross warps",
-    }
-    wrong = client.get("/tiles/mma/chain", params={"first": "SM80_16x8x16_F32F16F16F32_TN", "tile": "16x12x16"})
-    assert wrong.status_code == 422 and "N = 12 is not a multiple" in unescape(wrong.text)
-
-
-def test_any_part_of_a_chain_can_be_drawn(client: Client) -> None:
-    """By hand, four warps of m16n8k16: C(40,70) is row 8 of warp 2, lane 3, and c2 of the ninth atom along N."""
-    first, second = (parse_mma(chains.build_body(chains.FIELDS)[name]) for name in ("first", "second"))
-    drawn = set()
-    for row in range(0, 64, 16):
-        for col in range(0, 128, 16):
-            c, a = chains.place_panels(first, second, (row, col))
-            for panel, op in ((c, first.c), (a, second.a)):
-                assert panel.texts and (panel.row0, panel.col0) == (row, col)
-                for thread in range(op.threads):
-                    for value in range(op.values):
-                        r, k = int(op.rows[thread, value]), int(op.cols[thread, value])
-                        if row <= r < row + 16 and col <= k < col + 16:
-                            assert panel.texts[r][k] == f"T{op.thread_ids[thread]}:{value}"
-                            drawn.add((panel.name, r, k))
-    assert len(drawn) == 2 * 64 * 128
-    page = client.get("/tiles/mma/chain?find=C[40][70]").text
-    assert 'value="32" selected' in page and 'value="64" selected' in page
-    assert "C(40,70) is in thread 67, value 34" in re.sub("<[^>]*>", "", page) and page.count('class="ringed"') == 2
-    assert 'value="48" selected' in client.get("/tiles/mma/chain?row=60&col=500").text
-    assert client.get("/tiles/mma/chain?row=x").status_code == 422
 
 
 @for_each(

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from lanescope import tma_copy
 from lanescope.app.tiles import tiled_copy_facts
 from lanescope.cute.text import parse_cute_layout
-from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
-from lanescope.tiles.copy import tiled_copy
 from tests.cases import for_each
 
 LOAD, SHARED = "SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST"
@@ -99,20 +96,3 @@ def test_a_swizzle_of_the_tile_lands_elsewhere() -> None:
     )
     assert (told.verdict, told.box, told.boxes) == ("match", [64, 64], 1)
     assert [part.begins for part in told.ctas] == [[0, 0], [0, 64]] and told.ctas[1].bytes == 8192
-
-
-@for_each(
-    ("atom", "why"),
-    [
-        ("SM90_TMA_LOAD_IM2COL", "convolution"),
-        ("SM90_TMA_GATHER4", "no boxes"),
-        ("SM75_U32x4_LDSM_N", "not a TMA atom"),
-    ],
-)
-def test_other_atoms_are_refused_by_name(atom: str, why: str) -> None:
-    with pytest.raises(LayoutError, match=why):
-        tma_copy(atom, tile=(64, 64), where=build_canonical(64, 64))
-    with pytest.raises(LayoutError, match="a single CTA"):
-        tma_copy(LOAD, tile=(64, 64), where=build_canonical(64, 64), multicast=2)
-    with pytest.raises(LayoutError, match="issued by one thread"):
-        tiled_copy(LOAD, tile=(64, 64), thr_layout="(32,1)")

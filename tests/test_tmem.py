@@ -263,25 +263,6 @@ def test_the_cuda_function_of_scale_factors() -> None:
     assert cpp.build_and_run(source).decode().split() == [str(n) for n in scales.compute_offset(row, factor, 8)]
 
 
-def test_api_and_page() -> None:
-    client = share_client()
-    told = client.get("/api/v1/tmem/layout?operand=d&kind=f16&cta_group=2&m=128&n=64").json()
-    assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and "half" not in told
-    assert (told["row"][69][3], told["col"][69][3]) == (5, 35) and told["rows_of_cta"] == 64
-    load = client.get("/api/v1/tmem/access?access=tcgen05.ld.16x256b.x2").json()
-    assert np.shape(load["lane"]) == (32, 8) and "row" not in load and load["registers"] == 8
-    copy = client.get("/api/v1/tmem/access?access=tcgen05.cp.32x128b.warpx4").json()
-    assert np.shape(copy["row"]) == (128, 4) and "lane" not in copy
-    page = client.get("/tmem").text
-    assert "D[64, 32]" in page and "1 operand, no conflicts" in page
-    wrong = client.get("/tmem?n=256&a_at=250&access=").text
-    assert "operands_overlap" in wrong and "D and A share columns 250 to 255" in wrong
-    look = client.get("/tmem?m=64&n=128&look=37:5&access=").text
-    assert "Lane 37, column 5: D: row 21, col 5" in look
-    refused = client.get("/tmem?n=100")
-    assert refused.status_code == 422 and 'value="100"' in refused.text
-
-
 @for_each("form", WIDENED)
 def test_a_copy_that_widens_reads_packed_elements_and_padding(form: str) -> None:
     """b8x16.b6x16_p32: 16 bytes in tensor memory of 16 elements of 6 bits, 12 bytes, and 32 bits of padding."""

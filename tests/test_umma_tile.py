@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.app.tiles import presets
 from lanescope.blackwell import tmem
 from lanescope.descriptor.matrix import View, reads
 from lanescope.errors import LayoutError
@@ -20,7 +19,6 @@ from lanescope.tiles.tiled_umma import tiled_umma
 from lanescope.tiles.umma import TiledUmma
 from tests.cases import for_each
 from tests.client import share_client
-from tests.command import run_lanescope
 from tests.oracle import tiled, umma
 
 K, MN = "UMMA::Major::K", "UMMA::Major::MN"
@@ -226,43 +224,6 @@ def test_a_tile_that_does_not_fit() -> None:
 # what people see ------------------------------------------------------------------------------------------------------
 
 
-def test_the_api_the_command_and_the_page_say_the_same() -> None:
-    told = share_client().post("/api/v1/tiles/mma", json={"atom": PAIR, "tile": [256, 256, 64]}).json()
-    assert (told["threads"], told["operands"]["a"]["place"], told["operands"]["c"]["place"]) == (2, "shared", "tensor")
-    assert [step["b"] for step in told["umma"]["steps"]] == [f"0x40004040000104{n:02x}" for n in (0, 2, 4, 6)]
-    said = run_lanescope("tiles", "mma", PAIR, "--tile", "256,256,64").stdout
-    assert told["umma"]["steps"][3]["b"] in said and "not executed on hardware" in said
-    page = share_client().get("/tiles/mma", params={"atom": PAIR, "tile": "256x256x64"})
-    assert page.status_code == 200 and "documented, not run" in page.text
-    for text in (
-        told["umma"]["idesc"],
-        told["umma"]["steps"][1]["a"],
-        "rows 128–255",
-        "columns 0–127",
-        "tcgen05.CtaGroup",
-    ):
-        assert text in page.text
-    links = re.findall(r'href="(/(tmem|idesc|smem|descriptor|scale-factors|i)[/?][^"]+)"', page.text)
-    for href in {kind: href for href, kind in links}.values():  # the last of each kind of page
-        assert share_client().get(href.replace("&amp;", "&")).status_code == 200, href
-    by_ptx = {"atom": "tcgen05.mma.cta_group::2.kind::f16", "idesc": "m=256,n=256"}
-    assert (
-        share_client().post("/api/v1/tiles/mma", json={**by_ptx, "tile": [256, 256, 64]}).json()["umma"] == told["umma"]
-    )
-    thin = {"atom": f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"}
-    assert (
-        "steps begin in a tile of shared memory is not documented" in share_client().get("/tiles/mma", params=thin).text
-    )
-    wrong = share_client().get("/tiles/mma", params={"atom": PAIR, "swizzle_a": "64B", "tile": "256x256x16"})
-    assert wrong.status_code == 422 and "swizzle" in wrong.text.lower()
-    assert (
-        share_client()
-        .post("/api/v1/tiles/mma", json={"atom": "SM80_16x8x16_F32F16F16F32_TN", "order": "k"})
-        .status_code
-        == 422
-    )
-
-
 def test_a_pasted_atom_opens_the_bench() -> None:
     page = share_client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=0x10400490").text
     (href,) = re.findall(r'href="(/tiles/mma[^"]+)">A whole tile', page)
@@ -273,18 +234,6 @@ def test_a_pasted_atom_opens_the_bench() -> None:
     told = share_client().post("/api/v1/read", json={"text": code}).json()
     assert told["kind"] == "tiled_mma" and told["facts"]["umma"]["idesc"] == "0x08100010"
     assert told["facts"]["body"]["atom"].startswith("SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64")
-
-
-def test_a_figure_asks_for_the_descriptor() -> None:
-    query = {"ptx": "tcgen05.mma.cta_group::1.kind::f16", "idesc": "0x04100490"}
-    page = share_client().get("/diagram", params=query).text
-    assert 'name="idesc" value="0x04100490"' in page and "idesc=0x04100490" in page
-    assert (
-        'name="idesc"'
-        not in share_client().get("/diagram", params={"ptx": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
-    )
-    wrong = share_client().get("/diagram", params=query | {"idesc": "0x3"})
-    assert wrong.status_code == 422 and 'value="0x3"' in wrong.text
 
 
 def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
@@ -302,15 +251,6 @@ def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
     assert both["facts"]["umma"]["ctas"] == 2 and both["also"][0]["kind"] == "tiled_mma"
     code = "op = tcgen05.MmaF16BF16Op(io_dtype, acc_dtype, shape, group, src, a, b)"
     assert "shape" in share_client().post("/api/v1/read", json={"text": code}).json()["notices"][0]
-
-
-@for_each("form", ["svg", "tex", "csv", "txt", "md", "json"])
-def test_pictures(form: str) -> None:
-    for one in presets.PRESETS:
-        if one.name.startswith("umma"):
-            made_ = share_client().get(f"/tiles/mma.{form}", params={k: v for k, v in one.fields.items() if v})
-            assert made_.status_code == 200, (one.name, made_.text)
-            assert "var(--" not in made_.text
 
 
 F16_ATOM = "SM100_MMA_F16BF16_{}<half_t, half_t, float, {}, {}, UMMA::Major::K, UMMA::Major::K>"

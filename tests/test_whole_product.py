@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -144,38 +143,3 @@ def test_requests_are_checked_before_anything_runs() -> None:
     assert (
         told["a"] == {"from": "shared", "major": "MN"} and told["b"] == told["d"] == {} and runs.parse_run(told) == told
     )
-
-
-def test_over_http_and_in_a_shell(client: Client) -> None:
-    body = {
-        "kind": "mma",
-        "instruction": F16,
-        "backend": "numpy",
-        "a": {"major": "MN", "swizzle": "128B"},
-        "b": "swizzle=32B",
-    }
-    found = client.post("/api/v1/gpu/runs", json=body).json()
-    assert found["agrees"] and found["immediates"]["imm_trans_a"] == 1 and found["options"]["b"]["swizzle"] == "32B"
-    refused = client.post("/api/v1/gpu/runs", json=body | {"b": "swizle=32B"})
-    assert refused.status_code == 422 and refused.json()["error"]["field"] == "b.swizle"
-    page = client.get(
-        "/gpu/run",
-        params={
-            "kind": "mma",
-            "instruction": F16,
-            "backend": "numpy",
-            "a": "major=MN,swizzle=128B",
-            "b": "swizzle=32B",
-            "a_from": "",
-        },
-    )
-    assert (
-        page.status_code == 200
-        and "Simulated:" in page.text
-        and found["descriptors"]["a"][0] in page.text
-        and "/kernel/" in page.text
-    )
-    words = ["gpu", "run", "mma", F16, "--backend", "numpy", "--a", "major=MN,swizzle=128B"]
-    done = run_lanescope(*words, "--b", "swizzle=32B", "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["descriptors"] == found["descriptors"]
-    assert run_lanescope(*words, "--b", "swizzle=32B,descriptor=0xc000001000010081").returncode == 1

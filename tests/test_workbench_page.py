@@ -150,12 +150,6 @@ def test_a_kernel_stays_out_of_the_address_and_a_link_to_it_is_offered(client: C
     assert told == client.post("/api/v1/read", json={"text": long}).json()
 
 
-def test_a_posted_body_that_is_no_form(client: Client) -> None:
-    assert client.post("/read", json={"text": "x"}).status_code == 415
-    assert client.post("/read", content=b"\xff=\xff", headers={"content-type": "application/x-www-form-urlencoded"})
-    assert client.post("/read", data={"text": "x" * 70000}).status_code == 422
-
-
 def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: Client) -> None:
     assert benches.expand_text(benches.compress_text(TEXT)) == TEXT
     bomb = urlsafe_b64encode(zlib.compress(b"x" * (64 << 20), 9)).decode()
@@ -176,15 +170,6 @@ def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: Client) -
         assert answer.status_code == 422 and "no text that can be unpacked" in answer.text
 
 
-def test_plain_texts_go_where_they_went(client: Client) -> None:
-    for text, to in (
-        ("0x4000004000010100", "/descriptor/wgmma/0x4000004000010100"),
-        ("wgmma.m64n8k16.f32.f16.f16", "/i/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"),
-    ):
-        answer = client.get("/read", params={"text": text}, follow_redirects=False)
-        assert answer.status_code == 303 and answer.headers["location"] == to
-
-
 def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
     file = tmp_path / "kernel.cu"
     file.write_text(TEXT)
@@ -199,16 +184,6 @@ def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
     assert run_lanescope("read", str(file), "--assume", "at.sA").returncode == 2
     file.write_text(RIGHT)
     assert run_lanescope("read", str(file)).returncode == 0
-
-
-def test_code_that_the_editor_cannot_read_leads_here(client: Client) -> None:
-    """The descriptor page's field takes words and short code; a function with its call is the workbench's."""
-    answer = client.get("/descriptor", params={"word": TEXT}, follow_redirects=False)
-    assert answer.status_code == 303 and answer.headers["location"].startswith("/read?text=")
-    told = client.post("/descriptor/read.json", json={"text": TEXT}).json()
-    assert told["descriptor"] is None and told["leads"].startswith(answer.headers["location"])
-    assert client.get("/descriptor", params={"word": "no\ndescriptor"}).status_code == 422
-    assert client.post("/descriptor/read.json", json={"text": "no\ndescriptor"}).status_code == 422
 
 
 def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: Client) -> None:
@@ -274,10 +249,6 @@ def test_a_text_beyond_the_limit_stays_in_the_box(client: Client, count: int) ->
     page = client.post("/read", data={"text": text})
     assert page.status_code == 422 and "<title>Too long" in page.text
     assert f"The text has {len(text):,} characters; this box reads up to 65,536." in page.text and text in page.text
-
-
-def test_blanks_are_no_text(client: Client) -> None:
-    assert "<h1>Paste anything</h1>" in get_page(client, " \n ") and "<h1>Paste anything</h1>" in get_page(client, "")
 
 
 def test_an_opcode_in_a_comment_of_code_is_not_an_instruction(client: Client) -> None:

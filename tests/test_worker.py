@@ -8,10 +8,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -75,32 +74,6 @@ def test_one_worker_serves_many_jobs(pool: WorkerPool) -> None:
     first, second = (pool.submit(build_request()).result(60)["source"] for _ in range(2))
     assert first == second != str(os.getpid())
     assert pool.ledger.counts["mma", "agrees"] == 2 and pool.ledger.recent[0]["outcome"] == "agrees"
-
-
-class SlowLedger(RunLedger):
-    """A ledger that somebody else holds while a run ends."""
-
-    def _note_run(self, *given: Any) -> None:
-        time.sleep(0.1)
-        super()._note_run(*given)
-
-
-@for_each("outcome", ["agrees", "run_failed", "failed", "cancelled"])
-def test_who_has_the_answer_finds_it_counted(outcome: str) -> None:
-    ledger, run = SlowLedger(), Future[Json]()
-    noted = ledger.watch_run(build_request(), run)
-    ends: dict[str, Callable[[], object]] = {
-        "agrees": lambda: run.set_result({"agrees": True}),
-        "run_failed": lambda: run.set_exception(LayoutError("run_failed", "It failed.", "")),
-        "failed": lambda: run.set_exception(KeyError()),
-        "cancelled": run.cancel,
-    }
-    with ThreadPoolExecutor() as other:
-        other.submit(ends[outcome])
-        wait([noted], 60)
-        assert ledger.counts == {("mma", outcome): 1}
-    assert noted.cancelled() == run.cancelled() == (outcome == "cancelled")
-    assert noted.cancelled() or (noted.exception() or noted.result()) is (run.exception() or run.result())
 
 
 def test_a_run_is_cancelled_by_its_noted_future() -> None:
@@ -177,37 +150,6 @@ def test_closing_ends_a_hanging_job_at_once() -> None:
     pool.close()
     assert not lane.thread.is_alive()
     assert future.exception(5) is not None and (queued.cancelled() or queued.exception(5))
-
-
-def test_other_routes_answer_while_a_job_hangs() -> None:
-    pool = start_fake()
-    with TestClient(create_app(ServerHardware(pool, why_not=""))) as client, ThreadPoolExecutor(1) as threads:
-        client.get("/api/v1/instructions", params={"q": "m16n8k8"})  # the first one reads the catalogue
-        hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
-        wait_for_job(pool, 1)
-        answers = [client.get("/api/v1/instructions", params={"q": "m16n8k8"}) for _ in range(20)]
-        assert {answer.status_code for answer in answers} == {200} and not hanging.done()
-        kill_worker(pool)
-        assert hanging.result(60).status_code == 502
-        assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA}).json()["agrees"]
-        pool.get_queue(0).job_seconds = 0.2
-        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
-        assert told.status_code == 504 and told.json()["error"]["code"] == "timed_out"
-
-
-def test_statuses_and_metrics() -> None:
-    app = create_app(ServerHardware(start_fake(), why_not=""))
-    with TestClient(app) as client:
-        assert client.get("/api/v1/gpu").json()["devices"][0]["name"] == "fake"
-        assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 3}).status_code == 502
-        text = client.get("/metrics").text
-        assert 'lanescope_gpu_runs_total{kind="mma",outcome="worker_ended"} 1.0' in text
-        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 9})
-        assert told.status_code == 502 and told.json()["error"]["code"] == "worker_garbage"
-        assert "lanescope_gpu_worker_restarts_total 1.0" in text
-        assert 'lanescope_requests_total{route="/api/v1/gpu/runs",status="502"} 1.0' in text
-        page = client.get("/gpu").text
-        assert "worker_ended" in page and "fake · compute capability 9.0" in page
 
 
 def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:

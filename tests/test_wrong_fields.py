@@ -231,20 +231,3 @@ def test_a_page_ignores_what_it_does_not_know_and_a_program_is_told(client: Clie
         assert client.get(path, params={"unknown": "1"}).status_code == 200, path
     for path in (f"/kernel/{MMA}.cu", f"/i/{MMA}.svg", "/smem.svg", "/api/v1/smem/tile", f"/api/v1/instructions/{MMA}"):
         assert client.get(path, params={"unknown": "1"}).status_code == 422, path
-
-
-@for_each(
-    "address",
-    [
-        f"/i/{MMA}?colour=pink",
-        f"/i/{MMA}?pin=z:1,2",
-        "/i/tcgen05.mma.cta_group::1.kind::f16?idesc=zz",
-        "/tiles/mma?lanes=99",
-        "/layouts/tv?label=pink",
-        "/smem?pin=zz",
-        "/instructions?family=pink&type=q&target=zz",
-    ],
-)
-def test_a_page_with_a_wrong_value_of_its_view_answers_422_and_is_shown(client: Client, address: str) -> None:
-    answer = client.get(address)
-    assert answer.status_code == 422 and "This cannot be shown" not in answer.text

@@ -36,9 +36,3 @@ def test_the_api_lists_the_zero_columns(client: Client) -> None:
     """Of each quarter of 16 columns, three of seven."""
     told = client.get("/api/v1/zero-column-masks/0x0003028000000000?m=64&n=64").json()
     assert told["columns"] == [4, 5, 6, 11, 12, 13, 18, 19, 20, 25, 26, 27, *(n + 32 for n in told["columns"][:12])]
-
-
-def test_the_page_leads_from_the_fields_to_the_mask(client: Client) -> None:
-    asked = "/zero-column-mask?m=32&n=64&non_zero_mask=1&skip_span=1&use_span=2"
-    found = client.get(asked, follow_redirects=False)
-    assert found.headers["location"] == "/zero-column-mask/0x0002018000000000?m=32&n=64"
