@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text, check_whole, list_findings
+from tests.checked import check_text, list_findings
 from tests.planted_mistakes import read_kernel
 from tests.recall_kernels import KERNELS, MISTAKES
 from tests.sample import FULL
@@ -66,7 +66,7 @@ def test_a_wrong_transpose_stands_where_the_template_argument_is_given(said: str
 
 @for_each("name", KERNELS)
 def test_a_right_kernel_is_verified_and_clean(name: str) -> None:
-    found = check_whole(KERNELS[name])
+    found = check_text(KERNELS[name])
     assert found.steps and not found.findings and not found.unverified
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
-from tests.checked import check_text, check_whole
+from tests.checked import check_text
 from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
@@ -84,7 +84,7 @@ RING = (
 
 
 def test_a_consumer_that_begins_in_the_middle_of_the_ring_is_verified() -> None:
-    found = check_whole(RING)
+    found = check_text(RING)
     assert not found.findings and not found.unverified
     assert found.steps >= 2 * 2 * 4  # two operands, two turns, four K steps
 

@@ -107,13 +107,10 @@ ROWS = {
     "bytes of one CTA": (MULTICAST, "(BM + BN) * BK * 2", "(64 + BN) * BK * 2", "expect_tx_bytes", "arrive_and"),
     "mask of one CTA": (MULTICAST, "(uint16_t)3", "(uint16_t)1", "expect_tx_bytes", "arrive_and_expect_tx"),
     "other barrier": (TEXT, "&map_b, full(stage)", "&map_b, full(0)", "expect_tx_bytes", "&map_b"),
-    "one stage": (TEXT, "s.b[stage], k", "s.b[0], k", "copies_overlap", "&map_b"),
     "other map": (TEXT, "copy(&map_b", "copy(&map_a", "tma_map_other", "&map_a, full(stage), HINT, s.b"),
-    "step along K": (TEXT, "s.b[stage], k * BK", "s.b[stage], k", "k_coordinate_step", "s.b[stage], k,"),
     "fixed K": (TEXT, "s.b[stage], k * BK", "s.b[stage], 0", "k_coordinate_fixed", "s.b[stage], 0"),
     "exchanged": (TEXT, "k * BK, blockIdx.x * BN", "blockIdx.x * BN, k * BK", "coordinates_exchanged", "s.b[stage]"),
     "commit": (TEXT, "cute::warpgroup_commit_batch();", "", "wgmma_commit_missing", "cute::warpgroup_wait<0>"),
-    "pending group": (TEXT, "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short", "cute::warpgroup_wait<1>"),
 }
 
 
