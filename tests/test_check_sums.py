@@ -71,9 +71,7 @@ def test_sums_that_start_once(old: str, new: str) -> None:
     ("alias", "read"),
     [
         ("", "for (int i = 0; i < 64; ++i) total[i] += sum[i];"),
-        ("float (&part)[64] = sum;", "for (int i = 0; i < 64; ++i) total[i] += part[i];"),
         ("float* part = sum;", "for (int i = 0; i < 64; ++i) total[i] += part[i];"),
-        ("\n#define ADD() for (int i = 0; i < 64; ++i) total[i] += sum[i]\n", "ADD();"),
     ],
 )
 def test_a_sum_that_is_promoted_in_every_turn_may_start_again(alias: str, read: str) -> None:
