@@ -16,10 +16,12 @@ from lanescope.app.main import create_app
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import OpcodeWords, cite_ptx
+from lanescope.ptx.overview import list_overview_rows
 from lanescope.ptx.syntax import OpcodeSyntax
 from lanescope.ptx.table.chapters import get_chapter
 from tests.cases import for_each
 from tests.client import Client
+from tests.oracle.shapes import SHAPES
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -377,3 +379,41 @@ def test_a_row_whose_forms_are_listed_without_a_map_is_told_where(monkeypatch: p
         with pytest.raises(LayoutError, match="has no targets for") as refused:
             catalog._index_target_support.__wrapped__()
         assert refused.value.hint.startswith(hint)
+
+
+# the overview ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_product_stands_in_one_line() -> None:
+    found = [i for row in list_overview_rows() for i in row.found]
+    assert (
+        len(found)
+        == len(set(found))
+        == sum("a" in i.operands and "d" in i.operands and i.family.name != "movmatrix" for i in catalog.instructions())
+    )
+    for row in list_overview_rows():
+        for i in row.found:
+            known = catalog.get_target_support(i)
+            assert i.shape in row.shapes and (i.types["d"], i.types.get("c", i.types["d"])) in row.results
+            assert (i.operands["a"].element.name, i.types.get("b", i.operands["a"].element.name)) in row.pairs
+            later = [
+                name
+                for name, version, _ in row.newer
+                if version == known.ptx_version and set(name.split()) <= {f".{m}" for m in i.modifiers}
+            ]
+            assert (known.ptx_version, known.targets) == (row.ptx_version, row.targets) or later, i.ptx
+        assert row.multiplicands and row.accumulators and row.target_text
+
+
+@for_each(("section", "types", "shapes", "version"), SHAPES)
+def test_shapes_and_versions_are_those_of_the_document(
+    section: str, types: tuple[str, ...], shapes: tuple[str, ...], version: str
+) -> None:
+    lines = [
+        row
+        for row in list_overview_rows()
+        if row.section == section and any(set(pair) <= set(types) for pair in row.pairs)
+    ]
+    for shape in shapes:
+        ages = [[int(n) for n in row.ptx_version.split(".")] for row in lines if shape in row.shapes]
+        assert min(ages) == [int(n) for n in version.split(".")], (shape, ages)

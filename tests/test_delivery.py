@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from lanescope.app.delivery.feature import list_changes
 from lanescope.app.hardware import delivery_runs
 from lanescope.app.hardware.verification import rename_kernel
 from lanescope.delivery.ask import DeliveryRequest, answer_request
@@ -28,6 +29,7 @@ from lanescope.shared.banks import get_access, make_address_use
 from lanescope.shared.freeing import find_freeing_swizzle
 from lanescope.shared.swizzle import Swizzle
 from tests.cases import for_each
+from tests.client import Client
 from tests.oracle import deliveries
 from tests.ptxas import nvrtc
 
@@ -303,3 +305,28 @@ def test_refused_requests_name_the_field(fields: dict[str, object], field: str) 
     with pytest.raises(LayoutError) as refused:
         answer_request(DeliveryRequest(**{"instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", **fields}))  # type: ignore[arg-type]
     assert refused.value.field == field and refused.value.hint
+
+
+# /deliver as page, json and command -----------------------------------------------------------------------------------
+
+FP8_V = list_changes(NAMED["FP8 V, transposed"])
+
+
+def test_the_json_has_the_map_after_each_step(client: Client) -> None:
+    told = client.get("/api/v1/deliver", params=FP8_V).json()
+    assert told["found"] and told["certified"] and told["instructions"] == 5
+    assert [(step["says"].split(".")[0], step["instructions"]) for step in told["steps"]] == [
+        ("ldmatrix", 1),
+        ("prmt", 4),
+    ]
+    assert told["steps"][-1]["after"] == told["goal"]
+    assert told["memory"][:4] == ["n0", "n1", "n2", "n3"] and told["memory"][7] == "k0"
+    assert told["renumbering"] == ["n0 ← n1", "n1 ← n2", "n2 ← n3", "n3 ← n0"]
+    held = {bit["place"]: bit["holds"] for bit in told["goal"]}
+    assert (held["byte 0"], held["byte 1"], held["lane 0"]) == ("k0", "k1", "k2")
+
+
+def test_the_least_swizzle_is_named(client: Client) -> None:
+    told = client.get("/api/v1/deliver", params=list_changes(NAMED["bf16, 64 columns"])).json()
+    assert (told["wavefronts"], told["ideal_wavefronts"]) == (128, 16)
+    assert told["least_swizzle"] == "Swizzle<3,4,3>"

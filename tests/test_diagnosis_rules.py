@@ -9,14 +9,14 @@ import numpy as np
 
 from lanescope import find
 from lanescope.app.memory.verdicts import Change, build_verified
-from lanescope.descriptor import matrix as desc
+from lanescope.descriptor import causes, matrix as desc
 from lanescope.descriptor.fits import find_fitting_tiles
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.repair import compute_expected_reads
 from lanescope.shared.storage import storage
 from tests.cases import for_each
 from tests.right_programs import DescriptorProgram, build_word, make_programs, pack_word
-from tests.test_diagnosis import INSIDE, MN, NONE, ROWS, WIDE, diagnose_example
+from tests.test_diagnosis import INSIDE, MN, NONE, ROWS, WIDE, diagnose_example, list_examples
 
 # rules ----------------------------------------------------------------------------------------------------------------
 
@@ -225,3 +225,11 @@ def test_the_right_words_of_this_suite_read_what_was_stored() -> None:
         seen = desc.view(find(p.instruction), p.operand, p.major)
         wanted = compute_expected_reads(storage(p.storage, p.bits, p.major), seen, p.at_mn, p.at_k)
         assert np.array_equal(desc.reads(Descriptor(build_word(p)), seen), wanted)
+
+
+# every cause has a title ----------------------------------------------------------------------------------------------
+
+
+def test_every_cause_that_is_named_has_a_title() -> None:
+    named = {diagnosis.code for name in list_examples() for diagnosis in diagnose_example(name).diagnoses}
+    assert len(named) > 25 and named <= causes.TITLES.keys(), named - causes.TITLES.keys()

@@ -4,10 +4,21 @@ two; read the difference.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from html import unescape
 from pathlib import Path
 
+import pytest
+from hypothesis import given, strategies as st
+
+import lanescope
+from lanescope.app.kit.query_names import describe_ignored_names
+from lanescope.errors import LayoutError
+from lanescope.ptx import catalog, hardware_runs
+from lanescope.ptx.catalog import find
+from lanescope.render import window
 from tests.cases import for_each
 from tests.client import Client
 
@@ -33,3 +44,118 @@ def test_a_whole_page(name: str, client: Client) -> None:
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.write_text(page)
     assert page.splitlines() == path.read_text().splitlines()
+
+
+# the home page --------------------------------------------------------------------------------------------------------
+
+EVIDENCE = Path(lanescope.__file__).parent / "evidence"
+
+
+def test_its_figures_are_those_of_the_files(client: Client) -> None:
+    files = [json.loads(path.read_text()) for path in EVIDENCE.glob("*.json")]
+    ran = [{form.removesuffix(hardware_runs.SHARED_A) for form in told["results"]} for told in files]
+    ran_everywhere = [i for i in catalog.instructions() if all(i.ptx in forms for forms in ran)]
+    (reads,) = {sum(row["ran"] for row in told["descriptors"].values()) for told in files if told["descriptors"]}
+    every = len(catalog.instructions())
+    text = client.get("/").text
+    shown = re.findall(r"<b>([\d,]+(?: of [\d,]+)?)</b>", text)
+    assert shown == [f"{len(ran_everywhere):,} of {every:,}", f"{reads:,}", f"{every:,}"]
+    assert f"The pages of the other {every - len(ran_everywhere):,} say that they have not run." in text
+    assert "H100 and H200" in text and catalog.get_assembler_release() in text
+    readme = (Path(lanescope.__file__).parents[1] / "README.md").read_text()
+    assert f"Descriptors: {reads} on" in readme
+    assert f"element by element: {len(ran_everywhere):,} on an H100 and an H200" in readme
+    assert " every NVIDIA" not in text  # tcgen05 has no page, and some forms have not run
+
+
+# the filter of /docs --------------------------------------------------------------------------------------------------
+
+ROUTE = re.compile(r'<details class="route"\s*(hidden)?\s*(open)?>\s*<summary><h3 class="mono">(\w+ [^<]+)</h3>')
+
+
+def list_shown(text: str) -> list[str]:
+    return [name for hidden, _, name in ROUTE.findall(text) if not hidden]
+
+
+def test_the_filter_asks_for_all_words_in_paths_words_and_parameters(client: Client) -> None:
+    assert list_shown(client.get("/docs?q=BANKS+solve").text) == ["POST /api/v1/banks/solve"]
+    shown = list_shown(client.get("/docs?q=byte_id").text)
+    assert shown == ["GET /api/v1/instructions/{ptx}/operands/{name}"], "a parameter of that route alone"
+    nothing = client.get("/docs?q=no+such+words").text
+    assert list_shown(nothing) == [] and re.search(r"\b0 of \d+ routes, 0 models", nothing)
+
+
+# names of an address that a page does not use -------------------------------------------------------------------------
+
+NOTICE = re.compile(r'<p class="notice" role="status">((?:This page has no option|\w+ occurs)[^<]*)</p>')
+MISSPELT = {
+    "/?shpe=m16n8k16": "This page has no option 'shpe' and ignores it. Did you mean 'shape'?",
+    "/instructions?shpe=m16n8k16": "This page has no option 'shpe' and ignores it. Did you mean 'shape'?",
+    "/smem?swizle=64B": "This page has no option 'swizle' and ignores it. Did you mean 'swizzle'?",
+    "/i/mma.m16n8k16.row.col.f32.f16.f16.f32?colur=lane": "This page has no option 'colur' and ignores it."
+    " Did you mean 'colour'?",
+    "/guide/swizzle?zzz=1": "This page has no option 'zzz' and ignores it. It takes no options.",
+    "/banks?row_bytes=128&row_bytes=64": "row_bytes occurs 2 times in the address. The last one counts.",
+}
+
+
+def list_notices(client: Client, address: str) -> list[str]:
+    return [unescape(text) for text in NOTICE.findall(client.get(address).text)]
+
+
+@for_each("address", MISSPELT)
+def test_a_name_that_a_page_does_not_use_is_named_with_the_nearest(address: str, client: Client) -> None:
+    assert list_notices(client, address) == [MISSPELT[address]]
+
+
+@for_each("example", ["/emulate?example=loop", "/dump?example=loop", "/capture?example=loop"])
+def test_an_example_that_does_not_exist_is_refused(example: str, client: Client) -> None:
+    assert "example is &#39;loop&#39;. Allowed: " in client.get(example).text
+
+
+def test_a_link_that_only_carries_a_name_on_does_not_make_it_an_option() -> None:
+    page = '<input name="rows"><a href="/x?rows=4&amp;zz=1">x</a><a href="/x?unit=chunk">y</a>'
+    assert describe_ignored_names(page, [("zz", "1"), ("unit", "byte"), ("rows", "8")]) == [
+        "This page has no option 'zz' and ignores it. It takes rows."
+    ]
+
+
+def test_a_dotted_option_may_be_sent_as_one_object() -> None:
+    assert describe_ignored_names('<select name="a.swizzle">', [("a", "swizzle=none"), ("b", "")]) == []
+
+
+# the part of a figure that a page shows -------------------------------------------------------------------------------
+
+WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
+MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+
+
+def test_a_small_product_opens_whole_and_a_wgmma_on_warp_0() -> None:
+    assert (
+        window.parse_window("", MMA)
+        == {"m": (0, 16), "n": (0, 8), "k": (0, 16)}
+        == window.parse_window(window.ALL, MMA)
+    )
+    opened = window.parse_window("", WGMMA)
+    assert opened["m"] == (0, 16) and opened["n"][0] == 0 and opened["n"][1] < 256
+    assert window.parse_window(window.ALL, WGMMA) == {"m": (0, 64), "n": (0, 256), "k": (0, 16)}
+
+
+@given(st.tuples(st.integers(0, 6300), st.integers(1, 6400)).filter(lambda span: span[0] < span[1]))
+def test_what_is_written_is_read(span: tuple[int, int]) -> None:
+    """Two decimals survive an address; dimensions that are not named are whole."""
+    shown = {"m": (span[0] / 100, span[1] / 100)}
+    assert window.parse_window(window.format_ranges(shown), WGMMA) == {
+        **window.parse_window(window.ALL, WGMMA),
+        **shown,
+    }
+
+
+@for_each(
+    "text", ["m", "m:", "m:3", "m:3-3", "m:5-3", "m:0-65", "x:0-1", "m:0-1e3", "m:-1-3", "m:0-٣", "m:0-8,", "m:0.1.2-3"]
+)
+def test_a_wrong_view_names_what_is_allowed(text: str) -> None:
+    with pytest.raises(LayoutError) as told:
+        window.parse_window(text, WGMMA)
+    assert told.value.code == "bad_view" and told.value.field == "view"
+    assert "m:0-64,k:0-16,n:0-256" in told.value.hint

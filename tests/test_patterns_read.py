@@ -9,6 +9,7 @@ from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
 from lanescope.ptx.pattern import Pattern
+from lanescope.reader.formula.xor_formulas import recognise_xor_formulas
 from lanescope.reader.patterns import recognise_patterns
 from tests.cases import for_each
 
@@ -45,3 +46,60 @@ def test_its_layout_has_the_elements_of_its_digits(text: str) -> None:
 def test_a_pattern_that_cannot_be_read_says_why() -> None:
     with pytest.raises(LayoutError, match="'z' occurs on the right but not on the left"):
         recognise_patterns("(g:8 t:4) (i:2) -> (i g) (t z)")
+
+
+# formulas of a swizzle ------------------------------------------------------------------------------------------------
+
+ROWS = {  # formula of a row and a column → layout
+    "smem[row * 64 + ((col / 8) ^ (row % 8)) * 8 + col % 8]": "Sw<3,3,3> o (8,64):(64,1)",
+    "int f(int r, int c) { return r * 64 + ((((c >> 3) ^ (r & 7)) << 3) | (c & 7)); }": "Sw<3,3,3> o (8,64):(64,1)",
+    "const int at = i * 32 + (j ^ ((i >> 1 & 3) << 3));": "Sw<2,3,3> o (8,32):(32,1)",
+    "(k * 128) + (m ^ ((k % 8) * 8))": "Sw<3,3,4> o (8,128):(128,1)",
+    "row * 128 + ((chunk ^ (row & 7)) << 4)": "Sw<3,0,3> o (8,8):(8,1)",  # in units of 16
+}
+INDICES = {  # formula of an index → swizzle
+    "addr ^ ((addr & 0x380) >> 3)": "Swizzle<3,4,3> of addr",
+    "uint32_t swizzled = byte ^ ((byte >> 3) & 0x70u);": "Swizzle<3,4,3> of byte",
+    "((x & (7 << 6)) >> 3) ^ x": "Swizzle<3,3,3> of x",
+    "at ^ ((at & 0xe000) >> 9)": "Swizzle<3,4,9> of at",  # bits beyond the indices that are all compared
+    "i ^ (i / 16 % 2)": "Swizzle<1,0,4> of i",
+}
+OTHERS = (
+    "row * 72 + (col ^ ((row & 7) << 3))",  # padded rows
+    "row * 128 + (((col >> 3) ^ (row & 7)) << 4)",  # drops the low bits of the column
+    "x ^ (x >> 1)",  # a Gray code: each bit is changed and read
+    "x ^ (x << 3 & 0x70)",
+    "x ^ 0x40",
+    "(tid % 8) ^ (tid / 8 % 8)",
+    "x ^ ((x >> 3) & 0x50)",  # bits 4 and 6, not 5
+    "x ^ ((x >> 3) & 0x70) ^ (x >> 20 & 1)",
+    "a ^ b",
+    "a ^ b ^ c",
+)
+
+
+@for_each("formula", ROWS)
+def test_a_row_and_a_column_are_the_layout_that_they_index(formula: str) -> None:
+    (meaning,) = recognise_xor_formulas(formula)
+    assert meaning.facts["cute"] == ROWS[formula]
+    assert meaning.facts["storage"] is None  # which of them is K is not known
+
+
+@for_each("formula", INDICES)
+def test_an_index_is_the_swizzle_that_it_takes(formula: str) -> None:
+    (meaning,) = recognise_xor_formulas(formula)
+    assert meaning.title == INDICES[formula]
+
+
+@for_each("formula", OTHERS)
+def test_no_other_formula_is_a_swizzle(formula: str) -> None:
+    assert recognise_xor_formulas(formula) == ()
+
+
+def test_the_unit_in_which_it_is_a_mode_of_the_hardware_is_named() -> None:
+    (meaning,) = recognise_xor_formulas("at ^ (at >> 3 & 0x30)")
+    assert meaning.notices[1] == "On bytes it is the 64B swizzle of TMA and of matrix descriptors."
+    (meaning,) = recognise_xor_formulas("at ^ (at >> 3 & 8)")
+    assert meaning.notices[1] == "On 16-bit elements it is the 32B swizzle of TMA and of matrix descriptors."
+    (meaning,) = recognise_xor_formulas("at ^ (at >> 4 & 8)")
+    assert len(meaning.notices) == 1

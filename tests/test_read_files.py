@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import get_args
 
 import pytest
 
+from lanescope import reader
 from lanescope.app.check import answer
 from lanescope.app.check.facts import SourceText
 from lanescope.app.check.includes import join_includes
+from lanescope.app.guide import index
+from lanescope.app.guide.rendering import KINDS, PASTED, render_guide_page
+from lanescope.app.read import text_meanings
+from lanescope.app.read.facts import Kind
 from tests.cases import for_each
 from tests.client import Client
 from tests.guilty_kernels import KERNELS, RIGHT
@@ -120,3 +126,21 @@ def test_texts_of_sixty_thousand_characters_open_in_the_workbench(client: Client
     text = KERNELS[0].text + "// a comment\n" * ((60_000 - len(KERNELS[0].text)) // 13)
     answer = client.post("/read", data={"text": text})
     assert answer.status_code == 200 and 'class="line-guilty"' in answer.text
+
+
+# what the guide says can be pasted ------------------------------------------------------------------------------------
+
+EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.read_source("paste"), re.M | re.S)
+
+
+@for_each(("kind", "text"), EXAMPLES, ids=lambda part: part[:40])
+def test_an_example_is_read_as_its_page_says(kind: str, text: str) -> None:
+    told = text_meanings.read_text(text.strip())
+    assert told.kind == kind and told.link.startswith("/")
+    assert f"<strong>{KINDS[kind]}</strong>" in render_guide_page("paste")
+
+
+def test_every_kind_and_every_recogniser_has_an_example() -> None:
+    assert {kind for kind, _ in EXAMPLES} == set(get_args(Kind)) - {"unknown"} == set(KINDS) - {"unknown"}
+    for row in reader.RECOGNISERS:
+        assert any(row.read(text.strip()) for _, text in EXAMPLES), row.what

@@ -11,10 +11,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from lanescope import reader
+from lanescope.app.kit.encoding import encode_json
 from lanescope.app.read import draw, text_meanings
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
+from tests import reader_corpus
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
@@ -349,3 +351,16 @@ def test_a_lone_tensor_map_leads_to_its_tile(client: Client) -> None:
 def test_a_fragment_that_does_not_exist_is_compared_with_the_most_similar() -> None:
     (refusal,) = reader.recognise_text("wmma::fragment<wmma::matrix_b, 16, 8, 16, half, wmma::col_major> b;").refused
     assert refusal.hint.startswith("Try nvcuda::wmma::fragment<matrix_b, 16, 16, 16, __half, col_major>, ")
+
+
+# every text of the corpus is read as it must be -----------------------------------------------------------------------
+
+
+def read_text(text: str) -> dict[str, object]:
+    return json.loads(encode_json(text_meanings.read_text(text)))  # type: ignore[no-any-return]
+
+
+@for_each("entry", reader_corpus.load_entries(), ids=lambda e: f"{e.file}: {e.title}")
+def test_a_text_of_the_corpus(entry: reader_corpus.CorpusEntry) -> None:
+    answer = read_text(entry.text)
+    assert reader_corpus.find_wrong_facts(entry, answer) == []

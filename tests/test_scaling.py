@@ -4,6 +4,7 @@ states, against what the instructions are known to take, and by running the code
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, codec, compressed_metadata
 from lanescope.render import scaling as code
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests import cpp
 from tests.cases import for_each
 from tests.client import share_client
@@ -297,3 +299,80 @@ def test_the_byte_of_a_factor_is_in_the_atom_that_its_copy_reads(side: str) -> N
         if (copy["operand"], copy["row"], copy["factor"]) == (side, 0, 4)
     )
     assert found["held"]["shared"] == start + 100 % 32 * 16 + 100 // 32 * 4 + 5 % 4
+
+
+# byte-id and thread-id ------------------------------------------------------------------------------------------------
+
+SCALED = r"""__device__ void mma(int a, int b, float (&c)[4], int sa, short byte, short thread, int sb) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"
+      " {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3}, {%6}, {%7, %8}, {%9}, {%7, 3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a), "r"(b), "r"(sa), "h"(byte), "h"(thread), "r"(sb));
+}
+__global__ void __launch_bounds__(32) gemm(int a, int b, int sa, int sb) {
+  float c[4] = {};
+  for (int k = 0; k < 4; k++)
+    for (int m = 0; m < 4; m++)
+      mma(a, b, c, sa, k, m % 2, sb);
+}
+"""
+PAIRS = SCALED.replace("m16n8k32", "m16n8k64").replace("mxf8f6f4.block_scale", "mxf4.block_scale.scale_vec::2X")
+PAIRS = PAIRS.replace("e4m3", "e2m1")
+
+
+def list_findings(text: str) -> list[tuple[str, str, str]]:
+    found = check_thread_tiles(text, {}).findings
+    return [(one.code, one.message.partition(";")[0], text[slice(*one.span)]) for one in found]
+
+
+@for_each("text", [SCALED, PAIRS.replace("k, m % 2", "k % 2 * 2, m % 2")])
+def test_ids_that_the_scale_vector_has_are_right(text: str) -> None:
+    assert list_findings(text) == []
+
+
+@for_each(
+    ("text", "old", "new", "message", "place"),
+    [
+        (SCALED, "m % 2", "m", "thread-id-a is 2", "mma(a, b, c, sa, k, m, sb)"),
+        (SCALED, "k, m % 2", "k * 2, m % 2", "byte-id-a is 4", "k * 2"),
+        (PAIRS, "k, m % 2", "k % 2, m % 2", "byte-id-a is 1", "k % 2"),
+    ],
+)
+def test_an_id_that_it_lacks_stands_where_it_is_given(text: str, old: str, new: str, message: str, place: str) -> None:
+    assert list_findings(text.replace(old, new))[0] == ("scale_selector", message, place)
+    open_ = text.replace(old, new).replace("k < 4", "k < sa").replace("int k = 0", "int k = sb")
+    assert "byte" not in message or list_findings(open_) == []
+
+
+# groups with too many elements ----------------------------------------------------------------------------------------
+
+ONE = {i.family.ptx: i for i in catalog.instructions()}  # of each row
+SPARSE = {row: i.operand("a").sparsity for row, i in ONE.items() if "a" in i.operands and i.operand("a").sparsity}
+
+
+@for_each("family", SPARSE)
+def test_a_group_with_too_many_elements_is_named(family: str) -> None:
+    """Against a search in Python: the first row and group with more nonzero places than are stored, and how many."""
+    sparsity = SPARSE[family]
+    dice = random.Random(26)
+    per, places = sparsity.per_index, sparsity.group // sparsity.per_index
+    for _ in range(25):
+        dense = np.array([[dice.random() < 0.55 for _ in range(3 * sparsity.group)] for _ in range(3)])
+        pairs = dense.reshape(3, 3, places, per)  # row, group, place in the group, elements that have one index
+        counts = {(row, group): int(pairs[row, group].any(axis=1).sum()) for row in range(3) for group in range(3)}
+        first = next((key for key, count in sorted(counts.items()) if count > sparsity.kept // per), None)
+        if first is None:
+            assert sparsity.find_kept_positions(dense).shape == (3, 3, sparsity.kept // per)
+            continue
+        at = first[1] * sparsity.group
+        what = "pairs of elements" if per > 1 else "elements"
+        with pytest.raises(LayoutError) as caught:
+            sparsity.find_kept_positions(dense)
+        assert (
+            caught.value.message
+            == f"Row {first[0]}, columns {at} to {at + sparsity.group - 1} have {counts[first]} nonzero {what}."
+        )
+        assert (
+            caught.value.hint
+            == f"mma.sp stores {sparsity.kept // per} of every {places}: e.g. col % {sparsity.group} < {sparsity.kept}"
+            " ? i : 0."
+        )
