@@ -5,17 +5,12 @@ sources lie beside them in tests/golden/captures/others.tar.xz.
 
 from __future__ import annotations
 
-import io
 import tarfile
 from functools import lru_cache
-
-import numpy as np
-import pytest
 
 from lanescope import capture
 from lanescope.app.hardware import capture_verdicts
 from lanescope.capture.report import Verified
-from lanescope.errors import LayoutError
 from tests.h200_captures import FOLDER
 from tests.sample import take_sample
 
@@ -63,28 +58,11 @@ def test_other_kernels_are_judged_as_they_are() -> None:
         assert (not made.unread and all(one.verdict == "match" for one in made.accumulators)) or code, run
 
 
-def test_matrices_of_other_kernels() -> None:
-    for name in ("w4_s8", "w6_sparse", "p4_plain_tf32"):
-        a, b = (np.load(io.BytesIO(read_files()[f"{name}-{letter}.npy"])) for letter in "ab")
-        made = capture.verify(read_files()[f"{name}-right-real.lscap"], a, b, nk=True)
-        assert made.ok and made.source == "matrices", name
-        if name == "w6_sparse":
-            with pytest.raises(LayoutError) as error:
-                capture.verify(read_files()[f"{name}-right-real.lscap"], a[:, :64], b, nk=True)
-            assert "(m, k / 2)" in error.value.hint
-
-
 def test_blocks_of_a_cluster_record_their_own_memory() -> None:
     """The window of a block that is not its cluster's first; as recorded, addresses count from the window."""
     records = capture.read(read_files()["w7_blocks_at-right-fill1.lscap"]).records
     assert {one.block for one in records} == {(x, y, 0) for x in (0, 1) for y in (0, 1)}
     assert {one.window_first for one in records if len(one.window)} == {1024}
-
-
-def test_warpgroups_that_multiply_the_same_slices_are_mentioned() -> None:
-    text = verify_run("w1_bf16_64B_ring-wgoffset").text
-    assert "Warpgroup 0 of block 0, 0, 0 and warpgroup 1 of block 0, 0, 0 multiply the same slices" in text
-    assert "multiply the same slices" not in verify_run("w1_bf16_64B_ring-right").text
 
 
 def test_registers_of_a_load_that_an_mma_takes_in_another_order() -> None:

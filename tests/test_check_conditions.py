@@ -7,8 +7,7 @@ from lanescope.workbench.check import check_text
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.source.missing_includes import find_possible_definers
 from tests.cases import for_each
-from tests.checked import list_codes
-from tests.transfer_kernels import TMA, plant
+from tests.transfer_kernels import plant
 from tests.workbench_cases import CASES
 
 KERNEL = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
@@ -81,17 +80,6 @@ def test_a_header_or_the_compiler_may_define_names_of_its_own() -> None:
     text = '#include "cutlass/cutlass.h"\n#if defined(CUTLASS_DEBUG) || defined(__GNUC__)\n#endif\n#include "late.h"\n'
     definers = find_possible_definers(text, ["CUTLASS_DEBUG", "__GNUC__"])
     assert definers == {"CUTLASS_DEBUG": "cutlass/cutlass.h", "__GNUC__": "the compiler"}
-
-
-PRINTED = '\n#ifdef DEBUG\n  { uint64_t word = make_desc(sA); printf("%llx", word); }\n#endif\n'
-
-
-def test_a_missing_fence_is_found_beside_code_that_only_a_macro_adds() -> None:
-    call = "warpgroup_arrive();"
-    head, kernel = TMA.split("__global__", 1)
-    assert kernel.count(call) == 1
-    printed, without = (f"{head}__global__{kernel.replace(call, kept + PRINTED)}" for kept in (call, ""))
-    assert [list_codes(text) for text in (printed, without)] == [[], ["wgmma_fence_missing"]]
 
 
 def test_code_that_stands_only_where_a_macro_is_defined_is_checked() -> None:

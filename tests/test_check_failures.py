@@ -54,16 +54,6 @@ def test_an_exception_at_one_file_is_that_files_own_line(
     assert "1 file not read: not verified" in run.stdout and run.exit_code == 1
 
 
-def test_its_exit_status_is_that_of_a_file_without_a_verdict(
-    folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder[0] / "a.cu").unlink()
-    plant_failure(monkeypatch, raise_error)
-    command = [str(folder[0]), "--no-cache", "-j", folder[1]]
-    assert CliRunner().invoke(app, command).exit_code == 0
-    assert CliRunner().invoke(app, [*command, "--fail-on", "unverified"]).exit_code == 1
-
-
 def test_an_exception_while_includes_are_joined_is_the_files_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from lanescope.app.check import checking, facts, sarif
-from lanescope.errors import LayoutError
-from tests.cases import for_each
 from tests.test_check import RIGHT, plant_mistake
 
 ROOT = Path(__file__).parents[1]
@@ -38,18 +36,6 @@ def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
     assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
 
 
-def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "MOST_FILES", 3)
-    with pytest.raises(LayoutError, match="more than 3 files"):
-        list(facts.find_sources([str(make_folder(tmp_path))]))
-
-
-@for_each("name", ["", "  "])
-def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
-    with pytest.raises(LayoutError, match="name is empty"):
-        list(facts.find_sources([name]))
-
-
 def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
     log = json.loads(
@@ -72,15 +58,6 @@ def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     assert invocation["executionSuccessful"] is True and len(invocation["toolExecutionNotifications"]) == 2
     empty = sarif.build_log(checking.check_files([]))["runs"][0]
     assert empty["results"] == [] and empty["tool"]["driver"]["rules"] == []
-
-
-@pytest.mark.parametrize("name", ["a b#ü.cu", "x.cu"])
-def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path(name).write_text(plant_mistake("sB + k * 16", "sB"))
-    (result,) = sarif.build_log(checking.check_files(facts.find_sources([name])))["runs"][0]["results"]
-    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-    assert re.fullmatch(r"[\w.%-]+", uri, re.A) and uri.endswith(".cu")
 
 
 def test_the_statuses_of_the_command(

@@ -190,17 +190,6 @@ def test_its_route_is_documented(client: Client) -> None:
     assert not check.is_valid({"bytes": "many"})
 
 
-def test_its_page_has_the_form_the_links_and_the_menu(client: Client) -> None:
-    page = client.get("/tile-bytes?rows=2&padded=1").text
-    assert '<p id="answer">96 bytes</p>' in page and 'name="rows" value="2"' in page
-    assert (
-        'type="checkbox" name="padded" value="1" checked' in page
-        and '<option value="f16" selected>half</option>' in page
-    )
-    assert 'href="/tile-bytes?rows=1&amp;padded=1"' in page and 'href="/tile-bytes?rows=4&amp;element=f32"' in page
-    assert "how many bytes it takes" in client.get("/").text and menus.find_menu("/tile-bytes") == "Tiles"
-
-
 def test_its_page_shows_a_wrong_field_beside_it(client: Client) -> None:
     answer = client.get("/tile-bytes?rows=x")
     assert answer.status_code == 422

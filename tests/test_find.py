@@ -90,18 +90,6 @@ def test_any_other_text_is_refused(text: str) -> None:
     assert refused.value.code == "bad_find" and refused.value.field == "find" and refused.value.hint
 
 
-def test_two_places_share_what_one_of_them_says() -> None:
-    for text in ("A[5][9] and [5][10]", "(5,9) and (5,10) of A"):
-        assert parse_places(text, "abcd", "") == [SoughtPlace("a", (5, 9)), SoughtPlace("a", (5, 10))]
-    assert parse_places("lanes 20 and 21", "abcd", "") == parse_places("lane 20 vs lane 21", "abcd", "")
-
-
-def test_a_place_is_written_as_it_is_read() -> None:
-    for text in ("A[5][9]", "A[70]", "row 3 of D", "column 2 of B", "matrix 2[3][4]", "a5 of lane 20", "warp 2 lane 5"):
-        (place,) = parse_places(text, ("a", "b", "c", "d", "matrix2"), "")
-        assert place.text == text and parse_places(place.text, ("a", "b", "c", "d", "matrix2"), "") == [place]
-
-
 @for_each(
     ("ptx", "text", "pins"),
     [
@@ -210,34 +198,6 @@ TENSOR = (
     "&text=#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>"
 )
 TILE = "/tiles/mma?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=64x64x32"
-
-
-@for_each(
-    ("page", "text", "pin"),
-    [
-        (TILE, "C(37,50)", "c:37,50"),
-        (TILE, "D[1][6]", "c:1,6"),
-        (TILE, "R2 of T13", "a:3,10"),  # a4 of lane 13: row 13 / 4, column 8 + 2 · (13 % 4)
-        ("/layouts/triton?shape=32x32", "[3][5]", "tile:3,5"),
-        ("/layouts/triton?shape=32x32", "D[2][6]", "tile:2,6"),
-        (TILE, "C(37,50) vs T13", "c:37,50&pin2=thread:13"),
-        (TILE, "warp 2 lane 5", "thread:69"),
-        ("/layouts/tv?tile=16x16", "T13", "thread:13"),
-        ("/layouts/triton?shape=32x32", "[3][5] and [4][5]", "tile:3,5&pin2=tile:4,5"),
-        ("/tiles/copy?tile=64x64", "source(3,5)", "source:3,5"),
-        (BANKS, "bank 13", "bank:13"),
-        (TENSOR, "[70][3]", "tile:70,3"),
-        (TENSOR, "row 70", "row:70"),
-    ],
-)
-def test_tiles_and_triton_layouts_have_the_same_field(client: Client, page: str, text: str, pin: str) -> None:
-    sent = client.get(
-        page,
-        params={**dict(p.split("=", 1) for p in page.split("?")[1].split("&")), "find": text},
-        follow_redirects=False,
-    )
-    assert sent.status_code == 303 and sent.headers["location"].endswith(f"pin={pin}")
-    assert client.get(sent.headers["location"]).status_code == 200
 
 
 @for_each(

@@ -11,16 +11,11 @@ import pytest
 
 from lanescope import find
 from lanescope.app.hardware import (
-    code_runs,
     device,
     evidence,
     kernel_source,
-    pieces,
-    script_runs,
-    tma_boxes,
     verification,
 )
-from lanescope.app.hardware.samples import take_first_of_each
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog, fragment_words, hardware_runs
 from lanescope.shared.banks import ACCESSES
@@ -205,25 +200,3 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verification.verify_device(part="nothing")
     with pytest.raises(LayoutError, match="exclude each other"):
         verification.verify_device("wgmma", part="banks")
-
-
-def test_a_quick_verification_has_a_case_of_every_kind() -> None:
-    """Every row in every form, every kind of generated function, program, load and rule; a few of the whole each."""
-    jobs = list(verification.generate_jobs("sm_90a"))
-    chosen = verification.sample_jobs(jobs)
-    assert {(id(job.instruction.family), job.form) for job in jobs} == {
-        (id(job.instruction.family), job.form) for job in chosen
-    }
-    assert len({job.key for job in chosen}) == len(chosen) < len(jobs) / 10 and chosen == verification.sample_jobs(jobs)
-    on = pieces._TargetStub("sm_90a")
-    for cases, kind, part in (
-        (verification.list_chains(on), lambda case: case.key, "chains"),
-        (list(code_runs.generate_cases()), lambda case: case.key, "code"),
-        (list(script_runs.generate_plans(on)), lambda made: made.instruction.family.name, "programs"),
-        (list(tma_boxes.generate_loads()), lambda load: load.key, "boxes"),
-        (list(tma_boxes.generate_maps()), lambda case: case[0], "boxes"),
-    ):
-        some = take_first_of_each(cases, kind, verification.QUICK[part])
-        assert {kind(case) for case in some} == {kind(case) for case in cases} and len(some) < len(cases) / 2
-        assert take_first_of_each(cases, kind, 0) == cases
-    assert set(verification.QUICK) == set(evidence.PARTS) - {"tcgen05"}

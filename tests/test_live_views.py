@@ -6,21 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from lanescope import capture, find, tiled_copy, tiled_mma, triton_layout, tv
 from lanescope.app.capture.examples import build_capture
 from lanescope.app.widget.judged import draw_capture, draw_descriptor
 from lanescope.app.widget.live_matrix import LiveMatrix
 from lanescope.app.widget.pictures import draw_live
-from lanescope.app.widget.selection import Selection, is_consistent, settle_selection
+from lanescope.app.widget.selection import Selection, settle_selection
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
-from tests.sample import choose_count
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n64k16.f32.f16.f16")
@@ -102,34 +100,6 @@ def test_what_is_said_of_a_cell() -> None:
     assert say(draw_live(TILE).matrices[0], 9, 3) == "(9,3) is at offset 587 in elements, byte 1174, bank 5"
     assert "Copies beside these: 4" in say(draw_live(COPIES).matrices[0], 0, 0)
     assert b.title == "B"
-
-
-@pytest.mark.parametrize("shown", [M16, MMA, GAPS, COPIES, CUTE, TILE], ids=lambda one: type(one).__name__)
-@settings(max_examples=choose_count(20, 8))
-@given(data=st.data())
-def test_what_is_selected_always_belongs_together(shown: Any, data: st.DataObject) -> None:
-    matrices = MATRICES.setdefault(id(shown), {one.name: one for one in draw_live(shown).matrices})
-    now = Selection(next(iter(matrices)))
-    for _ in range(4):
-        matrix = matrices[now.matrix]
-        row, col = data.draw(st.integers(0, matrix.rows - 1)), data.draw(st.integers(0, matrix.cols - 1))
-        lane, value = next(iter(matrix.list_holders(row, col)), (None, None))
-        parts = {
-            "matrix": data.draw(st.sampled_from(list(matrices))),
-            "lane": lane,
-            "value": value,
-            "element": (row, col),
-        }
-        part = data.draw(st.sampled_from(list(parts)))
-        wanted = data.draw(st.sampled_from([parts[part], None])) if part != "matrix" else parts[part]
-        changed = {name: getattr(now, name) for name in ("matrix", "lane", "value", "element")} | {part: wanted}
-        now = settle_selection(matrices, Selection(**changed), part)
-        assert is_consistent(matrices[now.matrix], now)
-        if part in ("matrix", "lane", "element"):
-            assert getattr(now, part) == wanted or (part == "lane" and not matrix.unit)
-
-
-MATRICES: dict[int, dict[str, LiveMatrix]] = {}  # drawn once
 
 
 def test_an_element_keeps_the_lane_that_holds_a_copy_of_it() -> None:

@@ -208,66 +208,6 @@ def test_tiles_and_descriptors(client: Client, conforms: Conforms) -> None:
             conforms("post", "/api/v1/descriptors/reads", client.post("/api/v1/descriptors/reads", json=given))
 
 
-STORAGES: tuple[Json, ...] = (
-    {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
-    {"kind": "canonical", "swizzle": "32B", "mn": "64", "k": "0x40", "order": "k", "swizzle_by": "tile"},
-    {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 1024, "swizzle": "128B", "base": 4096},
-    {"kind": "rows", "pitch_bytes": 144},
-    {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(64,1)):((128,1024),(2,0))", "unit": "bytes"},
-    {"kind": "rows", "inner": "MN", "pitch_bytes": "0x80", "swizzle": "64B"},
-)
-
-
-def test_verdicts(client: Client, conforms: Conforms) -> None:
-    path, seen = "/api/v1/descriptors/verify", set()
-    for storage in STORAGES:
-        for word in ("0x4000004000010100", "0x4000004004000101", "0xc000002000010200", "0x0"):
-            for part in ({}, {"k": "16"}):
-                given = {"descriptor": word, "instruction": FIXED, "storage": storage, "slice": part}
-                answer = client.post(path, json=given)
-                told = conforms("post", path, answer)
-                seen |= {told["verdict"]} if answer.status_code == 200 else set()
-    assert {"match", "mismatch"} <= seen
-
-
-def test_chains_and_banks(client: Client, conforms: Conforms) -> None:
-    seen = set()
-    for load in (
-        "ldmatrix.m8n8.x4.shared.b16",
-        "ldmatrix.m8n8.x2.trans.shared.b16",
-        "stmatrix.m8n8.x2.shared.b16",
-        "ldmatrix.m8n8.x4.trans.shared.b16",
-    ):
-        for letter in "abd":
-            for storage in STORAGES:
-                given = {"storage": storage, "load": load, "mma": M16, "operand": letter}
-                answer = client.post("/api/v1/chain", json=given)
-                seen.add(conforms("post", "/api/v1/chain", answer).get("verdict"))
-    assert {"match", "mismatch", None} == seen
-    for access in banks.ACCESSES:
-        rows = {"access": access, "pattern": "columns", "row_bytes": 256, "pad": "16", "swizzle": "128B"}
-        found = conforms("post", "/api/v1/banks", client.post("/api/v1/banks", json=rows))
-        solved = {"accesses": [{"access": access, "address": found["address"]}]}
-        conforms("post", "/api/v1/banks/solve", client.post("/api/v1/banks/solve", json=solved))
-    some = {"access": "ld.shared.b32", "address": [None, *range(0, 124, 4)]}
-    conforms("post", "/api/v1/banks", client.post("/api/v1/banks", json=some))
-
-
-def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
-    verdicts = set()
-    for first, second in (
-        (M16, M16),
-        ("mma.m16n8k32.row.col.s32.s8.s8.s32",) * 2,
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
-    ):
-        told = conforms("get", "/api/v1/reuse", client.get("/api/v1/reuse", params={"from": first, "to": second}))
-        verdicts.add(told.get("verdict"))
-    assert len(verdicts) > 1
-    sides = {"left": f"{M16}/a", "right": "ldmatrix.m8n8.x4.shared.b16/data"}
-    conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides))
-    conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides | {"right": sides["left"]}))
-
-
 @for_each(
     "given",
     [
@@ -282,31 +222,6 @@ def test_reuse_and_comparison(client: Client, conforms: Conforms) -> None:
 )
 def test_runs(client: Client, conforms: Conforms, given: Json) -> None:
     conforms("post", "/api/v1/gpu/runs", client.post("/api/v1/gpu/runs", json={"backend": "numpy"} | given))
-
-
-def test_pictures_have_the_media_type_of_their_form(client: Client, conforms: Conforms, document: Json) -> None:
-    """Every form of one kind of picture, one in three and JSON of each next kind."""
-    kinds = {
-        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}",
-        "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
-        "/smem.{form}": "/smem.{form}?mn=64",
-        "/tiles/mma.{form}": "/tiles/mma.{form}?tile=32x32x16",
-        "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
-    }
-    for number, (path, link) in enumerate(kinds.items()):
-        forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
-        for at, form in enumerate(forms, number):
-            if number and at % 3 and form != "json":
-                continue
-            scale = f"{'&' if '?' in link else '?'}scale=0.5" if form == "png" else ""
-            answer = client.get(link.format(form=form) + scale)
-            assert answer.status_code == 200 and answer.headers["etag"], link
-            media = answer.headers["content-type"].partition(";")[0]
-            assert media in document["paths"][path]["get"]["responses"]["200"]["content"]
-            assert media == FORMS.get(form, "text/plain").partition(";")[0]
-            if form == "json":
-                conforms("get", path, answer)
-        conforms("get", path, client.get(link.format(form="svg") + ("&" if "?" in link else "?") + "theme=pink"))
 
 
 def test_errors_are_as_documented(client: Client, conforms: Conforms) -> None:

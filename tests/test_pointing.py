@@ -13,7 +13,6 @@ from lanescope.app.idesc.draw import draw_idesc
 from lanescope.app.read.draw import find_whole_layout
 from lanescope.app.scales.feature import SCALE_FACTORS
 from lanescope.app.tmem.epilogue import draw_load
-from lanescope.app.tmem.epilogue_figure import draw_load
 from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.epilogue import Epilogue
 from lanescope.blackwell.tmem import TmemMma

@@ -122,12 +122,6 @@ def test_what_is_no_text_and_no_file_is_told(client: Client) -> None:
     assert client.get("/read/files").status_code == 200
 
 
-def test_texts_of_sixty_thousand_characters_open_in_the_workbench(client: Client) -> None:
-    text = KERNELS[0].text + "// a comment\n" * ((60_000 - len(KERNELS[0].text)) // 13)
-    answer = client.post("/read", data={"text": text})
-    assert answer.status_code == 200 and 'class="line-guilty"' in answer.text
-
-
 # what the guide says can be pasted ------------------------------------------------------------------------------------
 
 EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.read_source("paste"), re.M | re.S)

@@ -20,7 +20,7 @@ from tests import reader_corpus
 from tests.cases import for_each
 from tests.client import Client
 from tests.command import run_lanescope
-from tests.sample import is_chosen, take_sample
+from tests.sample import is_chosen
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -218,44 +218,6 @@ def test_the_command_prints_what_the_api_answers(client: Client, tmp_path: Path)
     file.write_text("nothing")
     assert run_lanescope("read", str(file)).returncode == 1
     assert run_lanescope("read", str(tmp_path / "missing")).returncode == 2
-
-
-def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
-    """Shapes that make a careless pattern or loop go round for ever; a test that hangs is the failure."""
-    pieces = ("a", "a ", '"', "\\n", "SM90::", "SM1_", "mma ", "wgmma.x", "fragment<", "(", "8:", "<<", "0x1 ", "a::")
-    words = ("SM80_16x8x16_F32F16F16F32_TN ", "HMMA.16816 ", "HMMA.", "mma.m16n8k7.", "return ", "{1,")
-    for piece in take_sample((*pieces, *words), 6):
-        try:
-            assert len(reader.recognise_text((piece * reader.LONGEST)[: reader.LONGEST]).found) <= 1
-        except LayoutError as error:
-            raise AssertionError(piece) from error
-    kernel = "\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions()[::5])
-    found, *_ = reader.recognise_text(kernel[: reader.LONGEST]).found
-    assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
-
-
-@for_each(
-    "text, first, count",
-    [
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{})", "T0:V0", 3),
-        (
-            "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_4,_8>>{}, Layout<Shape<_1,_8>>{})",
-            "T0:V0",
-            1,
-        ),
-        (
-            "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
-            "T0:V0",
-            1,
-        ),
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_8,_8,_1>>{}, Tile<_256,_256,_16>{})", "", 0),
-    ],
-)
-def test_tiles_are_drawn_where_they_are_small(client: Client, text: str, first: str, count: int) -> None:
-    """A TiledMMA as C, A and B; a tile too large for a card has its facts alone."""
-    page = client.get("/read", params={"text": text}).text
-    assert page.count('class="scroll tilemap"') == count
-    assert first in page and ("does not name a shape" in page) == text.startswith("#ttg")
 
 
 @for_each(

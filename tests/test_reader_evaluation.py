@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from lanescope.errors import LayoutError
@@ -239,25 +236,3 @@ def test_code_of_a_word_that_is_too_long_is_refused() -> None:
     with pytest.raises(LayoutError, match="The code has 70000 characters") as refused:
         build_word("x" * 70_000, "word")
     assert (refused.value.code, refused.value.field) == ("bad_word", "word")
-
-
-PARSED_AT_ONCE = """
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from lanescope.reader.code.syntax import cxx, python
-from lanescope.reader.code.syntax.source import make_plain_source
-
-sys.setswitchinterval(1e-5)
-text = "x = (a + b) * c\\n" * 200
-texts = [text + str(n) for n in range(16)]
-for parse in (lambda one: cxx.parse_cxx(make_plain_source(one)), python.parse_python):
-    with ThreadPoolExecutor(8) as pool:
-        read = list(pool.map(lambda one: len(parse(one)), texts))
-    assert len(set(read)) == 1, read
-"""
-
-
-def test_texts_are_parsed_in_several_threads_at_once() -> None:
-    """In a process of their own: two threads in one parser of tree-sitter end the process."""
-    done = subprocess.run([sys.executable, "-c", PARSED_AT_ONCE], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (done.returncode, done.stderr[-500:])

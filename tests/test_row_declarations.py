@@ -160,23 +160,6 @@ def test_no_code_asks_for_a_name() -> None:
     assert not found
 
 
-def test_no_template_and_no_script_asks_for_a_name() -> None:
-    names = "|".join(sorted(NAMES))
-    # a run's kind has a name of its own
-    asks = re.compile(
-        r"(?<!kind"
-        rf" )(?:[=!]=+|\bin)\s*\(?\s*['\"](?:{names})['\"]|['\"][.]?(?:{names})[.]?['\"]\s*("
-        rf"?:[=!]=|in\b)|startsWith\(['\"](?:{names})"
-    )
-    for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.js")]:
-        assert not asks.search(path.read_text()), path
-    assert (
-        asks.search("{% if found.family.name != 'movmatrix' %}")
-        and asks.search('"wgmma" in ptx')
-        and asks.search('ptx.startsWith("mma")')
-    )
-
-
 # one row --------------------------------------------------------------------------------------------------------------
 
 LOAD, PRODUCT = "tmem.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"

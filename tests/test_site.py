@@ -111,14 +111,6 @@ def test_the_export_is_in_step_with_the_server(exported_site: Path) -> None:
     assert compared > 20 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
 
 
-def test_the_paste_box_searches_and_what_it_offers_leads_on(exported_site: Path) -> None:
-    home = (exported_site / "index.html").read_text()
-    assert 'action="instructions.html"' in home and 'href="i/' in home
-    tried = re.findall(r'<a class="pill chip" href="([^"]+)"', home)
-    assert len(tried) >= 5 and all((exported_site / link.partition("#")[0]).is_file() for link in tried)
-    assert 'action="../instructions.html"' in next((exported_site / "i").glob("*.html")).read_text()
-
-
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match="No family"):
         site.export_site(str(tmp_path), ["x"], False)

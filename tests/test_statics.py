@@ -91,11 +91,6 @@ def test_a_static_local_that_its_function_writes_is_unknown_at_its_start() -> No
     ]
 
 
-def test_each_function_that_is_entered_begins_with_the_unknown_value() -> None:
-    text = "int n = 0; void k() { desc(n); n = 5; desc(n); } void l() { desc(n); }"
-    assert parse_call_arguments(text) == [[None], [5], [None]]
-
-
 def test_members_and_items_of_globals() -> None:
     text = """struct S { int a, b; float c; }; S s = {1, 2}; int t[2] = {3, 4}; S kept = {5, 6};
       void g() { s.a = 9; t[0] = 9; } void k() { desc(s.a, t[1], kept.b); }"""

@@ -5,7 +5,6 @@ they are simulated end to end, and what is wrong when a map is changed.
 from __future__ import annotations
 
 import re
-from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -20,26 +19,11 @@ from lanescope.blackwell.tmem import operands
 from lanescope.ptx.pattern import Pattern
 from lanescope.ptx.table import tmem as rows
 from tests.cases import for_each
-from tests.ptxas import assembler, nvrtc
 from tests.tensor_simulation import SimulatedTensorDevice
 
 
 def _list_failed(found: Any) -> list[str]:
     return [one.key for one in found if one.ran != one.agreed]
-
-
-def list_operations() -> list[Any]:
-    """Every distinct operation that a run issues, each of which is a kernel: collected from a device that does none."""
-    seen: dict[str, Any] = {}
-
-    class Noting:
-        def tensor(self, job: TensorJob) -> tuple[Any, Any]:
-            seen.setdefault(job.operation.code, job.operation)
-            return job.tensor, np.zeros((*job.tensor.shape[:3], max(job.loaded_registers, 1)), np.uint32)
-
-    for probe in tensor_probes.PROBES:
-        deque(probe(Noting()), 0)
-    return list(seen.values())
 
 
 def test_every_probe_finds_the_maps_in_a_simulation() -> None:
@@ -113,35 +97,6 @@ def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
             return jobs.pop(0)
 
     assert _list_failed(tensor_probes.probe_scales(Replayed(), ("mxf4",), 1)) != []
-
-
-@pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.skipif(assembler.find_ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
-def test_the_kernels_of_the_probe_assemble() -> None:
-    """One of each kind of operation is compiled whole, every statement of the others inside one kernel a CTA group."""
-    chosen: dict[str, Any] = {}
-    for one in list_operations():
-        kind = type(one).__name__
-        if isinstance(one, MmaOperation):
-            kind += f" {one.kind.name} {one.form} {one.idesc.sparse} {one.a is None} {one.ctas}"
-        elif isinstance(one, MoveOperation):
-            kind += f" {one.access.verb} {one.access.shape} {one.access.packed}"
-            if one.access.registers > 8:
-                continue
-        else:
-            kind += f" {one.access.ptx}"
-        chosen.setdefault(kind, one)
-    assert len(chosen) > 50
-    for ctas in (1, 2):
-        ops = [one for one in chosen.values() if one.ctas == ctas]
-        text = tensor_memory.render_kernel(ops[0])
-        code = ops[0].code
-        assert text.count(code) == 1
-        bodies = "\n".join(f"{{\n{one.code}\n}}" for one in ops)
-        ptx, log = nvrtc.compile_ptx(text.replace(code, bodies), "sm_100a")
-        assert not log and ptx.count("tcgen05.mma") >= 9 // ctas
-        status, said = assembler.judge_text(ptx, "sm_100a")
-        assert status == 0, said[:2000]
 
 
 ORDER = (

@@ -122,19 +122,6 @@ __global__ void __launch_bounds__(128) gemm(const half* A, const half* B, Sizes 
 """
 
 
-@for_each(
-    ("old", "new", "code"),
-    [
-        ("rows * 8", "rows * 4", "rows_repeated"),
-        ("describe(a + k * 16, 8, 128)", "describe(a + k * 16, 8, 64)", "fragment_mismatch"),
-        ("&a[r * 64 + (c ^ r % 8) * 8]", "&a[r * 64 + (c ^ r % 4) * 8]", "fragment_mismatch"),
-    ],
-)
-def test_a_mistake_in_a_descriptor_of_bit_fields_is_found(old: str, new: str, code: str) -> None:
-    wrong = check_thread_tiles(TENSOR.replace(old, new), {})
-    assert {finding.code for finding in wrong.findings} == {code}
-
-
 def test_a_descriptor_of_bit_fields_is_followed() -> None:
     right = check_thread_tiles(TENSOR, {})
     assert (right.verified, right.findings) == (2, [])

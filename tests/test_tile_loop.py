@@ -9,8 +9,7 @@ import pytest
 
 from lanescope import find
 from lanescope.app.kit.examples import BODIES
-from lanescope.app.main import create_app
-from lanescope.app.tiles import main_loop_facts, main_loop_page
+from lanescope.app.tiles import main_loop_facts
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.shared.storage import storage
@@ -159,42 +158,7 @@ def test_what_a_loop_refuses(given: Any, field: str) -> None:
     assert told.value.field.startswith(field), told.value
 
 
-def test_the_presets_say_what_they_show() -> None:
-    said = {}
-    for text, fields in main_loop_page.PRESETS.items():
-        context = main_loop_page.build_context(fields, {})
-        found = context["found"]
-        said[text] = (found.verdict, found.wavefronts == found.ideal, [one[:60] for one in context["causes"]])
-    assert said == {
-        "sm_80 f16, 128B swizzle": ("match", True, []),
-        "The same without a swizzle": ("match", False, []),
-        "FlashAttention-2, V along its head dimension": ("match", True, []),
-        "V loaded without .trans": ("mismatch", True, ["B: Thread 1 reads 16 bytes at byte 2, which is not a multipl"]),
-        "Stored with the 128B swizzle, read as plain rows": (
-            "mismatch",
-            False,
-            ["B: 14336 values are wrong. The first: warp 0, K iteration 0,"],
-        ),
-        "8-bit integers": ("match", True, []),
-    }
-
-
 BODY = BODIES["/api/v1/tiles/loop"]
-
-
-def test_chain_and_banks_take_a_whole_loop() -> None:
-    """POST /chain answers as /tiles/loop; /banks counts what its stages count, warp by warp and step by step."""
-    with Client(create_app()) as client:
-        loop = client.post("/api/v1/tiles/loop", json=BODY).json()
-        assert client.post("/api/v1/chain", json=BODY).json() == loop
-        banks = client.post("/api/v1/banks", json=BODY).json()
-    paid = {stage["stage"]: (stage["count"], stage["ideal"]) for stage in loop["stages"]}
-    for stage in ("store", "load"):
-        rows = [row for row in banks["accesses"] if row["stage"] == stage]
-        assert (sum(row["wavefronts"] for row in rows), sum(row["ideal"] for row in rows)) == paid[stage]
-    steps = {(row["warp"], row["step"]) for row in banks["accesses"] if row["stage"] == "load"}
-    assert steps == {(warp, step) for warp in range(4) for step in range(4)}
-    assert banks["free"] and (banks["wavefronts"], banks["ideal"]) == (loop["wavefronts"], loop["ideal"])
 
 
 def test_all_of_k_is_its_tiles() -> None:

@@ -166,25 +166,6 @@ def test_a_first_byte_that_the_layout_says_is_not_assumed() -> None:
     assert second.verdict == "match" and [s.k for s in second.operands[0].steps] == [16]
 
 
-@for_each(
-    ("at_a", "at_b", "headline"),
-    [
-        ("unset", "unset", "if the words are right that the tiles of A and B begin at 0x400 and 0x2400"),
-        ("0x400", "unset", "if the word is right that B’s tile begins at 0x2400"),
-        ("0x800", "0x2400", "if the word is right that A’s tile begins at 0x400"),  # the layout says another place
-    ],
-)
-def test_a_first_byte_of_the_word_is_named_in_the_headline(at_a: str, at_b: str, headline: str) -> None:
-    made = build_printed(0x40, 0x240, at_a, at_b)
-    assert made.verdict == "match" and made.headline.endswith(f", {headline}")
-    spoilt = build_printed(0x4040, 0x240, at_a, at_b)
-    assert spoilt.headline.endswith(f"mask the address with 0x3FFFF; this holds {headline}")
-    assert len(made.caution) == headline.count("0x") and all("taken from the word" in said for said in made.caution)
-    text = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
-    layouts = LAYOUT.format(name="sA", at=at_a) + LAYOUT.format(name="sB", at=at_b)
-    assert check_text(text + layouts).steps == 2 - headline.count("0x")
-
-
 def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     """A descriptor that the code spells out: its start is all that says where the tile begins."""
     text = read_kernel("one_stage", ("shared_descriptor(a), desc_b", "0x4000004000010040ull, desc_b"))
@@ -192,24 +173,3 @@ def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     a = next(one for one in made.operands if one.name == "a")
     assert [one.key for one in a.assumed] == ["base.a"]
     assert any("taken from the word" in one.reason for one in check_text(text).unverified)
-
-
-def test_a_reserved_bit_of_a_printed_word_is_a_caution() -> None:
-    made = build_printed(0x4040, 0x240, "0x400", "0x2400")
-    assert made.verdict == "match"
-    assert (
-        made.headline == "The bytes are right; reserved bit 14 is set in A’s descriptor: mask the address with 0x3FFFF"
-    )
-    both = build_printed(0x4040, 0x4240, "0x400", "0x2400")
-    assert both.caution == ("Reserved bit 14 is set in the descriptors of A and B: mask the address with 0x3FFFF.",)
-
-
-def test_what_a_person_gives_is_no_assumption() -> None:
-    """Two boxes, and where each tile begins: said in the request, they are no caution beside the match."""
-    text = read_kernel("one_stage", HALF, (A, ""))
-    guessed = build_bench(text)
-    assert guessed.verdict == "match" and any("Boxes of A’s tensor map" in said for said in guessed.caution)
-    assert build_bench(text, {"boxes.a": "2"}).caution == ()
-    words = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
-    layouts = LAYOUT.format(name="sA", at="unset") + LAYOUT.format(name="sB", at="unset")
-    assert build_bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()

@@ -90,25 +90,6 @@ def test_the_first_architecture_is_the_headers() -> None:
 
 
 @needs_headers
-@for_each("argument", ["true", "false"])
-def test_satf_is_of_integer_products_alone(argument: str) -> None:
-    for ptx, there in (
-        ("wmma.mma.row.col.m16n16k16.f32.f32", False),
-        ("wmma.mma.row.col.m16n16k16.f16.f16", False),
-        ("wmma.mma.row.col.m16n16k8.f32.tf32.tf32.f32", False),
-        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False),
-        ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
-        ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
-    ):
-        text, _ = compile_cuda(
-            re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.render_kernel(find(ptx)).text)
-        )
-        assert bool(text) == there, ptx
-        if there:
-            assert (".satfinite" in text) == (argument == "true")
-
-
-@needs_headers
 def test_ldm_24_is_compiled_as_it_stands() -> None:
     """C++ takes 24 halves, and passes them to a wmma.load whose rows PTX wants 32 bytes apart: nothing between them
     rounds up.
@@ -189,21 +170,6 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
             operation.ptx,
             "popc",
         )
-
-
-def test_the_command_line_says_what_memory_must_be() -> None:
-    from lanescope.app.instruction import answers, facts as about
-
-    def told(ptx: str) -> str:
-        found = find(ptx)
-        return answers.format_answer(found, None, about.build_detail(found))
-
-    text = told("wmma.load.a.row.m16n16k16.f16")
-    assert (
-        "CUDA C++: pointer a multiple of 32 bytes, ldm a multiple of 8 elements" in text
-        and "both: 32 bytes, 16 elements; left out, ldm is 16" in text
-    )
-    assert "ldm" not in told("mma.m16n8k16.row.col.f32.f16.f16.f32")
 
 
 @for_each(

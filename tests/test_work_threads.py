@@ -167,15 +167,6 @@ def test_interrupts_that_race_a_computation_hit_neither_its_result_nor_what_the_
     assert 0 < ended < rounds
 
 
-def test_an_interrupt_that_comes_as_a_computation_leaves_takes_no_result() -> None:
-    class Late(Computation[int]):
-        def _leave(self) -> None:
-            self.interrupt()
-            super()._leave()
-
-    assert Late(lambda: 5, lambda: LayoutError("too_slow", "x")).run() == 5
-
-
 def test_the_server_is_not_ready_while_every_thread_is_at_one_computation() -> None:
     gate, begun, now = threading.Event(), threading.Semaphore(0), 0.0
     app = create_app(settings=Settings(threads=2, seconds=60))
@@ -235,20 +226,3 @@ def test_a_thread_that_is_free_or_has_just_begun_keeps_the_server_ready() -> Non
 
     asgi.run_coroutine(run())
     work.close()
-
-
-def test_refusals_of_work_say_when_to_come_again() -> None:
-    gate = threading.Event()
-    app = create_app(settings=Settings(threads=1, waiting=0, seconds=0.05))
-    app.get("/wait")(gate.wait)
-
-    async def run() -> None:
-        slow = await send_request(app, "GET", "/wait")
-        busy = await send_request(app, "GET", "/api/v1/instructions")
-        gate.set()
-        assert slow.status == 503
-        assert busy.status == 503 and busy.json()["error"]["code"] == "busy" and int(busy.headers["retry-after"]) > 0
-        assert (await send_request(app, "GET", "/healthz")).status == 200
-
-    asgi.run_coroutine(run())
-    app.state.work.close()
