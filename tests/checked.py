@@ -1,7 +1,7 @@
 """What `check` says of a text, computed once in each worker: many tests ask it of the same right kernel.
 
-The runs that simulate mbarriers and follow D to its place take more than half of the time. Only `check_whole` has them;
-in a full run, `check_text` and all others have them, too.
+The runs that simulate mbarriers, follow D to its place and ask whether D is A·B take more than half of the time. Only
+`check_whole` has them; in a full run, `check_text` and all others have them, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ check_whole = lru_cache(maxsize=512)(check.check_text)
 
 @lru_cache(maxsize=512)
 def _check_reads(text: str, choices: tuple[tuple[str, str], ...], target: str) -> CheckReport:
-    with patch.object(check, "_check_barriers", return_value=([], [])):
+    with (
+        patch.object(check, "_check_barriers", return_value=([], [])),
+        patch.object(check, "_list_open_products", return_value=[]),
+    ):
         return check.check_text(text, dict(choices), target=target)
 
 
