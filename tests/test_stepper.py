@@ -117,6 +117,15 @@ def test_the_xor_moves_chunks_and_frees_the_banks() -> None:
     assert [one.kind for one in plain.steps[:2]] == ["plain", "addresses"]
 
 
+def test_the_sentence_of_d_names_the_registers_of_its_rows() -> None:
+    """By hand: rows 0–7 of D are registers 0 and 1, rows 8–15 registers 2 and 3."""
+    said = [one.caption for one in step(M16).steps if one.kind == "out"]
+    assert said == [
+        "Rows 0–7 of D are registers R0 and R1 as f32: lane 0 holds D[0][0] and D[0][1].",
+        "Rows 8–15 of D are registers R2 and R3 as f32: lane 0 holds D[8][0] and D[8][1].",
+    ]
+
+
 def test_addresses_without_the_xor_bring_wrong_elements() -> None:
     """Row 0 is not moved by the XOR; in row 1 chunks 0 and 1 change places."""
     found = step(M16, no_xor="1")
@@ -199,3 +208,11 @@ def test_bytes_before_and_after_the_xor_are_those_of_the_rule() -> None:
     k, n = np.divmod(np.arange(16 * 8), 8)
     assert np.array_equal(found.b.before, 8 * (2048 + 128 * n + 2 * (k + 16)))
     assert np.array_equal(found.b.k, k)
+
+
+def test_the_sentence_of_the_addresses_names_the_rows_that_lanes_point_at() -> None:
+    """ldmatrix.x4 for A of m16n8k16: lanes 0–7 give rows 0–7, lanes 8–15 rows 8–15 of the same columns."""
+    captions = [one.caption for one in step(M16).steps if one.kind == "addresses"]
+    assert captions[0].endswith("lane 0 points at A[0][0…7], lane 1 at A[1][0…7], lane 8 at A[8][0…7].")
+    assert "lane 0 points at B[0…7][0], lane 1 at B[0…7][1], lane 8 at B[8…15][0]." in captions[1]
+    assert captions[1].endswith("The addresses of lanes 16–31 are not used.")

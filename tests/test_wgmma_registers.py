@@ -64,6 +64,16 @@ def test_a_lies_in_the_registers_of_ptx_figure() -> None:
             assert divmod(int(element), a.k_step) == oracle.wgmma_a(16)(thread, value)[:2]
 
 
+def test_sentences_name_what_a_warp_holds_and_which_registers_follow() -> None:
+    """By hand, thread 32: groupID 0, rows 16 and 24, columns 0–1 and 8–9; four registers a K step."""
+    found, _ = step()
+    hold = [one.caption for one in found.steps if one.kind == "hold"]
+    assert len(hold) == 4 and "thread 32 has A[16][0…1] in R0, A[24][0…1] in R1, A[16][8…9] in R2" in hold[1]
+    advance = [one.caption for one in found.steps if one.kind == "advance"]
+    assert "in 4 further registers of each thread, R8–11 here" in advance[1] and "A’s start" not in advance[1]
+    assert {one.operand for one in found.steps if one.kind in ("field", "line", "core")} == {"b"}
+
+
 def test_metadata_say_which_row_of_b_a_stored_element_meets() -> None:
     found, a = step(SPARSE)
     assert found.b.k == 2 * a.k and (np.asarray(a.meets) // 4 == np.arange(a.k) // 2).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,17 @@ def test_a_byte_of_1_bit_elements_is_read_where_the_descriptor_reads_its_element
             assert np.array_equal(np.asarray(one.at)[:, first : first + one.k_step], bytes_read[:, :, 0])
 
 
+def test_sentences_count_elements_of_1_bit_not_bytes() -> None:
+    found = step(BITS)
+    assert "the 16 bytes of A[3][0…127], for warp 0" in list_captions(found, "line", "a")[3]
+    assert list_captions(found, "k")[1].startswith("k = 16–31: columns 16–31 of A and rows 16–31 of B are ANDed")
+    assert found.steps[-1].kind == "done" and "first in the lowest bit" in found.steps[0].caption
+    wrong = step(BITS, b="descriptor=0x8000004000010000")  # 64B over a tile of 128B: line 1 reads k 512–639 of column 0
+    assert wrong.wrong["b"] % 8 == 0 and "64B" in wrong.b.words[0].cause
+    said = list_captions(wrong, "line", "b")[1]
+    assert "B[0…7][1] should arrive, B[512…519][0] arrives" in said and "All of them are wrong" in said
+
+
 @for_each("stored", [*STORED, *TURNED])
 def test_a_line_is_16_bytes_that_the_descriptor_reads(stored: str) -> None:
     """Every byte of every K step belongs to exactly one line, and the engine's map of the word says the same bytes."""
@@ -148,6 +160,31 @@ def test_each_warp_reads_the_rows_that_it_holds_of_d() -> None:
     }
     assert warps == held == {w: set(range(16 * w, 16 * w + 16)) for w in range(4)}
     assert {move.warp for move in found.b.moves} == {-1}
+
+
+@for_each("swizzle", ["32B", "64B", "128B"])
+def test_the_sentence_of_the_xor_is_what_moves_the_bytes(swizzle: str) -> None:
+    found = step(a=f"swizzle={swizzle}", b=f"swizzle={swizzle}")
+    [said] = list_captions(found, "xor")
+    bits = re.search(r"XORs address bits? (\d+)(?:–(\d+))? into (\d+)(?:–(\d+))?,", said)
+    assert bits
+    source, last, target, end = (int(number or -1) for number in bits.groups())
+    count = max(1, last - source + 1)
+    assert 1 << count == int(swizzle[:-1]) // 16 == 1 << max(1, end - target + 1)
+    for one in list_operands(found):
+        before = np.asarray(one.before)
+        assert np.array_equal(one.at, before ^ (before >> source & (1 << count) - 1) << target)
+
+
+def test_the_sentence_of_d_names_the_registers_of_its_elements() -> None:
+    """In f32 a register holds one value."""
+    for found in (step(), step(WIDE, n=112)):
+        for warp, said in enumerate(list_captions(found, "out", "d")):
+            registers = re.search(r"in R(\d+)–(\d+)", said)
+            named = re.findall(r"D\[(\d+)\]\[(\d+)\]", said)
+            assert registers and f"thread {32 * warp} holds" in said
+            values = range(int(registers[1]), int(registers[2]) + 1)
+            assert [tuple(map(int, one)) for one in named] == [oracle.wgmma_d(32 * warp, v)[:2] for v in values]
 
 
 @for_each(("ptx", "first"), [(F16, 0), (WIDE, 112), (SPARSE, 0)])
@@ -253,3 +290,11 @@ def test_options_of_the_page_become_the_storage() -> None:
     old = {"a": "major=MN,swizzle=64B", "b": "kind=rows,pitch_bytes=256"}
     assert fill_storage(F16, old) == old
     assert fill_storage("mma.m16n8k8.row.col.f32.f16.f16.f32", {"a": "i"}) == {"a": "i"}
+
+
+def test_the_lines_of_a_core_matrix_are_named_as_they_stand_in_the_matrix() -> None:
+    """K-major: 16 bytes are 8 neighbours along k, of one row of A and of one column of B[k][n]."""
+    found = step()
+    for operand, lines in (("a", ("A[0][0…7]", "A[1][0…7]")), ("b", ("B[0…7][0]", "B[0…7][1]"))):
+        captions = list_captions(found, "line", operand)
+        assert [f"the 16 bytes of {line}," in said for line, said in zip(lines, captions, strict=False)] == [True] * 2
