@@ -67,6 +67,19 @@ OWN_K = """    for (int k = threadIdx.x / 128; k < BK / 16; k += 2)
 """
 
 
+TWO_GROUPS = (  # which add their sums
+    ("__launch_bounds__(128)", "__launch_bounds__(256)"),
+    ("dim3(N / BN, M / BM), 128,", "dim3(N / BN, M / BM), 256,"),
+    ("warp = threadIdx.x / 32;", "warp = threadIdx.x / 32 % 4;"),
+    ("C[r * N + c] = d[j * 4];", "atomicAdd(&C[r * N + c], d[j * 4]);"),
+    ("C[(r + 8) * N + c] = d[j * 4 + 2];", "atomicAdd(&C[(r + 8) * N + c], d[j * 4 + 2]);"),
+)
+
+
+def test_warpgroups_may_take_every_second_slice() -> None:
+    assert list_codes((LOOP, OWN_K), *TWO_GROUPS, checks=check_whole) == []
+
+
 def test_one_warpgroup_that_takes_every_second_slice_leaves_the_others() -> None:
     assert list_codes((LOOP, OWN_K), checks=check_whole) == ["k_slices_left"]
 
