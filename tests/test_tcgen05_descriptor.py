@@ -6,6 +6,8 @@ The read model is written anew here from PTX ISA 9.1, 9.7.16.3.3: element by ele
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,8 @@ from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.storage import storage
 from lanescope.shared.tiling import Tile
 from tests.cases import for_each
+from tests.client import share_client
+from tests.sample import take_sample
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
 CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}
@@ -198,3 +202,32 @@ def test_what_is_open_or_inferred_says_so() -> None:
     assert "not documented" in find_warnings(word.replace(lbo_mode=1))[0].message
     with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):
         Tile(32, "MN", TCGEN05.get_mode_by_name("64B"), 64, 16, form=TCGEN05)
+
+
+@for_each(
+    "query",
+    [
+        "",
+        "&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32",
+        "&element_bits=8&major=MN&mn=128&k=64",
+        "&element_bits=4&k=256&mn=128",
+        "&major=MN&mn=128&k=64&swizzle=64B",
+        "&swizzle=none&mn=256&k=32&rows=256",
+    ],
+)
+def test_the_tile_page_has_the_format(query: str) -> None:
+    """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
+    client = share_client()
+    page = client.get(f"/smem?format=tcgen05{query}")
+    assert page.status_code == 200 and "documented" in page.text and "/descriptor/wgmma/" not in page.text
+    told = client.get(f"/api/v1/smem/tile?format=tcgen05{query}").json()
+    for step in told["k_steps"]:
+        assert f"/descriptor/tcgen05/{step['descriptor']}?" in page.text
+    links = {unescape(link) for link in re.findall(r'href="(/smem\?[^"]+)"', page.text)}
+    shown = sorted(link for link in links if "format=tcgen05" in link and "unit=" not in link)
+    assert len(shown) > 5 and all(client.get(link).status_code == 200 for link in take_sample(shown, 2))
+    verify = unescape(re.search(r'href="(/descriptor/tcgen05/[^"]+)">Verify', page.text)[1])  # type: ignore[index]
+    answer = client.get(verify).text
+    assert "every element" in answer or "matches" in answer or "reads" in answer
+    other = unescape(re.search(r'href="([^"]+)">For wgmma', page.text)[1])  # type: ignore[index]
+    assert client.get(other).status_code == 200
