@@ -173,3 +173,14 @@ def test_a_number_in_the_code_does_not_confirm_itself() -> None:
     a = next(one for one in made.operands if one.name == "a")
     assert [one.key for one in a.assumed] == ["base.a"]
     assert any("taken from the word" in one.reason for one in check_text(text).unverified)
+
+
+def test_what_a_person_gives_is_no_assumption() -> None:
+    """Two boxes, and where each tile begins: said in the request, they are no caution beside the match."""
+    text = read_kernel("one_stage", HALF, (A, ""))
+    guessed = build_bench(text)
+    assert guessed.verdict == "match" and any("Boxes of A’s tensor map" in said for said in guessed.caution)
+    assert build_bench(text, {"boxes.a": "2"}).caution == ()
+    words = WORDS.format(a=0x4000004000010040, b=0x4000004000010240)
+    layouts = LAYOUT.format(name="sA", at="unset") + LAYOUT.format(name="sB", at="unset")
+    assert build_bench(words + layouts, {"base.a": "0x400", "base.b": "0x2400"}).caution == ()
