@@ -11,7 +11,6 @@ from tests.transfer_kernels import TMA, plant
 LOOP = "for (int turn = 1"
 MISTAKES = {
     "rows of the second tile": (LOOP, "m * 64 * BK", "m * 32 * BK", "other_slice"),
-    "distance of the stages that are read": (LOOP, "stage * BN", "stage * 2 * BN", "stage_distance"),
     "stages that an array lacks": ("struct Ring", "ROWS * BK * STAGES", "ROWS * BK * (STAGES - 1)", "copy_past_array"),
 }
 
