@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.products.known_products import find_open_products
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_whole
 from tests.transfer_kernels import plant
 
 # one warp: 16 queries, tiles of 16 keys, a head of 16
@@ -214,6 +214,6 @@ def test_what_is_not_the_product_is_open(change: tuple[str, str], why: str) -> N
 
 
 def test_the_grid_of_the_launch_covers_d() -> None:
-    assert not check_text(KERNEL + LAUNCH).open
-    short = check_text(KERNEL + LAUNCH.replace("N / 8, M / 32", "N / 16, M / 32"))
+    assert not check_whole(KERNEL + LAUNCH).open
+    short = check_whole(KERNEL + LAUNCH.replace("N / 8, M / 32", "N / 16, M / 32"))
     assert "all of its tiles" in short.open[0].message
