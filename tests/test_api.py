@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from lanescope.app import cli
 from lanescope.app.catalogue.facts import Listing
 from lanescope.app.instruction.facts import Detail, OperandMap
+from lanescope.app.kit.errors import Error
 from lanescope.app.kit.examples import BODIES
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -183,3 +184,39 @@ def test_the_command_judges_a_pointer_and_an_ldm() -> None:
     right = CliRunner().invoke(cli.build_cli(), [*load, "--pointer", "0x20", "--ldm", "32"])
     assert right.exit_code == 0 and "pointer 0x20, ldm 32: legal" in right.output
     assert isinstance(CliRunner().invoke(cli.build_cli(), [*load, "a", "--ldm", "24"]).exception, LayoutError)
+
+
+@for_each(
+    ("path", "status", "code", "field"),
+    [
+        (f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32", 404, "unknown_instruction", "ptx"),
+        (f"{API}/{M16}/operands/e", 404, "unknown_operand", "operand"),
+        (f"{API}/wgmma.mma_async.m64n8k16.f32.f16.f16/operands/b", 404, "operand_not_in_registers", "operand"),
+        (f"{API}?family=nope", 422, "bad_filter", "family"),
+        (f"{API}?target=sm_1", 422, "bad_filter", "target"),
+        (f"{API}?type=f99", 422, "bad_filter", "type"),
+        (f"{API}?colour=g", 422, "bad_filter", "colour"),
+        (f"{API}?q={'x' * 3000}", 422, "bad_filter", "q"),
+        ("/api/v1/nothing", 404, "not_found", ""),
+        ("/i/mma.m16n8k12.row.col.f32.f16.f16.f32.json", 404, "unknown_instruction", "ptx"),
+    ],
+)
+def test_errors_have_one_shape(client: Client, path: str, status: int, code: str, field: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    error = TypeAdapter(Error).validate_python(answer.json()).error
+    assert (error.code, error.field) == (code, field) and error.message and error.hint
+
+
+def test_method_not_allowed_has_the_same_shape(client: Client) -> None:
+    answer = client.post(API)
+    assert answer.status_code == 405
+    TypeAdapter(Error).validate_python(answer.json())
+
+
+@for_each("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
+def test_nothing_is_loaded_from_elsewhere(client: Client, path: str) -> None:
+    import re
+
+    text = client.get(path).text.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", text)

@@ -9,6 +9,7 @@ from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.tmem import OPERANDS, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.table.kinds import ALONE, KINDS, PAIR
+from tests.cases import for_each
 from tests.client import Client, share_client
 from tests.sample import is_chosen
 
@@ -60,3 +61,23 @@ def test_an_idesc_that_says_otherwise_is_named() -> None:
         fault.name for fault in tmem.find_idesc_faults(word, TmemMma(word.kind, ALONE, True, 128, 64))
     ]
     assert "idesc_size" in open_client().get(f"/tmem?n=256&sparse=1&idesc={word}&access=").text
+
+
+@for_each(
+    "address",
+    [
+        "/tmem",
+        "/tmem/epilogue",
+        "/scale-factors",
+        "/metadata/order",
+        "/idesc/0x08400490?kind=f16",
+        "/zero-column-mask",
+        "/descriptor/tcgen05/0x4000404000010100",
+        "/smem?format=tcgen05",
+        "/smem?format=tcgen05&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32",
+    ],
+)
+def test_no_page_of_blackwell_says_that_it_ran(address: str) -> None:
+    text = open_client().get(address).text.split("<main", 1)[1]
+    assert any(word in text for word in ("documented", "Documented", "not executed", "not run")), address
+    assert "ran on" not in text and "verified" not in text

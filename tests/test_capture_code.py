@@ -13,7 +13,7 @@ from lanescope.capture.fills import EIGHT_BIT, compute_codes
 from lanescope.render.capture_header import render_header
 from tests.cases import for_each
 from tests.cpp import find_compiler
-from tests.ptxas import assembler, nvrtc, sass
+from tests.ptxas import assembler, nvcc, nvrtc, sass
 from tests.sample import FULL
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.find_library() is None, reason="no NVRTC: make test installs it")
@@ -173,3 +173,13 @@ def test_the_registers_of_a_cluster_assemble() -> None:
     body = "\n".join(move.replace("%%", "%").replace("%0", "r") for move in moves)
     text = f".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {{ .reg .u32 r;\n{body}\nret; }}"
     assert assembler.judge_text(text, "sm_90")[0] == 0
+
+
+@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.parametrize("example", [EXAMPLES[1]], ids=lambda one: one.name)
+def test_an_example_compiles_with_nvcc(example: ExampleProgram, tmp_path: Path) -> None:
+    """Host side and all; every warning is an error but those about wgmma, which come as advice."""
+    (tmp_path / "lanescope.cuh").write_text(render_header())
+    options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{find_examples()}", f"-I{tmp_path}"]
+    good, said = nvcc.compile_object(f'#include "{example.name}.cu"\n', tmp_path, options)
+    assert good, said

@@ -11,6 +11,7 @@ import numpy as np
 from lanescope import capture, find
 from lanescope.app.capture import forms
 from lanescope.app.hardware import capture_verdicts
+from lanescope.capture import fills
 from lanescope.capture.file_format import Capture, Record
 from lanescope.descriptor.matrix import Descriptor, encode_wgmma as word
 from lanescope.ptx.codec import encode_values
@@ -203,3 +204,19 @@ def test_only_what_is_recorded_is_judged() -> None:
         verify_records(scores).ok
         and not verify_records([replace(one, label="") if one.kind == "mma" else one for one in scores]).ok
     )
+
+
+def test_fills_of_the_first_headers_are_known() -> None:
+    """Whose codes repeated after 128 of K."""
+    parts = []
+    for base, name in ((BASE_A, "a"), (BASE_B, "b")):
+        old = fills.compute_codes(np.arange(64)[:, None], np.arange(256)[None, :], "bf16", name, earlier=True)
+        parts.append((build_storage((64, 256), base), old))
+    window = build_memory(*parts)
+    assert verify_records(
+        [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * s), window) for s in range(16)]
+    ).ok
+    made = verify_records(
+        [build_record(build_word(BASE_A, 16 * s), build_word(BASE_B, 16 * max(s - 1, 0)), window) for s in range(16)]
+    )
+    assert made.verdict == "mismatch"

@@ -4,6 +4,9 @@ of registers alone; and those that come through a pipe.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +17,7 @@ from lanescope.capture import fills
 from lanescope.capture.file_format import Record
 from lanescope.capture.report import Verified
 from lanescope.ptx.codec import encode_values
+from tests import h200_captures
 from tests.cases import for_each
 from tests.made_captures import (
     BASE_A,
@@ -268,3 +272,25 @@ def test_both_operands_are_of_one_fill() -> None:
 
 
 # a pipe ---------------------------------------------------------------------------------------------------------------
+
+
+@for_each("tail", [b"", bytes(1 << 20)])
+def test_a_capture_comes_through_a_pipe(tail: bytes) -> None:
+    from lanescope.app.cli import build_cli
+    from tests.command import CliRunner
+
+    raw = h200_captures.list_fills("ldmatrix_padded", 0)[0]
+    ends = os.pipe()
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(ends[1], "wb", buffering=0) as file:
+            file.write(raw + tail)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        made = CliRunner().invoke(build_cli(), ["capture", "verify", f"/dev/fd/{ends[0]}"])
+    finally:
+        os.close(ends[0])
+        writer.join()
+    assert made.exit_code == 0 and made.output.startswith("match")

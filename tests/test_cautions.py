@@ -134,3 +134,14 @@ def test_a_value_that_differs_from_the_words_own_was_given() -> None:
     at = "/descriptor/wgmma/0x4000004000010040"
     box = list_presets(client.get(at).text)["box"].replace("s_base=0x400", "s_base=0x0")
     assert "first byte" not in client.get(at + box).text.split('id="from-word"')[-1].split("</p>")[0]
+
+
+def test_the_page_of_a_reserved_bit_is_not_green() -> None:
+    client = share_client()
+    word = "/descriptor/wgmma/0x4000004000004000"
+    shown = read_verdict(client.get(word + "?s_kind=rows&s_inner=K&s_pitch_bytes=128&s_swizzle=128B&s_base=0").text)
+    assert 'class="verdict care"' in shown and "✓" not in shown
+    assert "<h2>The bytes are right; reserved bit 14 is set: mask the address with 0x3FFFF</h2>" in shown
+    assert "/descriptor/wgmma/0x4000004000000000?" in shown  # the same word without the bit
+    clear = read_verdict(client.get("/descriptor/wgmma/0x4000004000000000?s_kind=rows&s_pitch_bytes=128&s_base=0").text)
+    assert 'class="verdict ok"' in clear

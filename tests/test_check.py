@@ -259,3 +259,10 @@ def test_a_call_is_listed_each_time_that_it_builds_a_descriptor() -> None:
         ("desc_b", 16, 1024, "128B"),
     ]
     assert [(one.box, one.swizzle) for one in made.maps] == [((64, 64), "128B")]
+
+
+def test_most_planted_mistakes_are_findings() -> None:
+    """The rest have one: test_kernels_right_and_wrong."""
+    wrong = [case for case in workbench_cases.CASES if case.head["verdict"] == "mismatch"]
+    open_ = [case for case in wrong if case.title in OPEN or "open" in case.head]
+    assert len(wrong) >= 40 and len(open_) <= len(wrong) // 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lanescope.reader.instructions.unknown_instructions import find_unknown_instructions
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, list_codes
 from tests.transfer_kernels import HELPERS, HOST, TMA
 
 KERNEL = r"""struct Storage {
@@ -149,3 +149,11 @@ def test_k_steps_unrolled_by_hand_are_steps_of_one_tile() -> None:
     steps = "".join("    " + TMA[call:past].replace("k * 16", str(16 * k)) for k in range(4))
     report = check_text(TMA[:first] + steps + TMA[past:])
     assert report.steps == 24 and not report.findings and not report.unverified
+
+
+@for_each(("rows", "found"), [(64, []), (32, ["warpgroups_overlap"])])
+def test_warpgroups_take_rows_of_their_own(rows: int, found: list[str]) -> None:
+    """Two consumers of one tile of 128 rows: with a distance of 32 the rows in the middle are multiplied twice."""
+    shared = RING.replace("BM = 64,", "BM = 128,").replace("if (consumer == 1) stage = steps % STAGES;", "")
+    text = shared.replace("&s.A[stage * BM * BK + k]", f"&s.A[stage * BM * BK + consumer * {rows} * BK + k]")
+    assert list_codes(text) == found

@@ -316,3 +316,22 @@ def test_dynamic_shared_memory_has_one_address() -> None:
     assert not are_separate("a", "b", text)  # all extern arrays begin at one address
     assert not are_separate("c", "N", text)  # not a variable in shared memory
     assert are_separate("s.full", "s.empty", text) and not are_separate("s.full", "c", text)
+
+
+def test_a_k_major_read_is_wrong_whichever_dimension_is_inside() -> None:
+    """The names do not tell which one it is, but with M inside a 16-byte chunk would hold elements of one K."""
+    head = "int M, int N, int K) {\n  CUtensorMap"
+    text = change(ROWS_IN_TURN, head, "int size) {\n  int M = size, N = size, K = size;\n  CUtensorMap")
+    text = change(change(text, "A, M, K, BM)", "A, size, size, BM)"), "B, N, K, BN)", "B, size, size, BN)")
+    for name, place in (("A", "row"), ("B", "col")):
+        tensor_map = f"&t{name.lower()}"
+        called = "cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global"
+        text = change(
+            text,
+            f"tma_load(s.{name}[q], {tensor_map}, &s.full[q], t * BK, {place});",
+            f"const int32_t c{name}[2] = {{t * BK, {place}}};\n"
+            f"{called}, s.{name}[q], {tensor_map}, c{name}, &s.full[q]);",
+        )
+    assert [finding.code for finding in check(text).findings] == []
+    wrong = change(text, "encode(1024)", "encode(512)")
+    assert [finding.code for finding in check(wrong).findings] == ["sbo_other_width"]

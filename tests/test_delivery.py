@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from lanescope.app.delivery import facts
 from lanescope.app.delivery.feature import list_changes
 from lanescope.app.hardware import delivery_runs
 from lanescope.app.hardware.verification import rename_kernel
@@ -330,3 +331,16 @@ def test_the_least_swizzle_is_named(client: Client) -> None:
     told = client.get("/api/v1/deliver", params=list_changes(NAMED["bf16, 64 columns"])).json()
     assert (told["wavefronts"], told["ideal_wavefronts"]) == (128, 16)
     assert told["least_swizzle"] == "Swizzle<3,4,3>"
+
+
+def test_hardware_is_named_where_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = {
+        "meta": {"device": "NVIDIA H200", "date": "2026-11-21", "dates": {"delivery": "2026-11-27"}},
+        "delivery": {"named": {"ran": 9, "agreed": 9}, "x": {"ran": 2, "agreed": 1}},
+    }
+    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: (ran,))
+    assert facts.describe_evidence() == (
+        "Programs of this kind were executed on an NVIDIA H200 on 2026-11-27, 10 of 11 right in every register."
+    )
+    monkeypatch.setattr(facts.hardware_runs, "load_evidence", lambda: ())
+    assert "not on hardware" in facts.describe_evidence()

@@ -21,6 +21,39 @@ from tests.right_programs import MASK, DescriptorProgram, build_word, make_progr
 from tests.sample import FULL, choose_count
 from tests.verifier_study import PACKED, count_totals, format_table, run_study, study_pairs
 
+# What is named of each example that blunders.py does not make, in order.
+NAMED = {
+    "two mistakes: TMA's code and the K step in elements": "tma_swizzle_enum k_step_in_elements",
+    "two mistakes: a K step past the atom and LBO, SBO in bytes": "bytes_not_shifted k_advance_past_atom",
+    "two mistakes: bytes, and the halves exchanged": "words_exchanged bytes_not_shifted",
+    "a generic pointer and TMA's code": "generic_pointer tma_swizzle_enum",
+    "overlapping core matrices": "overlapping_core_matrices",
+    "LBO of an instruction's rows": "panel_stride_from_instruction",
+    "the tile's address left out": "start_wrong",
+    "the address masked with 0x3FFF": "start_wrong",
+    "LBO left at 1 where it is read": "stride_wrong",
+    "the other major": "wrong_transpose",
+    "inside an MN-major atom": "mn_offset_inside_atom",
+    "swizzled from a tile that is on no row": "not_canonical",
+    "beyond 2^18": "not_canonical",
+    "shifted as an int, written so": "shifts_of_32_bits",
+    "a plain CuTe layout": "stored_unswizzled",
+    "a plain CuTe layout along M": "wrong_transpose",
+    "padded rows and SBO of eight of them": "row_major_not_core_matrix",
+    "SBO 1, as LBO where it is not read": "stride_wrong",
+    "an N-major LBO of another N": "panel_stride_wrong",
+    "panels of 64 bytes, the word of 128": "stored_swizzle",
+    "SBO of whole rows, panels one after the other": "atom_order",
+    "64B panels, an LBO of 128B ones": "panel_stride_wrong",
+    "N-major, the K step of a K-major tile": "k_advance_past_atom",
+    "rows counted in elements": "other_slice",
+    "an XOR of another element size": "stored_swizzle",
+    "a negative int, written so": "sign_extended",
+    "fp8 stored along M": "not_canonical",
+    # One atom of K a step gives the same word as the K step's bytes on the field.
+    "other_slice: one_atom_of_k_a_step": "k_step_not_shifted",
+}
+
 # The codes of the contract that this suite must see named first at least once.
 CONTRACT = set(
     "k_step_missing k_step_in_elements k_step_not_shifted other_slice stored_unswizzled stored_swizzle sbo_is_row_pitch"
@@ -332,3 +365,9 @@ def test_core_matrices_in_the_other_order_are_named(word: str, operand: str, lay
         }
     )
     assert [one.code for one in told.diagnoses] == ["atom_order"]
+
+
+def test_one_mistake_is_named_and_nothing_else() -> None:
+    for name in list_examples():
+        wanted = NAMED.get(name, name.partition(":")[0]).split()
+        assert [d.code for d in diagnose_example(name).diagnoses] == wanted, name

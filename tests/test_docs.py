@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -125,3 +126,36 @@ def test_the_readme_counts_what_there_is() -> None:
         assert f": {guide_values.format_evidence(part)}." in README, part
     stated = re.search(r"assembles: ([\d,]+) instructions\.", " ".join(README.split()))
     assert stated and stated[1] == guide_values.VALUES["instructions"](""), "the count of instructions in README.md"
+
+
+def list_commands() -> list[tuple[str, str]]:
+    """Every `lanescope …` and `make …` between backticks in prose."""
+    out = []
+    for path in DOCUMENTS:
+        prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+        out += [(path.name, " ".join(span.split())) for span in re.findall(r"`((?:lanescope|make) [^`]+)`", prose)]
+    return out
+
+
+def test_commands_in_prose_exist() -> None:
+    """Verbs and options are those of the command line; targets and variables are the Makefile's."""
+    from lanescope.app.cli import build_cli
+
+    root = typer.main.get_command(build_cli())
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    variables = set(re.findall(r"\$\(([A-Z]+)\)", makefile))
+    found = list_commands()
+    for where, text in found:
+        program, *words = shlex.split(re.sub(r"\[[^\]]*\]|…", "", text))
+        if program == "make":
+            given = {word.partition("=")[0] for word in words if "=" in word}
+            assert given <= variables and {word for word in words if "=" not in word} <= targets, (where, text)
+            continue
+        verb: Any = root
+        while hasattr(verb, "commands") and words and not words[0].startswith("-"):
+            assert words[0] in verb.commands, (where, text)
+            verb = verb.commands[words.pop(0)]
+        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, (where, text)
+    assert len(found) > 5

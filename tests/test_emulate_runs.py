@@ -12,9 +12,11 @@ import pytest
 
 import lanescope
 from lanescope.app.emulate.blocks import parse_block, parse_blocks
+from lanescope.app.emulate.draw import draw_ring, draw_timeline
 from lanescope.app.emulate.examples import BY_NAME, EXAMPLES, RINGS, build_example
 from lanescope.app.emulate.feature import ADD
 from lanescope.app.emulate.forms import prepare_bounded, run_cluster
+from lanescope.app.emulate.printing import build_result_timeline
 from lanescope.app.emulate.spread import run_spread
 from lanescope.emulate.launching.elements import TYPES, decode_elements, encode_elements, fill_elements
 from lanescope.emulate.launching.kernel import Kernel, prepare_kernel
@@ -289,3 +291,11 @@ def test_an_empty_file_leaves_the_typed_ptx(client: TestClient) -> None:
     assert (
         answer.status_code == 422 and "is empty" in answer.text and ".version" in answer.text.partition('name="ptx"')[2]
     )
+
+
+def test_a_wait_without_end_stays_open() -> None:
+    timeline = build_result_timeline(run_example("ring-arrive"))
+    stuck = [lane.name for lane in timeline.lanes for span in lane.spans if span.kind == "wait" and span.open]
+    assert stuck == ["warp 0", "warp 1"]
+    assert draw_timeline(timeline).rows.count('class="span run-stuck"') == 2
+    assert draw_ring(run_example("ring-arrive").barriers, frozenset()) is not None

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,15 @@ from lanescope.app.hardware import (
     bank_runs,
     chain_runs,
     code_runs,
+    delivery_runs,
     descriptor_runs,
     device,
+    evidence,
     fragment_runs,
     mma_runs,
     pieces,
     runs,
+    script_runs,
     verification,
 )
 from lanescope.app.hardware.device import CudaDevice
@@ -33,6 +37,7 @@ from lanescope.descriptor.matrix import encode_wgmma
 from lanescope.errors import LayoutError
 from lanescope.product.planning import make_plan
 from lanescope.ptx import hardware_runs
+from lanescope.shared.banks import ACCESSES, list_regular_addresses
 from tests.cases import for_each
 from tests.fake_gpu import FakeGpu, install_gpu
 
@@ -302,3 +307,59 @@ def test_blocks_of_a_product_are_told_apart(sm_120: FakeGpu) -> None:
         },
     )
     assert job.grid == (3, 2) and cuda.product(job)[0].shape == (3, 2, 32, i.operands["d"].registers)
+
+
+# A box is loaded by a map that the driver encodes, and a capture is a kernel's own: a card that is none has neither.
+# test_message_programs asks a stub of the driver for "maps".
+@pytest.mark.parametrize(
+    "part", [part for part in evidence.PARTS if part not in ("boxes", "maps", "captures", "counters", "tcgen05")]
+)
+def test_each_part_alone_and_its_evidence(
+    part: str, card: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verification, "DESCRIPTOR_RUNS", 1)
+    monkeypatch.setattr(verification, "BANK_RUNS", 6)
+    for module in (chain_runs, code_runs):
+        every = module.generate_cases
+        monkeypatch.setattr(module, "generate_cases", lambda every=every: islice(every(), 0, 20, 5))
+    deliveries = delivery_runs.generate_cases
+    monkeypatch.setattr(delivery_runs, "generate_cases", lambda target: islice(deliveries(target), 0, 9, 2))
+    chosen = [make_plan(find(MMA)), make_plan(find(WGMMA)), make_plan(find(WGMMA), "swizzle=32B")]
+    monkeypatch.setattr(script_runs, "generate_plans", lambda device: iter(chosen))
+    monkeypatch.setattr(script_runs, "run_script", lambda made: made is not chosen[2])
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path / "evidence")
+    status, out, err = run_command(f"gpu verify --part {part} --json", monkeypatch, capsys)
+    found = json.loads(out)
+    rows = found[part]
+    assert found["results"] == {} and set(found) == {"meta", "results", part}
+    if part == "programs":
+        assert status == 1 and rows == {
+            find(MMA).ptx: {"ran": 1, "agreed": 1},
+            find(WGMMA).ptx: {"ran": 2, "agreed": 1, "differs": [rows[find(WGMMA).ptx]["differs"][0]]},
+        }
+        assert "swizzle=32B" in rows[find(WGMMA).ptx]["differs"][0] and err == f"{find(WGMMA).ptx}: 1 of 2\n"
+        return
+    assert status == 0 and err == "" and all(row["ran"] == row["agreed"] for row in rows.values())
+    counts = {
+        "descriptors": 12 * 2,
+        "banks": sum(len(list_regular_addresses(ACCESSES[name])) for name in ACCESSES),
+        "chains": 4,
+        "code": 4,
+        "delivery": 5,
+    }
+    assert sum(row["ran"] for row in rows.values()) == counts[part]
+    if part == "banks":
+        assert {name: row["cycles_one_address"] for name, row in rows.items() if name.startswith("ld")} == {
+            **{name: 2 if name == "ld.shared.b128" else 1 for name in rows if name.startswith("ld.")},
+            "ldmatrix.x1": 1,
+            "ldmatrix.x2": 2,
+            "ldmatrix.x4": 4,
+        }
+        assert rows["ld.shared.b32"]["most_cycles"] == 32 and not {"differs"} & set(rows["ld.shared.b32"])
+    assert evidence.summarize(found) == [evidence.SummaryRow(part, counts[part], counts[part], {})]
+    assert evidence.write_evidence(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
+    assert evidence.write_evidence(found, part).parent == tmp_path / "evidence"
+    held = json.loads((tmp_path / "evidence" / "card_0.json").read_text())
+    assert held[part] == rows and held["meta"]["dates"] == {part: found["meta"]["date"]}
+    name = "descriptor" if part == "descriptors" else part
+    assert held["meta"]["method"] == f"x: y; {part}: {evidence.METHODS[name]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -270,3 +271,45 @@ def test_wgmma_registers_follow_n() -> None:
             per = 4 if i.types["d"] == "f16" else 2
             assert i.operands["d"].registers == i.sizes["n"] // per
             assert i.operands["a"].registers == 4
+
+
+def generate_swaps(pattern: Pattern) -> list[Pattern]:
+    """The pattern with two names of equal size changed over on the right."""
+    names = [name for group in pattern.coords for name in group]
+    size = {d.name: d.size for d in pattern.digits}
+    out = []
+    for one, other in itertools.combinations(names, 2):
+        if size[one] == size[other]:
+            change = {one: other, other: one}
+            out.append(
+                replace(pattern, coords=tuple(tuple(change.get(n, n) for n in group) for group in pattern.coords))
+            )
+    return out
+
+
+def generate_reorders(pattern: Pattern) -> list[Pattern]:
+    """The pattern with two neighbours of one coordinate changed over: same extents, another map."""
+    out = []
+    for axis, group in enumerate(pattern.coords):
+        for at in range(len(group) - 1):
+            turned = (*group[:at], group[at + 1], group[at], *group[at + 2 :])
+            out.append(replace(pattern, coords=(*pattern.coords[:axis], turned, *pattern.coords[axis + 1 :])))
+    return out
+
+
+@for_each("row", list(dict.fromkeys(i.family for i in INSTRUCTIONS)), ids=lambda row: row.ptx)
+def test_the_checks_bite(row: object) -> None:
+    """Any two names of any pattern of the family changed over must be noticed."""
+    tried = 0
+    seen = set()
+    for i, op in list_distinct_operands():
+        if i.family is not row or op.pattern in seen:
+            continue
+        seen.add(op.pattern)
+        judge = find_ptx_map(i, op)
+        for wrong in generate_swaps(op.pattern) + generate_reorders(op.pattern):
+            tried += 1
+            assert count_disagreements(judge, wrong) > 0, (i.ptx, op.name, str(wrong))
+    if not tried:  # the row's maps are another row's, judged there
+        patterns = {op.pattern for i in row.generate_instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
+        assert patterns <= {op.pattern for _, op in list_distinct_operands()}

@@ -200,3 +200,19 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
         verification.verify_device(part="nothing")
     with pytest.raises(LayoutError, match="exclude each other"):
         verification.verify_device("wgmma", part="banks")
+
+
+def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
+    from lanescope.app.instruction.evidence import list_evidence
+
+    stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
+    for i in catalog.instructions():
+        claims = [e for e in list_evidence(i) if e.text.startswith("ran on")]
+        assert len(claims) == sum(i.ptx in results for results in stored), i.ptx
+    newest = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
+    assert [e.kind for e in list_evidence(newest)] == ["assembled", "documented", "not_run"]
+
+
+def test_kernels_name_no_user_text() -> None:
+    source = kernel_source.render_product(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
+    assert "asm volatile" in source and source.count("__global__") == 1

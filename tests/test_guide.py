@@ -193,3 +193,34 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
             assert changed == (leads != "not read" and rows > few), (cell, rows)
         if leads != "not read":
             assert stride == int(tile.address(*far[leads]))
+
+
+def test_wmma_holds_its_copies_in_one_lane() -> None:
+    op = find("wmma.load.a.sync.aligned.row.m16n16k16.f16").operand("a")
+    for row in range(16):
+        for col in range(16):
+            held = op.owner(row, col)
+            assert len(held) == 2 and len({lane for lane, _ in held}) == 1
+            registers = sorted(op.register_of(value)[0] for _, value in held)
+            assert registers[1] == registers[0] + 4
+    text = guide.render_guide_page("wmma-mma-wgmma")
+    assert "one lane holds each element, and\nholds it twice: the upper four registers repeat the lower four" in text
+
+
+def test_lanes_page_answers_are_right() -> None:
+    op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    assert op.owner(11, 2) == [(13, 2)]
+    assert sorted({int(r) for r in op.rows[13]}) == [3, 11] and sorted({int(c) for c in op.cols[13]}) == [2, 3, 10, 11]
+    assert op.register_of(5)[0] == op.register_of(4)[0] == 2
+    text = guide.render_guide_page("lanes-and-fragments")
+    assert "Lane 13 in a2, register 1, low half: g = 3" in text and "Rows 3 and 11, columns 2, 3, 10 and 11." in text
+
+
+def test_m8n8k4_formula() -> None:
+    op = find("mma.m8n8k4.row.col.f32.f16.f16.f32").operand("d")
+    for lane in range(32):
+        for i in range(8):
+            h = lane // 16
+            assert int(op.rows[lane, i]) == (lane & 1) + (i & 2) + 4 * h and int(op.cols[lane, i]) == (i & 4) + (
+                lane & 2
+            ) + (i & 1)

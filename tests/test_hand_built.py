@@ -18,7 +18,7 @@ from tests.cases import for_each
 from tests.checked import check_text
 from tests.client import Client
 from tests.command import run_lanescope
-from tests.sample import choose_count, take_sample
+from tests.sample import FULL, choose_count, take_sample
 from tests.written_kernels import WAYS, OperandTile, WrittenKernel
 
 PLAIN = WrittenKernel(OperandTile(64, 16, "none"), OperandTile(48, 16, "none"))
@@ -284,3 +284,22 @@ def test_an_epilogue_that_writes_over_a_tile_says_nothing_of_it() -> None:
         "left_view(t, j)", "sC(t, j)"
     )
     assert "does not say how A is stored" in format_missing(text)
+
+
+@pytest.mark.parametrize("how", PASTED if FULL else DOORS)
+def test_exchanged_strides_are_named_at_their_line(how: str, tmp_path: Path, client: Client) -> None:
+    text = PASTED[how](replace(PLAIN, exchanged="a"))
+    line = 1 + next(n for n, said in enumerate(text.splitlines()) if "ma.bitfield.stride_byte_offset_ =" in said)
+    told = client.post("/api/v1/read", json={"text": text}).json()["bench"]
+    a, b = told["operands"]
+    assert (told["verdict"], a["verdict"], b["verdict"]) == ("mismatch", "mismatch", "match")
+    assert a["steps"][0]["diagnoses"][0]["code"] == "lbo_sbo_swapped" and (a["line"], b["line"]) == (line, None)
+    if how in DOORS:
+        page = client.post("/read", data={"text": text})
+        assert "LBO and SBO are exchanged" in re.sub(r"<[^>]*>", "", page.text)
+        (file := tmp_path / "kernel.cu").write_text(text)
+        read = run_lanescope("read", str(file))
+        assert read.returncode == 1 and f"line {line}: lbo_sbo_swapped" in read.stdout
+    if "quotes" not in how:
+        (finding,) = check_text(text).findings
+        assert finding.code == "lbo_sbo_swapped" and text.count("\n", 0, finding.span[0]) + 1 == line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -13,6 +14,8 @@ from lanescope.app.kit.wire import _select_coding
 from lanescope.app.main import create_app
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, fetch
 from tests.cases import for_each
+
+ROOT = Path(__file__).parents[1]
 
 # headers --------------------------------------------------------------------------------------------------------------
 
@@ -174,3 +177,19 @@ def test_a_refusal_is_never_304(app: FastAPI) -> None:
 def test_the_coding_is_the_one_liked_best(app: FastAPI, accepted: str, coding: str) -> None:
     assert _select_coding(accepted) == coding
     assert fetch(app, OPERAND, headers={"accept-encoding": accepted}).headers.get("content-encoding", "") == coding
+
+
+def test_no_page_needs_an_inline_style_or_script() -> None:
+    for file in [
+        *ROOT.glob("templates/**/*.html"),
+        *ROOT.glob("app/*.py"),
+        *ROOT.glob("layouts/**/*.py"),
+        *ROOT.glob("static/**/*.js"),
+    ]:
+        if file.name == "notebook.py":  # a notebook has no style sheet of ours
+            continue
+        text = file.read_text()
+        assert not re.search(
+            r"<\w[^<>]*\sstyle=|setAttribute\(\"style|<style|\son(?:click|load|change|input|submit|error)=\"", text
+        ), file
+        assert not re.search(r"<script(?![^>]*(?:src=|application/json))", text), file

@@ -6,11 +6,36 @@ import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.cases import for_each
 from tests.release import ROOT, list_tracked
+
+LOADED = """
+import gc, importlib, sys
+gc.disable()
+for name in sys.argv[1].split():
+    importlib.import_module(name)
+    loaded = set(sys.argv[2].split()) & set(sys.modules)
+    if loaded:
+        sys.exit(f"{name} loads {', '.join(sorted(loaded))}")
+"""
+STARTS = """
+import lanescope.app.cli
+from lanescope.app.main import create_app
+from fastapi.routing import APIRoute
+from lanescope.ptx import catalog
+
+lanescope.app.cli.build_cli()
+served = create_app()
+routes = [route for route in served.routes if isinstance(route, APIRoute)]
+bound = sum("operands" in vars(instruction) for instruction in catalog.instructions())
+built = sum(bool(route.response_fields) for route in routes)
+dask = len({"dask", "distributed"} & set(sys.modules))
+print(len(routes) > 100, built, bound, catalog._index_by_syntax.cache_info().misses, dask)
+"""
 
 SERVER = "fastapi starlette pydantic uvicorn cupy"
 HEAVY = "numpy orjson jinja2 rich"
@@ -92,3 +117,33 @@ def test_every_import_names_the_package() -> None:
 def test_cupy_is_imported_in_one_module() -> None:
     having = [path for path in MODULES if find_imports(path, "cupy")]
     assert having == ["app/hardware/device.py"]
+
+
+def get_module_name(path: str) -> str:
+    """The module of a file in the repository."""
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ".".join(["lanescope", *(parts[1:] if parts[0] == "layouts" else parts)])
+
+
+def find_loaded(names: list[str], unwanted: str) -> str:
+    """Which module, imported in turn in a process of its own, loads something unwanted; "" if none does."""
+    return run_python(LOADED, " ".join(names), unwanted).stderr.strip()
+
+
+def list_feature_modules(*kinds: str) -> list[str]:
+    return [
+        get_module_name(path)
+        for path in MODULES
+        if path.startswith("app/") and Path(path).stem.rpartition("_")[2] in kinds
+    ]
+
+
+def test_facts_load_no_server_and_a_server_starts_without_what_its_first_requests_need() -> None:
+    """One process: facts, pictures, forms and verbs; then a server, without schemas of answers, operands of the
+    catalogue, the index of its texts, and Dask.
+    """
+    chosen = list_feature_modules("facts", "draw", "forms", "verbs")
+    assert len(chosen) > 50
+    ran = run_python(LOADED + STARTS, " ".join(chosen), SERVER)
+    assert (ran.stdout, ran.stderr) == ("True 0 0 0 0\n", "")
+    assert find_loaded(["lanescope.app.kit.wire"], SERVER) == "lanescope.app.kit.wire loads starlette"

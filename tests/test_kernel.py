@@ -345,3 +345,11 @@ def test_a_load_has_a_program_of_its_own(client: Client, tmp_path: Path) -> None
     for ptx, side in ((load, "a"), (PTX, "data")):
         refused = client.get(f"/kernel/{ptx}", params={side: "k=16"})
         assert refused.status_code == 422 and f"has no {side}." in refused.text
+
+
+def test_a_program_says_that_its_instruction_has_not_run() -> None:
+    scaled = kernel.render_program(
+        make_plan(find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
+    )
+    assert "Not yet run on hardware" in scaled.split("#include")[0] and "sm_120a" in scaled
+    assert "Not yet run on hardware" not in kernel.render_program(make_plan(find(F16)))

@@ -9,6 +9,7 @@ from html import unescape
 from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
+from lanescope import find
 from lanescope.app.guide import lesson, values
 from lanescope.app.guide.rendering import render_guide_page
 from lanescope.descriptor.matrix import Descriptor
@@ -196,3 +197,34 @@ def check_ptx_layout(text: str, tile: Tile) -> None:
         tile.mode.swizzle()(size * evaluate(numbers, mn, k)) == int(tile.address(mn, k)) - tile.base
         for mn, k in product(range(tile.mn), range(depth))
     ), (text, numbers)
+
+
+def test_the_swizzle_is_a_table_of_rows_and_columns() -> None:
+    """Row r of 2^S columns, column c, goes to column c ^ (r mod 2^B), whatever B, M and S are."""
+    for bits, base, shift in ((1, 0, 3), (2, 0, 3), (3, 0, 3), (2, 3, 3), (3, 4, 3)):
+        for row, column, inside in product(range(2 << bits), range(1 << shift), (0, (1 << base) - 1)):
+            index = (row << shift + base) + (column << base) + inside
+            text = f"Sw<{bits},{base},{shift}> o ({1 << 12},1):(1,1)"
+            moved = (row << shift + base) + ((column ^ row % (1 << bits)) << base) + inside
+            assert evaluate(text, index, 0) == moved
+
+
+@for_each(
+    ("small", "large", "types"),
+    [("m8n8k32", "m16n8k32", "s4"), ("m8n8k16", "m16n8k16", "s8"), ("m16n8k32", "m16n8k64", "s4")],
+)
+def test_larger_shapes_are_the_smaller_one_twice(small: str, large: str, types: str) -> None:
+    """Twice the rows: A and C repeat 8 rows further down. Twice the depth: A and B repeat so many columns further."""
+    first, second = (find(f"mma.{shape}.row.col.s32.{types}.{types}.s32") for shape in (small, large))
+    deeper = first.sizes["k"] != second.sizes["k"]
+    assert deeper or (second.sizes["m"], first.sizes["m"]) == (16, 8)
+    for letter in "abc":
+        one, two = first.operand(letter), second.operand(letter)
+        count = one.values
+        down, right = ((0, first.sizes["k"]) if letter == "a" else (first.sizes["k"], 0)) if deeper else (8, 0)
+        assert (two.rows[:, :count] == one.rows).all() and (two.cols[:, :count] == one.cols).all()
+        if two.values > count:
+            assert (two.rows[:, count:] == one.rows + down).all() and (two.cols[:, count:] == one.cols + right).all()
+    assert {letter for letter in "abc" if second.operand(letter).values > first.operand(letter).values} == set(
+        "ab" if deeper else "ac"
+    )

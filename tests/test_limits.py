@@ -9,6 +9,9 @@ import re
 import pytest
 
 from lanescope import reader
+from lanescope.app.kit.examples import BODIES
+from lanescope.app.kit.settings import Settings
+from lanescope.app.main import create_app
 from lanescope.descriptor.matrix import MOST_SHARED
 from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
@@ -16,8 +19,14 @@ from lanescope.reader.words import printed_columns
 from lanescope.shared.storage import storage
 from lanescope.shared.swizzle import get_mode
 from lanescope.shared.tiling import ELEMENT_BITS, Tile
+from tests import asgi, hostile
+from tests.asgi import send_request
 from tests.cases import for_each
 from tests.client import Client
+from tests.test_work import LoopWatcher
+
+EVERY, LONG = 241, 24  # `make load` sends all of them
+DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
 
 
 @for_each("bits", ELEMENT_BITS)
@@ -132,3 +141,27 @@ def test_a_thread_in_hex_is_the_thread_that_is_named(client: Client, path: str) 
 def test_a_load_that_faults_has_no_wavefronts(client: Client) -> None:
     page = client.get("/tiles/loop", params={"a_pitch": "100", "a_swizzle": "none"}).text
     assert "A: Thread 1 reads 16 bytes at byte 100" in page and "no bank conflicts" not in page
+
+
+def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:
+    app = create_app(settings=Settings(cache_bytes=1 << 20))
+    every = hostile.generate_requests(app.openapi(), BODIES)
+    assert len(every) > 1500
+    asgi.run_coroutine(send_request(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
+
+    async def run() -> None:
+        chosen = [one for n, one in enumerate(every) if n % EVERY == 0 or ("digits" in one[0] and n % LONG == 0)]
+        for name, method, address, body in chosen:
+            if any(form in address for form in DRAWN):
+                continue
+            answer = await send_request(app, method, address, body, headers={"accept-encoding": "br"})
+            assert answer.status < 500, (name, answer.status, answer.body[:300])
+            assert len(answer.body) < 16 << 20, name
+            assert answer.status < 400 or len(answer.body) < 20 << 10 or answer.body.startswith(b"<!doctype"), name
+            assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.jobs == 0
+
+    with LoopWatcher() as watched:
+        asgi.run_coroutine(run())
+    app.state.work.close()
+    app.state.hardware.pool.close()
+    assert not watched.computed(), watched.computed()

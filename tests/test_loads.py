@@ -188,3 +188,13 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
             assert body == (f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {line} }}" if predicate else line)
             count += 1
     assert count > (2500 if FULL else 500)
+
+
+def test_memory_is_read_off_the_map() -> None:
+    """The expectation itself, by hand: lane 5 of the A of m16n8k16 holds (1, 2) and (1, 3) in a0, (9, 2) and (9, 3) in
+    a1.
+    """
+    op = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    memory = MatrixMemory(op, np.random.default_rng(1))
+    halves = memory.bytes.view(np.uint16).reshape(16, 16 + EXTRA)
+    assert memory.registers[5].view(np.uint16)[:4].tolist() == [halves[1, 2], halves[1, 3], halves[9, 2], halves[9, 3]]

@@ -6,7 +6,7 @@ from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.workbench.copies.transfers import find_map, read_copy
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, list_codes
 from tests.sample import take_sample
 from tests.transfer_kernels import TMA, plant
 
@@ -166,3 +166,10 @@ def test_either_of_two_equal_maps_may_fill_a_tile() -> None:
 def test_a_map_that_only_one_branch_makes_is_that_map() -> None:
     text = plant((X, f"CUtensorMap x; if (M > 0) x = {A};"), text=hold("returned"))
     assert list_boxes(text) == [(64, 64), (64, 128)]
+
+
+def test_a_barrier_of_returned_maps_expects_their_bytes() -> None:
+    right = hold("returned")
+    assert not check_text(right).findings
+    wrong = plant(("(BM * BK + BN * BK) * sizeof", "(BM * BK + BM * BK) * sizeof"), text=right)
+    assert list_codes(wrong) == ["expect_tx_bytes"]

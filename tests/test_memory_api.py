@@ -212,3 +212,18 @@ def test_command_line(client: Client) -> None:
         == client.get("/api/v1/smem/tile?mn=128").json()
     )
     assert "Sw<3,3,3>" in run_lanescope("smem").stdout
+
+
+def test_pages_keep_what_was_typed(client: Client) -> None:
+    bad = client.get("/smem?mn=60&k=64")
+    assert (
+        bad.status_code == 422
+        and 'value="60"' in bad.text
+        and "multiple of the atom" in bad.text
+        and "<svg" in bad.text
+    )
+    word = client.get("/descriptor/wgmma/0xnothex")
+    assert word.status_code == 422 and ">0xnothex</textarea>" in word.text and "is not a number" in word.text
+    page = client.get("/descriptor/wgmma/0x4000004004000101?s_mn=60").text
+    assert 'value="60"' in page and "multiple of the atom" in page
+    assert client.get("/descriptor?word=zz").status_code == 422

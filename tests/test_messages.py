@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from lanescope.app.hardware import map_calls as asked_maps
-from lanescope.messages import ROWS, MessageRow, recognise_messages
+from lanescope.messages import BY_SLUG, GROUPS, ROWS, MessageRow, recognise_messages
 from lanescope.messages.map_calls import TYPE_CODES, MapCall, find_refusal
 from lanescope.messages.map_rules import RULES, find_rules
-from lanescope.messages.row import CUTE, PTXAS, compile_text
+from lanescope.messages.row import CUTE, DRIVER, PTXAS, compile_text
 from tests.cases import for_each
 from tests.cpp import find_compiler
 from tests.found_in_code import find_tensor_maps
@@ -235,3 +235,12 @@ def test_a_text_is_found_as_its_tool_prints_it() -> None:
                 suffix = "\nptxas k.ptx, line 3; error : Arguments mismatch for instruction 'mma'"
             found = [one.row.slug for one in recognise_messages(f"{prefix}{printed}{suffix}").found]
             assert row.slug in found, (row.slug, printed, found)
+
+
+def test_every_row_is_whole() -> None:
+    assert len(BY_SLUG) == len(ROWS) == sum(len(rows) for _, rows in GROUPS)
+    for row in ROWS:
+        assert row.reason.endswith((".", "…")) and row.change.endswith((".", "…")) and row.title[-1] not in ".:", (
+            row.slug
+        )
+        assert bool(row.wrong) == bool(row.right) and (row.texts or row.source == DRIVER), row.slug

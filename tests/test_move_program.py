@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from lanescope.render import kernel, move_program
 from tests import cpp
 from tests.cases import for_each
 from tests.emulator import MISSING, ProgramEmulator
-from tests.ptxas import nvrtc
-from tests.sample import take_sample
+from tests.ptxas import nvcc, nvrtc
+from tests.sample import FULL, take_sample
 
 X1, TRANS = "ldmatrix.m8n8.x1.shared.b16", "ldmatrix.m8n8.x1.trans.shared.b16"
+SAVED = (X1, "stmatrix.m8n8.x4.trans.shared.b16", "ldmatrix.m16n16.x2.trans.shared.b8")
 NOTED = [find(ptx).ptx for ptx in (X1, TRANS, "stmatrix.m8n8.x1.shared.b16")]  # whose lanes the notes print
 CASES = [
     *(
@@ -150,3 +152,18 @@ def _join_devices(target: str) -> str:
 def test_nvrtc_compiles_the_forms_without_a_header(target: str) -> None:
     text, log = nvrtc.compile_ptx(_join_devices(target), target)
     assert not log and "ldmatrix" in text
+
+
+@pytest.mark.skipif(nvcc.find_nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.parametrize("ptx", SAVED if FULL else SAVED[-1:])
+def test_a_saved_program_compiles_as_its_build_line_says(ptx: str, tmp_path: Path) -> None:
+    plan = make_move_plan(find(ptx))
+    good, said = nvcc.compile_object(move_program.render_program(plan), tmp_path, kernel.get_arch_option(plan).split())
+    assert good and not said.strip(), said[:2000]
+
+
+def test_forms_that_no_device_ran_say_so() -> None:
+    assert "Not yet run on hardware" in move_program.render_program(
+        make_move_plan(find("ldmatrix.m16n16.x1.trans.shared.b8"))
+    )
+    assert "Not yet run on hardware" not in move_program.render_program(make_move_plan(find(X1)))

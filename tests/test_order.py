@@ -242,3 +242,31 @@ def test_a_named_barrier_or_a_wait_of_a_library_is_one() -> None:
         ('    asm volatile("cp.async.bulk.wait_group 0;");\n', "    tma_store_wait<0>();\n"), text=BULK_STORE
     )
     assert not list_findings(library)
+
+
+def test_two_barriers_each_with_its_own_bytes() -> None:
+    """A's copy on one barrier and B's on another: each is compared with its own."""
+    two = plant(
+        (
+            "expect_bytes(&full[slot], (BM * BK + BN * BK) * sizeof(bf16));",
+            "expect_bytes(&full[slot], BM * BK * 2);\n      expect_bytes(&full[slot + STAGES], BN * BK * 2);",
+        ),
+        ("&tb, &full[slot],", "&tb, &full[slot + STAGES],"),
+    )
+    assert [code for code, _ in list_findings(two)] == ["bytes_not_copied"]  # nothing waits for B
+    wait = "    wait(&full[slot], (t / STAGES) & 1);"
+    two = two.replace(wait, f"{wait}\n{wait.replace('slot', 'slot + STAGES')}")
+    assert not list_findings(two)
+    assert [code for code, _ in list_findings(two.replace("BN * BK * 2", "BN * BK"))] == ["expect_tx_bytes"]
+
+
+def test_a_multicast_copy_brings_bytes_to_others() -> None:
+    text = plant(("* sizeof(bf16));\n      tma", "* sizeof(bf16) * 2);\n      tma"))
+    assert [code for code, _ in list_findings(text)] == ["expect_tx_bytes"]
+    assert not list_findings(text.replace("complete_tx::bytes", "complete_tx::bytes.multicast::cluster"))
+
+
+def test_a_limit_over_227_kilobytes() -> None:
+    text = plant(("STAGES = 4;", "STAGES = 10;"))
+    assert list_findings(text) == [("shared_memory_over", BYTES)]
+    assert not list_findings(plant(("STAGES = 4;", "STAGES = 9;"))), "9 stages of 24 KB are 216 KB"

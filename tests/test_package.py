@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 import zipfile
 from collections.abc import Sequence
 from importlib.metadata import PathDistribution, distribution
@@ -18,8 +21,11 @@ from packaging.requirements import Requirement
 from tests import release
 from tests.release import ROOT
 
-pytestmark = pytest.mark.waits
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
+COMMAND = [sys.executable, "-c", "from lanescope.app.cli import main; main()"]
+PATHS = ("/readyz", "/", f"/i/{MMA}", "/static/instruction/page.js", "/palette.css", "/guide/ldmatrix", "/gallery")
+
+pytestmark = pytest.mark.waits
 
 
 def run_in_folder(command: list[str], path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -154,3 +160,30 @@ def test_the_layers_hold(installed: Path) -> None:
     command = [sys.executable, "-c", lint, "--no-cache", "--config", str(ROOT / "pyproject.toml")]
     ran = run_in_folder(command, installed, installed)
     assert ran.returncode == 0 and " kept, 0 broken" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_the_server_of_the_wheel_serves(installed: Path, project: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], cwd=project, env=environment)
+    try:
+        answers = {path: fetch_page(port, path) for path in PATHS}
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert {status for status, _ in answers.values()} == {200}, answers
+
+
+def fetch_page(port: int, path: str, seconds: float = 60.0) -> tuple[int, bytes]:
+    """Return status and body of an address of a server that may still be starting."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=seconds) as answer:
+                return answer.status, answer.read()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)

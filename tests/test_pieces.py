@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lanescope.app.hardware import pieces
+from lanescope.app.hardware import evidence, pieces, verification
 from lanescope.app.main import create_app
 from lanescope.app.runs import page as runs_page
 from lanescope.app.runs.hardware import NO_CUPY, ServerHardware
@@ -32,3 +32,19 @@ def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.Monkey
     with Client(create_app(ServerHardware(why_not=NO_CUPY))) as client:
         page = client.get("/gpu").text
     assert "contradicts itself in 2" in page and "✗ H200:\n  3 of 4 agree" in page
+
+
+def test_pieces_are_the_whole() -> None:
+    """Every variant of an architecture in one piece and in no other; parts that are not cut run whole."""
+    todo = pieces.split_verification("sm_90a")
+    forms = sorted((piece.first, piece.count) for piece in todo if piece.part == pieces.FORMS)
+    keys = [job.key for job in verification.generate_jobs("sm_90a")]
+    cut = [key for first, count in forms for key in keys[first : first + count]]
+    assert cut == keys and len(keys) > 300
+    assert {piece.part for piece in todo} == {"", *evidence.PARTS} - {"tcgen05", "counters"}
+    halves = [
+        (pieces.VerificationPiece("chains", n, 2), {"x": {"ran": 2, "agreed": n, "differs": [str(n)]}}) for n in (2, 0)
+    ]
+    told = pieces.merge_results({"name": "H100", "target": "sm_90a"}, halves, {"a:0": 2})
+    assert told["chains"] == {"x": {"ran": 4, "agreed": 2, "differs": ["0", "2"]}}
+    assert told["meta"]["ran_by"] == {"a:0": 2}

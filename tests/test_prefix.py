@@ -114,3 +114,14 @@ def test_a_redirect_of_a_slash_names_a_path_and_no_host(root: str, sent: str, pa
 
 def test_without_a_prefix_nothing_is_changed(app: FastAPI) -> None:
     assert b"data-root" not in fetch(app, PAGE).body and b'href="/guide"' in fetch(app, PAGE).body
+
+
+@for_each("path", ["//evil.example", "//evil.example/", "/%5Cevil.example/", "///evil.example/", "//smem/"])
+def test_an_address_that_begins_with_two_slashes_redirects_to_no_host(app: FastAPI, path: str) -> None:
+    app = create_app()
+    app.get("//evil.example")(lambda: None)
+    app.get("//evil.example/x/{rest:path}")(lambda: None)
+    app.get("/\\evil.example")(lambda: None)
+    for asked in (path, path.rstrip("/") + "/x"):
+        location = fetch(app, asked).headers.get("location", "/")
+        assert location.startswith("/") and not location.startswith(("//", "/\\", "/%5C"))

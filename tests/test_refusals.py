@@ -268,3 +268,35 @@ def test_a_load_is_refused_with_the_loads_that_there_are(client: Client) -> None
     assert (
         refused["field"] == "load" and refused["hint"] == "Allowed: a PTX text that starts with ldmatrix or stmatrix."
     )
+
+
+@for_each(
+    "path",
+    [
+        "/api/v1/instructions/%00",
+        "/api/v1/instructions/%ff%fe",
+        "/api/v1/descriptors/%00%0a",
+        "/api/v1/descriptors/%F0%9F%98%80",
+        "/i/%00.svg",
+        "/i/%ff/a.png",
+        "/descriptor/wgmma/%00.json",
+        "/api/v1/instructions/" + "a" * 4000,
+        f"/api/v1/instructions/{PTX}/operands/%00",
+        f"/i/{PTX}/%E2%80%AE.svg",
+        "/api/v1/instructions/..%2f..%2fetc",
+        "/static/%00",
+        "/static/..%2f..%2fpyproject.toml",
+        "/api/v1//instructions",
+        "/api/v1/instructions/",
+        "/vendor/plotly-%00.js",
+        f"/i/{PTX}.svg?colour=%00",
+        "/smem.svg?mn=%ff",
+        "/api/v1/instructions?q=%00%ff",
+        "/api/v1/instructions?family=%00",
+    ],
+)
+def test_strange_bytes_in_addresses(client: Client, path: str) -> None:
+    answer = client.get(path, follow_redirects=False)
+    assert answer.status_code in (200, 307, 404, 422), answer.text
+    if answer.status_code >= 400:
+        parse_refusal(answer, answer.status_code)

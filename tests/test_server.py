@@ -223,3 +223,8 @@ def test_a_busy_server_refuses_with_503(app: FastAPI) -> None:
 
     asgi.run_coroutine(run())
     small.state.work.close()
+
+
+@for_each("length", ["-1", "1e3", "9" * 30, "²"])
+def test_a_strange_length_is_413(app: FastAPI, length: str) -> None:
+    assert fetch(app, "/api/v1/banks", "POST", headers={"content-length": length}).status == 413

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lanescope.app.kit.settings import Settings, name_variable
+from lanescope.app.kit.settings import Settings, list_settings, name_variable
 from lanescope.errors import LayoutError
 from tests.cases import for_each
 
@@ -79,3 +79,12 @@ def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, m
         monkeypatch.setenv("LANESCOPE_PORT", port)
     exec(json.loads(command)[2], {})
     assert told == [f"http://127.0.0.1:{asked}/healthz"]
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    for name, default, says in list_settings():
+        assert (
+            f"| `{name_variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'}"
+            f" | {says} |"
+        ) in text

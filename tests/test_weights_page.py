@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lanescope.app.kit.question import read_question
@@ -12,6 +14,7 @@ from lanescope.errors import LayoutError
 from lanescope.weights.formats import FORMATS
 from lanescope.weights.layout import WeightLayout, packed_weights
 from tests.cases import for_each
+from tests.client import Client
 
 
 def make_layout(name: str) -> WeightLayout:
@@ -96,3 +99,8 @@ def test_the_picture_has_the_element_in_both_panels(name: str, bits: int) -> Non
     svg = draw_weights(layout, place)
     assert svg.count('class="ringed"') == 2
     assert svg.count("data-cells=") == 2
+
+
+def test_a_choice_that_is_refused_stays_in_its_field(client: Client) -> None:
+    page = client.get("/weights?format=gguf").text
+    assert re.search(r'<select name="format" aria-invalid="true"[^>]*><option selected>gguf</option>', page)

@@ -185,3 +185,22 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
 def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
     assert {rule.name for rule in wmma.check_pointer(op, pointer, ldm, "row") if not rule.holds} == failing
+
+
+@needs_headers
+@for_each("argument", ["true", "false"])
+def test_satf_is_of_integer_products_alone(argument: str) -> None:
+    for ptx, there in (
+        ("wmma.mma.row.col.m16n16k16.f32.f32", False),
+        ("wmma.mma.row.col.m16n16k16.f16.f16", False),
+        ("wmma.mma.row.col.m16n16k8.f32.tf32.tf32.f32", False),
+        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False),
+        ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
+        ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
+    ):
+        text, _ = compile_cuda(
+            re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.render_kernel(find(ptx)).text)
+        )
+        assert bool(text) == there, ptx
+        if there:
+            assert (".satfinite" in text) == (argument == "true")
