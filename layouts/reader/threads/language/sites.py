@@ -60,8 +60,9 @@ def _find_argument(run: KernelRunner, node: tree.Expression, scope: Scope) -> An
     """Return (argument, its scope) of a parameter, also of a reference, such as to a tensor map, at &name."""
     if not isinstance(node, tree.Name):
         name = getattr(node, "value", None)
-        unknown = isinstance(name, tree.Name) and resolve_path(run, name.path, scope) is None
-        return scope.find_passed(name.last) if unknown else None
+        if not isinstance(name, tree.Name) or resolve_path(run, name.path, scope) is not None:
+            return None
+        return scope.find_passed(name.last)
     place = resolve_path(run, node.path, scope)
     if isinstance(place, Pointer) and place.space == "local" and isinstance(place.array, LocalMemory):
         return place.array.initializer if not place.dims else None
