@@ -33,6 +33,7 @@ RIGHT = r"""__global__ void __launch_bounds__(32) gemm(const half* A, const half
 }
 """
 ALONE = RIGHT.replace("__launch_bounds__(32) ", "")
+OPEN_TYPE = "template <class T> " + ALONE.replace("half", "T")
 OPEN_SIZE = "template <int BK> " + RIGHT.replace("s[16 * 16]", "s[BK * 16]")
 SPARSE = RIGHT.replace("mma.sync.aligned.m16n8k16", "mma.sp::ordered_metadata.sync.aligned.m16n8k32").replace(
     "{%0,%1,%2,%3};", "{%0,%1,%2,%3}, %8, 0x0;"
@@ -58,6 +59,13 @@ DEFINE(launch16, 16)
         (ALONE + "int main() { gemm<<<1, 32>>>(A, B, C); }\n", ""),
         (ALONE + "int main() { gemm<<<1, threads>>>(A, B, C); }\n", "without a number of threads"),
         (RIGHT.replace("= threadIdx.x", "= threadIdx.y * 8 + threadIdx.x"), "without a number of threads"),
+        (
+            ALONE + "int main() { gemm<<<1, 2048>>>(A, B, C); }\n",
+            "2,048 threads, more than a block's 1,024",
+        ),
+        (ALONE + "int main() { gemm<<<1, 20>>>(A, B, C); }\n", "launched with 20 threads, which are no whole warps"),
+        (OPEN_TYPE + "int main() { half *a, *b; float* c; cudaMalloc(&a, 512); gemm<<<1, 32>>>(a, b, c); }\n", ""),
+        (OPEN_TYPE + "int main() { gemm<<<1, 32>>>(open(), open(), c); }\n", "depends on T"),
         (OPEN_SIZE, "depends on BK"),
         (OPEN_SIZE + "int main() { gemm<16><<<1, 32>>>(A, B, C); }\n", ""),
         (OPEN_SIZE + MACRO_LAUNCHER, ""),
@@ -74,6 +82,7 @@ DEFINE(launch16, 16)
             f'{HEAD} {{ asm("wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {{%0}}, {{%1}};" :: "r"(a)); }}\n',
             "of wmma",
         ),
+        (WMMA.replace("wmma::", ""), "with fragments of wmma"),
         (CUTE, "with fragments that CuTe loads"),
         (CUTE.replace("__launch_bounds__(32) ", ""), "without a number of threads"),
         (

@@ -18,6 +18,7 @@ from lanescope.reader.threads.runner import KernelRunner
 
 WARP = 32
 MOST_THREADS = 1024  # of a block
+THREADS_OPEN, LAUNCHED = "the number of threads is open", "launched with "
 
 
 def find_block(
@@ -37,14 +38,14 @@ def find_given_block(host: KernelRunner, arguments: str, scope: Scope) -> tuple[
     return _make_block(read_sizes(host, parse_expression(arguments), scope)) if arguments else None
 
 
-def describe_refused_block(host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> str:
-    """Describe the known block size of a launch that is not run, "" if it is not known."""
+def describe_open_block(host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> str:
+    """Describe why a launch is not run: its block size is not known, or none that is followed."""
     sizes = read_sizes(host, parse_expression(launch.block), enclosing)
     if sizes is None:
-        return ""
+        return THREADS_OPEN
     threads = prod(sizes)
     why = f"more than a block's {MOST_THREADS:,}" if threads > MOST_THREADS else "which are no whole warps"
-    return f"launched with {threads:,} threads, {why}"
+    return f"{LAUNCHED}{threads:,} threads, {why}"
 
 
 def _make_block(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:

@@ -19,7 +19,7 @@ from lanescope.reader.threads.barriers.clusters import MOST_CTAS, ClusterPlace, 
 from lanescope.reader.threads.barriers.cutlass_source import LIBRARY, parse_library
 from lanescope.reader.threads.block_sizes import (
     WARP,
-    describe_refused_block,
+    describe_open_block,
     find_block,
     find_given_block,
     read_sizes,
@@ -54,7 +54,6 @@ from lanescope.reader.threads.runner import KernelErrorFound, KernelRunner, Step
 
 MOST_KERNELS = 24
 MOST_ORDERED = 4  # launches of one kernel whose order is followed
-THREADS_OPEN = "the number of threads is open"
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
@@ -221,7 +220,7 @@ class _Program:
             return None
         seen |= {key, key[1:]}
         if block is None:
-            return KernelRun(function, host, False, describe_refused_block(host, launch, enclosing) or THREADS_OPEN)
+            return KernelRun(function, host, False, describe_open_block(host, launch, enclosing))
         open_ = tuple(p.name for p in function.templates if p.name and inner.names.get(p.name) is None)
         shape = self._find_cluster(host, function, launch, enclosing, inner)
         runs: list[KernelRunner] = []

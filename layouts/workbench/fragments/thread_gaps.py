@@ -11,7 +11,8 @@ import numpy as np
 from lanescope.cxx.source_text import list_macros
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.kernels import THREADS_OPEN, KernelRun
+from lanescope.reader.threads.block_sizes import LAUNCHED, THREADS_OPEN
+from lanescope.reader.threads.kernels import KernelRun
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
 
@@ -100,9 +101,9 @@ def describe_open_operand(text: str, uses: Iterable[OperandKey], judged: Set[obj
 def _make_sentence(gap: str) -> str:
     if gap.startswith(_DEPENDS):
         return f"the kernel {gap}"
-    return (
-        f"the tile is {gap}" if gap.startswith("stored by ") else f"it is {gap}" if gap.startswith("launched ") else gap
-    )
+    if gap.startswith(LAUNCHED):
+        return f"it is {gap}"
+    return f"the tile is {gap}" if gap.startswith("stored by ") else gap
 
 
 def describe_run(
@@ -128,9 +129,13 @@ def describe_run(
         return NOT_REACHED, ()
     if uses.keys() - judged <= unsure:
         return STEP_OPEN, ()
-    left = {key[:2] for key in uses if key not in judged}
-    broken = next((use.broken for use in run.runner.products if use.broken and (use.span, use.calls) in left), "")
+    broken = _find_broken(run.runner, {key[:2] for key in uses if key not in judged})
     return (f"stored by code that is not followed ({broken})" if broken else UNKNOWN), ()
+
+
+def _find_broken(runner: KernelRunner, left: Set[tuple[Span, tuple[Span, ...]]]) -> str:
+    """Return why what a product without a verdict loads is not known, "" if no code says so. left: statement, calls."""
+    return next((use.broken for use in runner.products if use.broken and (use.span, use.calls) in left), "")
 
 
 def take_gap(kernel: CheckedKernel, every_run: Iterable[CheckedKernel]) -> CheckedKernel:

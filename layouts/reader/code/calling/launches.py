@@ -102,7 +102,9 @@ def _list_template_arguments(ev: Evaluator, target: FunctionSet, arguments: Sequ
     """Return the template arguments of a launch as C++: those it gives, and those deduced from its arguments."""
     given = [_format_template(value) for value in target.templates or ()]
     chosen = ev.choose_function(target, list(arguments))
-    for parameter in chosen.function.templates[len(given) :] if chosen is not None else ():
+    if chosen is None:
+        return tuple(given)
+    for parameter in chosen.function.templates[len(given) :]:
         if parameter.pack or (parameter.name not in chosen.deduced and parameter.default is not None):
             break
         value = chosen.deduced.get(parameter.name)

@@ -12,7 +12,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value, make_cute_ar
 from lanescope.reader.threads.language.names import find_type
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_name, make_number, make_uniform
 from lanescope.reader.threads.language.places import evaluate_operand, find_place
-from lanescope.reader.threads.language.program import Scope
+from lanescope.reader.threads.language.program import LaterValue, Scope
 from lanescope.reader.threads.language.types import SizedType, find_builtin, make_pointer_type
 from lanescope.reader.threads.language.values import convert_value, store_place
 from lanescope.reader.threads.memory.results import CONSTANT
@@ -20,6 +20,8 @@ from lanescope.reader.threads.memory.storage import DataBytes, LocalMemory, Mask
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
+
+_VECTORS = ("device_vector", "universal_vector")  # of Thrust, whose elements are in global memory
 
 
 def hold_value(value: Any, arguments: Any = None, owners: Mask | None = None) -> Any:
@@ -129,10 +131,40 @@ def deduce_template_argument(
     if type_ is None or len(type_.path) != 1 or inner.names.get(type_.name, type_) is not None:
         return
     value = host.evaluate(argument, enclosing)
+    if value is None:
+        value = _find_declared_array(host, argument, enclosing)
     if is_cute_value(value):
         _bind_cute_type(inner, type_, value)
     elif isinstance(value, Pointer) and type_.pointers == 1:
         _deduce_template_arguments(inner, type_, value.type)
+
+
+def _find_declared_array(host: KernelRunner, node: tree.Expression, scope: Scope) -> Pointer | None:
+    """Return the array of a pointer that is declared without a value, or of a vector: raw_pointer_cast(a.data())."""
+    node = _strip_data_calls(node)
+    found = scope.names.get(node.last) if isinstance(node, tree.Name) else None
+    statement = found.statement if isinstance(found, LaterValue) else None
+    type_ = statement.type if isinstance(statement, tree.Declaration) else None
+    if type_ is None or type_.dims:
+        return None
+    name, templates = type_.path[-1]
+    if name in _VECTORS and templates and isinstance(templates[0], tree.Type):
+        return _make_array(name, find_type(host, templates[0], scope)) if not type_.pointers else None
+    kind = find_type(host, type_, scope)
+    return _make_array(name, kind.target if kind is not None and kind.pointer else None)
+
+
+def _strip_data_calls(node: tree.Expression) -> tree.Expression:
+    """Return the object of a.data(), of a.data().get() and of raw_pointer_cast(a.data())."""
+    while isinstance(node, tree.Call):
+        casts = isinstance(node.function, tree.Name) and node.function.last == "raw_pointer_cast" and node.arguments
+        node = node.arguments[0] if casts else node.function
+        node = node.value if isinstance(node, tree.Member) and node.name in ("data", "get") else node
+    return node
+
+
+def _make_array(name: str, element: SizedType | None) -> Pointer | None:
+    return Pointer("global", name, make_number(0, LONG), element) if element is not None else None
 
 
 def _bind_cute_type(inner: Scope, type_: tree.Type, value: Any) -> None:
