@@ -201,8 +201,7 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
     home = terms.make_term_text(text)
     for definition in home.scopes.list_first_definitions():
         name, begin = definition.name, definition.begin
-        of_tile = _OF_TILE.search(name) and not _OF_OTHER.search(name)
-        if begin is None or definition.typed or len(name) > _LONGEST_NAME or not of_tile:
+        if begin is None or definition.typed or len(name) > _LONGEST_NAME or not _names_tile(name):
             continue
         value = home.parse_term(begin)
         while isinstance(value, SyntaxTerm) and value.name == "decltype" and value.args:
@@ -211,6 +210,11 @@ def find_named_layouts(text: str, bits: int | None = None) -> Iterator[tuple[str
             laid = find_known_layout(home, value, bits)
             if laid is not None:
                 yield name, value.span, laid
+
+
+def _names_tile(name: str) -> bool:
+    """Return whether a variable is named as a tile of A or B is."""
+    return _OF_TILE.search(name) is not None and _OF_OTHER.search(name) is None
 
 
 def find_known_layout(home: TermText, value: Any, bits: int | None = None) -> CuteLayout | None:
