@@ -79,6 +79,32 @@ def test_slices_of_a_and_b_are_compared(old: str, new: str, code: str, place: st
     assert any(one == code and place in at for one, at in found), found
 
 
+@for_each(
+    "changes",
+    [
+        [
+            ("(blockIdx.y * 64 + r) * K + k0", "(blockIdx.y * 64 + r) * ldb"),
+            ("int K)", "int K, int ldb)"),
+        ],  # [high | low]
+        [("(blockIdx.y * 64 + r) * K + k0", "(blockIdx.y * 64 + r) * K"), ("%33, 1", "%33, 0"), ("k < 4", "k < 1")],
+        [("sA + k", "sA + 0 * k"), ("%33, 1", "%33, 0")],  # sums of one slice each
+        [("k < 4", "k < min(4, (K - k0) / 16)")],
+        [
+            ("k < 4", "k < 3"),
+            ("  }\n}", "    for (int i = threadIdx.x; i < 4096; i += 128) C[0] += sA[i] * sB[i];\n  }\n}"),
+        ],
+        [("k < 4", "k < 3"), ("float d[32] = {};", "float d[32] = {C[0]};"), ("  }\n}", "  }\n  C[0] = d[0];\n}")],
+    ],
+    ids=["smaller_k", "other_sums", "one_slice", "size", "threads", "added"],
+)
+def test_slices_that_may_be_left_out_or_taken_again_are_no_mistakes(changes: list[tuple[str, str]]) -> None:
+    text = RIGHT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    assert check_thread_tiles(text, {}).findings == []
+
+
 # a tcgen05 kernel whose descriptor is a union with bit fields, its swizzle chosen by a switch
 TENSOR = r"""#include <cuda_fp16.h>
 union Descriptor {

@@ -86,6 +86,7 @@ class KernelRunner:
         self.reached: Span = (0, 0)  # the last statement of the text itself that was begun
         self.products: list[MmaUse] = []
         self.results: list[ProductResult] = []
+        self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
         self.unit_records: dict[tuple[int, int], int] = {}  # by record and bits: the record that counts these
         self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin

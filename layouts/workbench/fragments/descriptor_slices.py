@@ -10,7 +10,7 @@ from lanescope.reader.threads.memory.records import DescriptorUse, MmaUse, Regis
 from lanescope.reader.threads.memory.storage import LocalMemory
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.operand_slices import Pair, find_slice_mistakes
-from lanescope.workbench.fragments.skipped_slices import find_gaps
+from lanescope.workbench.fragments.skipped_slices import adds_result, find_gaps
 from lanescope.workbench.fragments.thread_descriptors import LocatedUse, leaves_bytes_unread
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
 from lanescope.workbench.fragments.warp_coverage import split_origin
@@ -28,7 +28,7 @@ def find_descriptor_slice_mistakes(run: KernelRunner, located: Sequence[LocatedU
     products = list(_list_products(located))
     if not products or 2 * len(products) != len(located):
         return []
-    sums: dict[object, LocalMemory] = {}
+    sums: dict[object, MmaUse] = {}
     pairs = [_make_pair(run, product, sums) for product in products]
     found = find_slice_mistakes(run, pairs) or list(_find_other_steps(run, products))
     return found or _find_unread(run, products, pairs)
@@ -50,13 +50,16 @@ def _identify(use: DescriptorUse) -> object:
     return use.span, use.calls, use.turns
 
 
-def _make_pair(run: KernelRunner, product: Product, sums: dict[object, LocalMemory]) -> Pair:
-    """Make a product of a warp of the operands. sums: by the place and the rows and columns, which have one D."""
+def _make_pair(run: KernelRunner, product: Product, sums: dict[object, MmaUse]) -> Pair:
+    """Make a product of a warp of the operands. sums: the last product of each place, sum, rows and columns."""
     (a, left), (b, right) = product
     rows = [(split_origin(origin) or (origin.base, 0))[0] for origin in (left, right)]
-    memory = sums.setdefault((a.span, a.calls, *rows), LocalMemory())
+    key = (a.span, a.calls, a.sum, *rows)
+    before = sums.get(key)
+    result = before.result if before is not None else (LocalMemory(), 0)
     left_register, right_register = ((RegisterUse(use.data, site=use.site),) for use in (a, b))
-    use = MmaUse(a.opcode, a.span, left_register, right_register, a.calls, run.mask, a.turns, (memory, 0), ends=a.ends)
+    use = MmaUse(a.opcode, a.span, left_register, right_register, a.calls, run.mask, a.turns, result, adds=before)
+    sums[key] = use
     instruction = catalog.find(a.opcode)
     return (
         use,
@@ -71,7 +74,8 @@ def _find_other_steps(run: KernelRunner, products: Sequence[Product]) -> Iterato
     Of right kernels, one operand may be read again: A that is split into a sum. All of its tile is then read.
     """
     for before, after in pairwise(products):
-        if before[0][0].span != after[0][0].span or not _is_next(before[0][0].turns, after[0][0].turns):
+        same = before[0][0].span == after[0][0].span and before[0][0].sum == after[0][0].sum
+        if not same or not _is_next(before[0][0].turns, after[0][0].turns):
             continue
         whole = [_goes_on(old, new) for old, new in zip(before, after, strict=True)]
         if whole in ([True, False], [False, True]):
@@ -98,9 +102,15 @@ def _goes_on(before: LocatedUse, after: LocatedUse) -> bool:
 
 
 def _find_unread(run: KernelRunner, products: Sequence[Product], pairs: Sequence[Pair]) -> list[CheckFinding]:
-    """Return the loop whose products leave out slices of K that threads store, the same of A and of B."""
+    """Return the loop whose products leave out slices of K that threads store, the same of A and of B.
+
+    The sizes that a loop inside another ends at may be such that it leaves out none.
+    """
     lines = find_gaps(pairs)
-    if lines is None or not all(leaves_bytes_unread(run, use) for use, _ in products[0]):
+    depends = any(any(use.ends[1:]) for (use, _), _ in products)
+    if lines is None or depends or adds_result(run):
+        return []
+    if not all(leaves_bytes_unread(run, use) for use, _ in products[0]):
         return []
     first, past = lines[0].list_gaps()[0]
     use, blank = products[0][0][0], blank_text(run.text)

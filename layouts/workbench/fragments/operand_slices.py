@@ -139,7 +139,8 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFindi
     """Find the operand that takes a K slice again while the other goes on, as both did before.
 
     A jump to another array, other rows, or a slice that is new may be meant: K of two matrices, the taps of a
-    convolution, interleaved weights.
+    convolution, interleaved weights. So may be a slice that is taken again of a matrix with a smaller K, or if both
+    operands take the same slices in the end: A = [high | low], and B the same for both.
     """
     slices = [_find_slices(a, b) for _, a, b in group]
     known = [at for at in slices if at is not None]
@@ -150,6 +151,8 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFindi
     at = next((n for n, pair in enumerate(steps) if pair[0] != pair[1]), None)
     if at is None or not usual or usual not in steps[at] or any(pair != (usual, usual) for pair in steps[:at]):
         return None
+    if {k[0] for k in known} == {k[1] for k in known} or not _have_equal_k(*group[0][1:]):
+        return None
     n = 0 if steps[at][1] == usual else 1
     use, operand, now = group[at + 1][0], _get_operand(group[at + 1], n), known[at + 1]
     if now[n] not in {k[n] for k in known[: at + 1]} or len({_find_rows(a, b) for _, a, b in group[: at + 2]}) > 1:
@@ -159,6 +162,17 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFindi
         f" K = {now[1 - n]}, as the order of both before continues."
     )
     return CheckFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
+
+
+def _have_equal_k(a: ArrivedOperand, b: ArrivedOperand) -> bool:
+    """Return whether A and B have the same distance between rows, in elements, if K is contiguous in both."""
+    pitches = []
+    for warp in ((operand.warps or (None,))[0] for operand in (a, b)):
+        step = warp.lines.get("", (0, 0))[1] if warp is not None else 0
+        if warp is None or not step:
+            return True
+        pitches.append({name: rows[1] / step for name, rows in zip(warp.names, warp.rows, strict=True) if any(rows)})
+    return pitches[0] == pitches[1]
 
 
 def _find_rows(*operands: ArrivedOperand) -> object:

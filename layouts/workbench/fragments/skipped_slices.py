@@ -58,7 +58,7 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Ch
 
     pairs: products of the kernel, with A and B; the others are only located if these leave K out.
     """
-    if _adds(run) or not pairs or run.descriptors or find_gaps(pairs) is None or len(run.products) > MOST:
+    if adds_result(run) or not pairs or run.descriptors or find_gaps(pairs) is None or len(run.products) > MOST:
         return
     every = list(_locate_products(run))
     lines = find_gaps(every) if len(every) == len(run.products) else None
@@ -72,7 +72,7 @@ def find_skipped_slices(run: KernelRunner, pairs: Sequence[Pair]) -> Iterator[Ch
     yield CheckFinding("k_slice_skipped", message, _find_step(run, every))
 
 
-def _adds(run: KernelRunner) -> bool:
+def adds_result(run: KernelRunner) -> bool:
     """Return whether D is added to what its array has: another launch may take the other slices."""
     loaded = {load.array for load in run.records}
     return any(store.adds or store.array in loaded for store in run.outputs)

@@ -114,9 +114,9 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
 
 
 def leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
-    """Return whether the stores that fill a descriptor's bytes also fill bytes that no descriptor reads."""
+    """Return whether the stores that fill a descriptor's bytes also fill bytes that nothing reads."""
     shared = run.shared
-    read = np.zeros(shared.writer.shape, np.bool_)
+    read = shared.was_read.copy()
     for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
         read[find_described_places(word, read_words).clip(0, len(read) - 1)] = True
     writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])

@@ -13,6 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.reader.instructions.immediates import find_transposes
 from lanescope.reader.threads.language.numbers import ThreadNumber
+from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import DescriptorUse
 from lanescope.reader.threads.memory.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
@@ -44,6 +45,9 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
     except LayoutError:
         return
     transposes = find_transposes(instruction, operands, in_registers)
+    value = code.get_value(split_operands(operands[0].strip("{} "))[0])
+    before = int(value.record[code.run.mask.argmax(), 0]) if isinstance(value, DataBytes) else 0
+    total = _find_sum(code, operands[3], before, -len(code.run.results) - 1)
     for name in ("b",) if in_registers else ("a", "b"):
         token = operands[2] if name == "b" else operands[1]
         turn = _get_known(code.get_value(transposes[name])) if name in transposes else 0
@@ -55,14 +59,27 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
         except LayoutError:
             continue
         for word in _list_words(code.run, value.const):
-            _record_use(code, opcode, name, token, word, seen)
+            _record_use(code, opcode, (name, token), word, seen, total)
 
 
-def _record_use(code: AsmCode, opcode: str, name: str, token: str, word: int, seen: View) -> None:
+def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:
+    """Return the number of the sum that a product adds to, a new one if it adds to none or that is not known.
+
+    adds: the operand that says so; before, after: the values or the address of D.
+    """
+    run, met = code.run, code.find_lanes(adds)
+    added = met is not None and bool(met[run.mask].all())
+    run.sums[after] = run.sums.get(before if added else None, len(run.descriptors) + 1)
+    return run.sums[after]
+
+
+def _record_use(code: AsmCode, opcode: str, operand: tuple[str, str], word: int, seen: View, total: int) -> None:
+    """Record a read of an operand: its name and its token. total: the number of the sum."""
+    name, token = operand
     run = code.run
     data = read_described_bytes(run, word, seen)
     site, calls = code.get_site(token), tuple(run.calls)
-    around = tuple(run.turns), tuple(run.ends)
+    around = tuple(run.turns), tuple(run.ends), total
     run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
 
 
@@ -77,6 +94,9 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
     instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
     if instruction is None or instruction.pair:
         return
+    place = code.get_address(operands[0])
+    before = place.format_key() if isinstance(place, ThreadNumber) else None
+    total = _find_sum(code, operands[4] if len(operands) > 4 else "", before, before or object())
     for name, token in zip("ab", operands[1:3], strict=True):
         word = _find_only_word(code, token)
         if word is None:
@@ -87,7 +107,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
                 continue  # threads store whole bytes: what each half of one is stays open
             if Descriptor(word, seen.form).reserved:
                 continue  # bits that may be of an address on another target
-            _record_use(code, instruction.ptx, name, token, word, seen)
+            _record_use(code, instruction.ptx, (name, token), word, seen, total)
         except LayoutError:
             continue
 

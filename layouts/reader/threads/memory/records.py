@@ -125,7 +125,8 @@ class StoredFragment:
 class DescriptorUse:
     """An operand that wgmma or tcgen05.mma reads through a descriptor.
 
-    data: the bytes that it reads, [rows, K · bytes per element]; seen: the view of the instruction.
+    data: the bytes that it reads, [rows, K · bytes per element]; seen: the view of the instruction; sum: the number of
+    the sum in D that the product adds to or begins.
     """
 
     opcode: str
@@ -138,6 +139,7 @@ class DescriptorUse:
     seen: View
     turns: tuple[int, ...] = ()  # as those of MmaUse
     ends: tuple[frozenset[str], ...] = ()
+    sum: int = 0
 
     @property
     def element_bytes(self) -> int:
