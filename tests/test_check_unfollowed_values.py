@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanescope.reader.code.calling.launches import OPEN
+from lanescope.reader.code.evaluation import evaluate_text
 from lanescope.reader.code.ptx.asm_products import list_products
 from lanescope.reader.code.ptx.ptx_arithmetic import get_integer_type
 from lanescope.reader.code.ptx.ptx_evaluation import AsmOperand, evaluate_outputs
@@ -50,6 +52,19 @@ __global__ void kernel() {
 
 def test_a_type_is_deduced_from_an_array_of_pointers() -> None:
     assert str(find_builders(TILES)[0].start) == "tile + 8224"
+
+
+@for_each(
+    ("argument", "named"),
+    [("alpha * 2", "float"), ("alpha + 1.0", "double"), ("n * 2u", "unsigned int"), ("unread(n)", OPEN)],
+)
+def test_a_launch_deduces_the_type_of_its_argument(argument: str, named: str) -> None:
+    kernel = 'template <uint64_t N, typename T> __global__ void scale(T by) { asm("wgmma.fence.sync.aligned;"); }\n'
+    code = evaluate_text(
+        f"{kernel}void run(float alpha, int n) {{ scale<UINT64_C(1) << 46><<<1, 128>>>({argument}); }}"
+    )
+    assert code is not None
+    assert [launch.templates for launch in code.launches] == [(str(1 << 46), named)]
 
 
 def test_a_call_as_a_template_argument_is_no_type_of_a_function() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ def apply_operator(
     if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
     if is_real(left) or is_real(right):
-        return _operate_reals(ev, op, at)
+        return _operate_reals(ev, op, (left, right), at)
     if op in ("|", "|=", "+", "^"):
         left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)
     ev.check_operation(op, left_int, right_int, at)
@@ -129,11 +129,13 @@ def _is_hidden(op: str, left: SymbolicInt, right: SymbolicInt) -> bool:
     return op not in c_integers.COMPARED and (left.type.scoped or right.type.scoped)
 
 
-def _operate_reals(ev: Evaluator, op: str, at: tree.Expression) -> SymbolicInt | OpaqueValue:
-    """Make an unknown floating-point number, or the bool of a comparison."""
+def _operate_reals(ev: Evaluator, op: str, operands: Iterable[Any], at: tree.Expression) -> SymbolicInt | OpaqueValue:
+    """Make an unknown floating-point number, float unless an operand is a double, or the bool of a comparison."""
     if op in ("<", ">", "<=", ">=", "==", "!="):
         return ev.make_unknown(at)
-    return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), ResolvedType("double", None, 64))
+    double = any(isinstance(one, OpaqueValue) and one.kind and one.kind.name == "double" for one in operands)
+    kind = ResolvedType("double", None, 64) if double else ResolvedType("float", None, 32)
+    return OpaqueValue(ev.make_fresh_name(ev.format_expression(at)), kind)
 
 
 def _name_thread_parts(op: str, integer: SymbolicInt) -> SymbolicInt:
