@@ -113,6 +113,7 @@ def test_tiles_that_copies_fill_are_verified_for_every_warpgroup(text: str) -> N
     assert not found.unverified and found.steps >= 2 * 3 * 4  # two operands, three turns, four K steps
 
 
+BARRIER = "struct Barrier { uint64_t state; __device__ void expect(int n) { expect_bytes(&state, n); } };"
 COPY_OF_A = "tma_load(s.A[q], &ta, &s.full[q], t * BK, row);"
 COPY_OF_B = "tma_load(s.B[q], &tb, &s.full[q], t * BK, col);"
 WRONG = [
@@ -132,6 +133,15 @@ def test_a_read_of_bytes_that_no_copy_fills_is_a_mistake(text: str, old: str, ne
     code = by_place[line[:8]]
     assert line in places.get(code, f"none of it: {places}")
     assert found.steps <= 12 < check(RIGHT).steps  # the other operand's reads
+
+
+def test_a_barrier_whose_member_function_expects_the_bytes_is_that_of_the_copies() -> None:
+    text = change(RIGHT, "struct Storage {", f"{BARRIER}\nstruct Storage {{")
+    text = change(text, "uint64_t full[STAGES],", "Barrier full[STAGES]; uint64_t")
+    text = change(text, "expect_bytes(&s.full[q], ", "s.full[q].expect(")
+    text = text.replace("&s.full[q]", "&s.full[q].state").replace("&s.full[i]", "&s.full[i].state")
+    wrong = change(text, "(BM + BN) * BK * sizeof", "BM * BK * sizeof")
+    assert [[one.code for one in check(made).findings] for made in (text, wrong)] == [[], ["expect_tx_bytes"]]
 
 
 @for_each(
