@@ -151,17 +151,23 @@ def _find_wrong_steps(runner: KernelRunner, group: Sequence[Pair]) -> CheckFindi
     at = next((n for n, pair in enumerate(steps) if pair[0] != pair[1]), None)
     if at is None or not usual or usual not in steps[at] or any(pair != (usual, usual) for pair in steps[:at]):
         return None
-    if {k[0] for k in known} == {k[1] for k in known} or not _have_equal_k(*group[0][1:]):
-        return None
     n = 0 if steps[at][1] == usual else 1
     use, operand, now = group[at + 1][0], _get_operand(group[at + 1], n), known[at + 1]
-    if now[n] not in {k[n] for k in known[: at + 1]} or len({_find_rows(a, b) for _, a, b in group[: at + 2]}) > 1:
+    if now[n] not in {k[n] for k in known[: at + 1]} or _may_repeat(group[: at + 2], known):
         return None
     message = (
         f"{operand.name.upper()} of {use.opcode} takes the slice at K = {now[n]} here, and {'BA'[n]} the slice at"
         f" K = {now[1 - n]}, as the order of both before continues."
     )
     return CheckFinding("k_slice_wrong", message, _find_filling(runner, group, at + 1, n))
+
+
+def _may_repeat(pairs: Sequence[Pair], known: Sequence[tuple[int, int]]) -> bool:
+    """Return whether products have several rows, one operand has a smaller K, or both take the same slices in the end:
+    known.
+    """
+    several = len({_find_rows(a, b) for _, a, b in pairs}) > 1
+    return several or {k[0] for k in known} == {k[1] for k in known} or not _have_equal_k(*pairs[0][1:])
 
 
 def _have_equal_k(a: ArrivedOperand, b: ArrivedOperand) -> bool:

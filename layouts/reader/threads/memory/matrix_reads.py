@@ -94,9 +94,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
     instruction = find_described_mma(opcode.removeprefix("tcgen05.mma"), word)
     if instruction is None or instruction.pair:
         return
-    place = code.get_address(operands[0])
-    before = place.format_key() if isinstance(place, ThreadNumber) else None
-    total = _find_sum(code, operands[4] if len(operands) > 4 else "", before, before or object())
+    total = _find_tensor_sum(code, operands)
     for name, token in zip("ab", operands[1:3], strict=True):
         word = _find_only_word(code, token)
         if word is None:
@@ -110,6 +108,13 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
             _record_use(code, instruction.ptx, (name, token), word, seen, total)
         except LayoutError:
             continue
+
+
+def _find_tensor_sum(code: AsmCode, operands: Sequence[str]) -> int:
+    """Return the number of the sum of a tcgen05.mma, which is known by the address of D."""
+    place = code.get_address(operands[0])
+    before = place.format_key() if isinstance(place, ThreadNumber) else None
+    return _find_sum(code, operands[4] if len(operands) > 4 else "", before, before or object())
 
 
 def _find_only_word(code: AsmCode, token: str) -> int | None:
