@@ -20,16 +20,24 @@ def test_every_fragment_of_a_right_kernel_is_verified(style: str) -> None:
     assert not any(kernel.gap for kernel in report.kernels)
 
 
-# what the blocks choose is not wrong: a scale of each
+# what the blocks choose, or compute together, is not wrong: a scale of each, warps with the same rows, registers of PTX
 SCALED = MACROS.replace("] = acc", " + blockIdx.z * M * N] = (blockIdx.z ? 2.f : 1.f) * acc")
+IN_PTX = plant(
+    (
+        "  const half *a_from = A + (blockIdx.y",
+        '  unsigned cta;\n  asm("mov.u32 %0, %%ctaid.y;" : "=r"(cta));\n  const half *a_from = A + (cta',
+    ),
+    text=MACROS,
+)
 
 
-def test_results_may_depend_on_the_block_in_any_way() -> None:
-    report = check_text(SCALED)
+@pytest.mark.parametrize("text", [SCALED, IN_PTX], ids=["scaled", "in PTX"])
+def test_results_may_depend_on_the_block_in_any_way(text: str) -> None:
+    report = check_text(text)
     assert (report.steps, report.findings) == (KERNELS["macros"][1], ())
 
 
-# K of A and of B may move differently: [A | H] · Bᵀ, every second row of B's memory
+# K of A and of B may move differently: [A | H] · Bᵀ, the taps of a convolution, every second row of B's memory
 CONCATENATED = plant(
     ("const half *A, const half *B, float *C, int M,", "const half *A, const half *H, const half *B, float *C, int M,"),
     ("  uint32_t a_base =", "  const half *h_from = H + (blockIdx.y * BM + load_m) * K + load_k;\n  uint32_t a_base ="),
@@ -40,6 +48,15 @@ CONCATENATED = plant(
     ("CP_ASYNC_CG(a_to + 16, a_from + next * BK + 8, 16);", "CP_ASYNC_CG(a_to + 16, from + 8, 16);"),
     text=MACROS,
 )
+CONVOLUTION = plant(
+    ("load_m) * K + load_k;", "load_m) * lda + load_k;"),
+    ("int M, int N, int K) {", "int M, int N, int K, int lda, int W) {"),
+    ("a_from + s * BK,", "a_from + (s / 2 % 3 + s / 6 * W) * lda + s % 2 * BK,"),
+    ("a_from + s * BK + 8", "a_from + (s / 2 % 3 + s / 6 * W) * lda + s % 2 * BK + 8"),
+    ("a_from + next * BK,", "a_from + (next / 2 % 3 + next / 6 * W) * lda + next % 2 * BK,"),
+    ("a_from + next * BK + 8", "a_from + (next / 2 % 3 + next / 6 * W) * lda + next % 2 * BK + 8"),
+    text=MACROS,
+)
 INTERLEAVED = plant(
     ("b_from + s * BK", "b_from + s * 2 * BK"),
     ("b_from + next * BK", "b_from + next * 2 * BK"),
@@ -48,7 +65,7 @@ INTERLEAVED = plant(
 )
 
 
-@pytest.mark.parametrize("text", [CONCATENATED, INTERLEAVED], ids=["concatenated", "interleaved"])
+@pytest.mark.parametrize("text", [CONCATENATED, CONVOLUTION, INTERLEAVED], ids=["concatenated", "taps", "interleaved"])
 def test_the_operands_may_move_differently_along_k(text: str) -> None:
     assert check_text(text).findings == ()
 

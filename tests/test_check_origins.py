@@ -87,8 +87,11 @@ def test_a_wrong_row_or_column_is_found(kernel: str, old: str, new: str, code: s
 
 RIGHT = {
     "column by column": (PLACE, "C[(c + e) * M + r + 8 * h]"),
+    "a part of a larger matrix": (PLACE, "C[(r + 8 * h + 64) * N + c + e]"),
+    "heads of 64 columns": (PLACE, "C[((c + e) / 64 * M + r + 8 * h) * 64 + (c + e) % 64]"),
     "rows of an expert": (LOAD_B, "t * BK, gridDim.z * N + col);"),
     "columns beyond the matrix of the run": ("m = blockIdx.x / tiles, n = blockIdx.x % tiles", "m = 0, n = blockIdx.x"),
+    "bytes from a function of a header": ("bytes = STAGES *", "bytes = get_bytes(STAGES) *"),
     "a snake of tiles": ("n * BN;", "(m % 2 ? tiles - 1 - n : n) * BN;"),
 }
 
@@ -109,9 +112,21 @@ PROGRAMS = {
         (f"{PLACE} = {VALUE};", f"atomicAdd(&{PLACE}, {VALUE});"),
         ("M / BM * (N / BN)", "M / BM * (N / BN) * 2"),
     ),
+    "two epilogues of one product": (
+        KERNEL,
+        (f"{PLACE} = {VALUE};", f"{PLACE.replace('[', '[blockIdx.z * M * N + ')} = {VALUE} * (blockIdx.z + 1);"),
+        ("M / BM * (N / BN)", "dim3(M / BM * (N / BN), 1, 2)"),
+    ),
+    "Q and K in one matrix": (
+        KERNEL,
+        (LOAD_B, "K + t * BK, col);"),
+        ("make_map(&map_a, A, M, K,", "make_map(&map_a, A, M, 3 * K,"),
+        ("make_map(&map_b, B, N, K,", "make_map(&map_b, B, N, 3 * K,"),
+    ),
     "Q, K and V in matrices of their own": (KERNEL, (PLACE, "C[(c + e) / K * M * K + (r + 8 * h) * K + (c + e) % K]")),
     "a pitch of the model": (KERNEL, (PLACE, "C[(r + 8 * h) * 1536 + c + e]")),
     "a causal mask": (THROUGH_SHARED, (f"= {VALUE};", f"= r + 8 * h >= c + e ? {VALUE} : bf16(0.f);")),
+    "a triangle": (THROUGH_SHARED, ("    C[(row + i", "    if (row + i / BN >= col + i % BN) C[(row + i")),
 }
 
 

@@ -114,7 +114,7 @@ PANEL = re.sub(r"\b[MNK]\b", "n", PANEL).replace("int n, int n, int n", "int n, 
 
 @for_each(
     "text",
-    [LEADING, INNER, PANEL, rename_sizes(REGISTERS), rename_sizes(WMMA), COMMON, STEPS],
+    [LEADING, OWN_NAMES, INNER, PANEL, rename_sizes(REGISTERS), rename_sizes(WMMA), ONE_SIZE, COMMON, PART, STEPS],
 )
 def test_right_pitches_are_verified(text: str) -> None:
     report = judge(text)
