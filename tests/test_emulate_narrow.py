@@ -170,7 +170,7 @@ def read_evidence() -> tuple[list[Case], NDArray[np.uint64], NDArray[np.uint64]]
 
 
 def get_name(text: str) -> str:
-    """Return the instruction that a case is about: the last opcode that is no helper."""
+    """Return the tested instruction of a case: the last opcode that does not only prepare or store values."""
     words = [part.split()[0] for part in text.strip("{} ").replace("L:", "").split(";") if part.strip()]
     return (
         [word.split(".")[0] for word in words if not word.startswith((".", "@", "mov.", "setp.gt", "setp.ge.u32"))][-1]

@@ -104,7 +104,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
-    """On any device, in any form, by any method: it is no evidence, and a program around it does not claim a run."""
+    """A difference on one device, in one form or by one method counts, and its program does not claim a run."""
     for name, ptx in (("differs", F16), ("differs", WGMMA), ("one form differs", F16), ("one form differs", WGMMA)):
         stored(name)
         i = find(ptx)

@@ -49,8 +49,8 @@ EXAMPLES = (
         "A M-major with the 128-byte swizzle, B K-major with the 32-byte one",
         ("MN", "128B"),
         ("K", "32B"),
-        "A's atom is 64 wide, as wide as M: there is no second atom along M, so nothing reads LBO. B's atom is exactly"
-        " one K step wide; a dense wgmma never reads the LBO of a swizzled K-major operand.",
+        "One atom of A has all 64 rows of M, so its LBO is not used. One atom of B is as wide as a K step; dense wgmma"
+        " never uses the LBO of a swizzled K-major operand.",
     ),
     WorkedExample(
         "registers-64b",

@@ -57,7 +57,6 @@ from lanescope.reader.threads.language.numbers import (
 )
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.language.values import load_place
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.tiles.mma import TiledMMA
 
@@ -343,10 +342,6 @@ def _partition_fragment(call: CuteCall) -> Any:
     slice_ = ThreadSlice(mma, make_number(0, LONG))
     tensor = partition(call.run, slice_, "partition_C", CuteTensor(None, layout))
     return make_operand_fragment(call.run, slice_, "c", tensor)
-
-
-def _load_item(call: CuteCall) -> Any:
-    return load_place(call.run, call.values[0], call.node.span) if isinstance(call.values[0], Pointer) else None
 
 
 def _keep(call: CuteCall) -> Any:
