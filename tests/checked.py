@@ -22,7 +22,7 @@ check_whole = lru_cache(maxsize=512)(check.check_text)
 def _check_reads(text: str, choices: tuple[tuple[str, str], ...], target: str) -> CheckReport:
     with (
         patch.object(check, "_check_barriers", return_value=([], [])),
-        patch.object(check, "_list_open_products", return_value=[]),
+        patch.object(check, "_check_products", return_value=([], [])),
     ):
         return check.check_text(text, dict(choices), target=target)
 

@@ -46,7 +46,7 @@ from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thr
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products.known_products import find_open_products
+from lanescope.workbench.products.known_products import judge_known_products
 from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
@@ -175,7 +175,9 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     doubts += (one for one in found if one.level == "note")
-    lost += _list_open_products(source, fragments, findings)
+    wrong, unproved = ([], []) if findings else _check_products(source, fragments)
+    findings += wrong
+    lost += unproved
     open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
@@ -293,15 +295,12 @@ def _check_barriers(
     return list(map(_make_pitfall_finding, found)), [OpenPoint(*one) for one in origins.open]
 
 
-def _list_open_products(
-    source: _EvaluatedText, fragments: FragmentReport, findings: Collection[CheckFinding]
-) -> list[OpenPoint]:
-    """List the kernels without mistakes whose fragments are right, and whose D may still not be A·B."""
-    names = [kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap and not findings]
-    launches = source.code.launches if source.code is not None else ()
-    return [
-        OpenPoint(*one) for one in find_open_products(source.text, list_given_values(source.choices), launches, names)
-    ]
+def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> tuple[list[CheckFinding], list[OpenPoint]]:
+    """Check D of the kernels whose fragments are right, and which may still not be A·B."""
+    proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
+    given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
+    wrong, open_ = judge_known_products(source.text, given, launches, proved, fragments.partial)
+    return list(map(_make_pitfall_finding, wrong)), [OpenPoint(*one) for one in open_]
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

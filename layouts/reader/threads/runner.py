@@ -111,6 +111,7 @@ class KernelRunner:
         self.bounds = 0  # how many open conditions of jumps were taken as not met
         self.masked = False  # whether an open condition around that is taken as met differs between threads
         self.assumed = 0  # how many open conditions around are taken as met
+        self.undecided = False  # whether any condition, or the end of a loop, was not known
         self.size = 0  # of matrices; 0 if they are open
         self.sizes: Mapping[str, int] | None = None  # of each parameter, where all are known
         self.unsized: set[str] = set()  # parameters that these lack
@@ -376,6 +377,7 @@ class KernelRunner:
         value = self.evaluate(condition, scope)
         met = value.const if isinstance(value, ThreadNumber) else None
         if met is None:
+            self.undecided = True
             if isinstance(value, ThreadNumber):
                 self.limits[condition.span] = value, make_number(0)
             return None

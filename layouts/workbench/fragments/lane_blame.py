@@ -7,6 +7,7 @@ the other 16 bytes along the row. The bit that leads elsewhere tells which varia
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,17 +16,20 @@ from numpy.typing import NDArray
 from lanescope.cxx.expression import evaluate_constant
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse, RegisterUse, Span
-from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, list_offsets
+from lanescope.reader.threads.memory.storage import EMPTY, OPEN, DataBytes, ReadBytes, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.fragments.thread_fragments import ArrivedOperand
+from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_wrong_element
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
 from lanescope.workbench.repair.blamed_numbers import find_given_value
 from lanescope.workbench.source.shared_budget import compute_number
 from lanescope.workbench.text.function_texts import blank_text, find_functions
 
 Ints = NDArray[np.int64]
+Calls = tuple[Span, ...]
 _ROW_BITS, _ROW_BYTES = (0, 1, 2), 16
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[xyz])?")
+_OPCODE = re.compile(r"\bldmatrix[.\w:]*")
+_OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 _SWIZZLE = re.compile(r"\^|swizzle|permute", re.I)
 
 
@@ -160,3 +164,37 @@ def _choose_value(values: dict[Span, frozenset[int]], wrong: _WrongBits, blank: 
 def _find_first_alone(*choices: list[Span]) -> Span | None:
     """Return the span of the first list that has one only; None if none has."""
     return next((spans[0] for spans in choices if len(spans) == 1), None)
+
+
+def blame_opcode(text: str, good: Set[tuple[Span, Calls, str]], code: str, wrong: tuple[Span, Calls]) -> Span:
+    """Return the opcode of an asm statement that is wrong, or the call that selects the wrong helper.
+
+    good: the right reads; wrong: the ldmatrix and the calls around it.
+    """
+    site, calls = wrong
+    opcode = _OPCODE.search(text, *site)
+    opcode_site = opcode.span() if opcode is not None else site
+    if not calls:
+        return opcode_site
+    right = [where for at, where, _ in good if at == site]
+    for depth in range(len(calls), 0, -1):
+        shared = any(where[:depth] == calls[:depth] for where in right)
+        if not shared:
+            name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
+            helper = name[0] if name else ""
+            in_helper = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
+            return opcode_site if in_helper else calls[depth - 1]
+    return calls[0]
+
+
+def find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
+    """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
+    if code == "wmma_layout":
+        return use.fragments["ab".index(arrived.name)]
+    register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
+    data, stored = arrived.registers[register].data, arrived.registers[register].stored
+    if arrived.warps and arrived.warps[0].computed and stored != (0, 0):
+        return stored
+    if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
+        return data.sites[byte]
+    return use.calls[-1] if use.calls else use.span

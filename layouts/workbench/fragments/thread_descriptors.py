@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
 from lanescope.reader.threads.memory.matrix_reads import find_described_places, read_described_bytes
 from lanescope.reader.threads.memory.records import DescriptorUse
+from lanescope.reader.threads.memory.storage import EMPTY, Mask
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.packed_copies import is_packed_descriptor
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin, locate_descriptor
@@ -115,12 +116,23 @@ def _reads_plainly(run: KernelRunner, use: DescriptorUse, word: Descriptor) -> b
 
 def leaves_bytes_unread(run: KernelRunner, use: DescriptorUse) -> bool:
     """Return whether the stores that fill a descriptor's bytes also fill bytes that nothing reads."""
-    shared = run.shared
-    read = shared.was_read.copy()
+    read = find_read_bytes(run)
+    writers = np.unique(run.shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
+    return bool((np.isin(run.shared.writer, writers[writers > 0]) & ~read).any())
+
+
+def find_read_bytes(run: KernelRunner) -> Mask:
+    """Return which bytes of shared memory threads and descriptors read."""
+    read = run.shared.was_read.copy()
     for word, read_words in {(descriptor.word, descriptor.seen) for descriptor in run.descriptors}:
         read[find_described_places(word, read_words).clip(0, len(read) - 1)] = True
-    writers = np.unique(shared.writer[find_described_places(use.word, use.seen).clip(0, len(read) - 1)])
-    return bool((np.isin(shared.writer, writers[writers > 0]) & ~read).any())
+    return read
+
+
+def takes_part(run: KernelRunner, warps: Iterable[FragmentOrigin]) -> bool:
+    """Return whether threads fill a part of a fragment that a warp, or a descriptor, takes. warps: their fragments."""
+    parts = ((use.data.record == EMPTY) for use in run.descriptors)
+    return any(0 < warp.empty < warp.total for warp in warps) or any(part.any() and not part.all() for part in parts)
 
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:

@@ -8,7 +8,7 @@ or a mistake whose correction was verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -16,7 +16,6 @@ from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.memory.records import MatrixLoad, MmaUse
-from lanescope.reader.threads.memory.storage import ReadBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.copies.block_indices import find_equal_blocks
 from lanescope.workbench.fragments.descriptor_slices import find_descriptor_slice_mistakes
@@ -30,18 +29,23 @@ from lanescope.workbench.fragments.fragment_causes import (
     list_unsure_steps,
 )
 from lanescope.workbench.fragments.fragment_messages import describe_fragment
-from lanescope.workbench.fragments.lane_blame import find_misordered_registers, find_repeated_register, find_wrong_value
+from lanescope.workbench.fragments.lane_blame import (
+    blame_opcode,
+    find_direct_site,
+    find_misordered_registers,
+    find_repeated_register,
+    find_wrong_value,
+)
 from lanescope.workbench.fragments.operand_slices import find_slice_mistakes, find_unset_registers
 from lanescope.workbench.fragments.register_sums import find_sum_mistakes
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
-from lanescope.workbench.fragments.thread_descriptors import judge_descriptors, locate_stored
+from lanescope.workbench.fragments.thread_descriptors import judge_descriptors, locate_stored, takes_part
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
     find_mma,
-    find_wrong_element,
     locate_operand,
 )
 from lanescope.workbench.fragments.thread_gaps import (
@@ -93,7 +97,8 @@ TITLES = {  # matrices_exchanged has its title among the causes of a capture
 class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
-    proved: (instruction, operand) pairs of which every descriptor that was read is right.
+    proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
+    read descriptors, all right; partial: those with fragments that are filled in part.
     suspects: mistakes if a part of the tile is never read.
     """
 
@@ -101,6 +106,8 @@ class FragmentReport:
     verified: int = 0
     kernels: list[CheckedKernel] = field(default_factory=list)
     proved: frozenset[tuple[str, str]] = frozenset()
+    described: frozenset[str] = frozenset()
+    partial: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
 
 
@@ -123,6 +130,9 @@ class _Verdicts:
     unsure: set[object] = field(default_factory=set)
     pairs: list[tuple[MmaUse, ArrivedOperand, ArrivedOperand]] = field(default_factory=list)
     computed: set[object] = field(default_factory=set)
+
+    def list_warps(self) -> Iterator[FragmentOrigin]:
+        return (warp for _, *operands in self.pairs for operand in operands for warp in operand.warps or ())
 
     def list_open(self) -> set[object]:
         """Return the operands whose pitch is open, by product."""
@@ -151,10 +161,11 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     found = [{(f.code, f.span) for f in report.findings} for report in judged]
     common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
-    proved = frozenset.intersection(*(report.proved for report in reports))
+    names = "proved", "described", "partial"
+    sets = {name: frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names}
     suspects = reports[0].suspects if len(reports) == 1 else []
     verified = min(report.verified for report in reports)
-    return FragmentReport(common, verified, _list_gaps(reports, kernels), proved, suspects)
+    return FragmentReport(common, verified, _list_gaps(reports, kernels), **sets, suspects=suspects)
 
 
 def _list_gaps(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> list[CheckedKernel]:
@@ -199,11 +210,14 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
             report.findings += find_misaligned_stores(run.runner)
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
-    return FragmentReport(findings, len(good), report.kernels, _list_proved(runs, good), report.suspects)
+    proved, left = _list_proved(runs, good), _list_incomplete(runs, good)
+    described = frozenset(run.function.name for run in runs if run.runner.descriptors) - left
+    return FragmentReport(findings, len(good), report.kernels, proved, described, report.partial, report.suspects)
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
     """Add the mistakes that are certain only if the whole kernel was run."""
+    report.partial |= {run.function.name} if takes_part(run.runner, verdicts.list_warps()) else set()
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys() and not verdicts.bad:  # rows of D are those of A, which may be permuted
@@ -222,6 +236,15 @@ def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozense
     uses = [use for run in runs for use in run.runner.descriptors]
     unproved = {(use.opcode, use.name) for use in uses if (use.span, use.calls, use.name) not in good}
     return frozenset((use.opcode, use.name) for use in uses) - unproved
+
+
+def _list_incomplete(runs: Iterable[KernelRun], good: Container[object]) -> set[str]:
+    """Return the kernels of which a run has not ended, or has a descriptor that is not known to be right."""
+    return {
+        run.function.name
+        for run in runs
+        if not run.complete or any((use.span, use.calls, use.name) not in good for use in run.runner.descriptors)
+    }
 
 
 def _keep_first(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
@@ -336,20 +359,7 @@ def _find_mistake(
         return code, None, value
     if code == "k_step_differs" and load is not None:
         return code, None, load.step
-    return code, load, _find_direct_site(use, arrived, code)
-
-
-def _find_direct_site(use: MmaUse, arrived: ArrivedOperand, code: str) -> Span:
-    """Return the load of the wrong register if it was not an ldmatrix; else the call of the product."""
-    if code == "wmma_layout":
-        return use.fragments["ab".index(arrived.name)]
-    register, byte = find_wrong_element(arrived) if arrived.warps else (0, 0)
-    data, stored = arrived.registers[register].data, arrived.registers[register].stored
-    if arrived.warps and arrived.warps[0].computed and stored != (0, 0):
-        return stored
-    if isinstance(data, ReadBytes) and data.sites[byte] != (0, 0):
-        return data.sites[byte]
-    return use.calls[-1] if use.calls else use.span
+    return code, load, find_direct_site(use, arrived, code)
 
 
 _EXCHANGED = ("matrices_exchanged", "trans_or_exchanged")
@@ -357,9 +367,6 @@ _OF_LANES = ("fragment_mismatch", "k_repeated", "rows_repeated", "matrices_excha
 
 
 # places ---------------------------------------------------------------------------------------------------------------
-
-_OPCODE = re.compile(r"\bldmatrix[.\w:]*")
-_OWN_ASM = re.compile(r"(?i:trans|_t$|load_?[ab]\b|ldsm_?[ab]|frag)|\d[tT]$|[a-z]T$")
 
 
 def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[CheckFinding]:
@@ -374,25 +381,8 @@ def _make_findings(text: str, verdicts: _Verdicts) -> Iterable[CheckFinding]:
         elif load is None:
             yield CheckFinding(code, message, direct, reads)
         elif code in ("trans_missing", "trans_extra"):
-            yield CheckFinding(code, message, _blame_opcode(text, verdicts, code, site, calls), reads)
+            yield CheckFinding(code, message, blame_opcode(text, verdicts.good, code, (site, calls)), reads)
         else:
             narrow = code in ("rows_repeated", "k_repeated")
             place = find_lane_term(text, load.site, calls, code) if narrow else load.site
             yield CheckFinding(code, message, place, reads)
-
-
-def _blame_opcode(text: str, verdicts: _Verdicts, code: str, site: Span, calls: tuple[Span, ...]) -> Span:
-    """Return the opcode of an asm statement that is wrong, or the call that selects the wrong helper."""
-    opcode = _OPCODE.search(text, *site)
-    opcode_site = opcode.span() if opcode is not None else site
-    if not calls:
-        return opcode_site
-    right = [where for at, where, _ in verdicts.good if at == site]
-    for depth in range(len(calls), 0, -1):
-        shared = any(where[:depth] == calls[:depth] for where in right)
-        if not shared:
-            name = re.match(r"[\w:]+", text[calls[depth - 1][0] :])
-            helper = name[0] if name else ""
-            in_helper = depth == len(calls) and not right and bool(_OWN_ASM.search(helper)) == (code == "trans_missing")
-            return opcode_site if in_helper else calls[depth - 1]
-    return calls[0]

@@ -103,6 +103,7 @@ def _run_guarded(code: AsmCode, opcode: str, operands: list[str], guard: tuple[s
     """Run an instruction under a predicate; an open one is assumed to be met by a move."""
     run, mask = code.run, code.run.mask
     met = _decide_guard(code, guard)
+    run.undecided |= met is None
     if met is None and _is_padding(code, opcode, operands):
         return
     assumed = met is None and bool(_MOVE.match(opcode)) and code.assume_guard(guard)

@@ -144,6 +144,7 @@ def _run_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: M
                 run.open_loops.append(len(run.turns) - 1)
                 run.ends[-1] = run.list_limit_names(loop.condition)
             if opened > most:
+                run.undecided = True
                 run.forget_order()
                 after = run.join_masks(after, active)
                 break
@@ -205,6 +206,7 @@ def _list_labels(run: KernelRunner, switch: statements.Switch, scope: Scope) -> 
 
 def _run_open_switch(run: KernelRunner, switch: statements.Switch, scope: Scope, mask: Mask) -> Mask:
     """Run the first case of a switch on an open value, such as blockIdx.z; what the others store becomes unknown."""
+    run.undecided = True
     run.assumed += 1
     for n in range(1, len(switch.cases)):
         run.run_otherwise(partial(_run_cases, run, switch.cases[n:], scope, mask))

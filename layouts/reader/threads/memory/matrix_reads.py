@@ -26,13 +26,13 @@ MOST = 400
 _ALL = (1 << 64) - 1
 
 
-def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[int]:
-    """Yield the word of each warpgroup whose threads all execute the instruction with the same word."""
+def _list_words(run: KernelRunner, value: Coefficient) -> Iterator[tuple[int, int]]:
+    """Yield (number, word) of each warpgroup whose threads all execute the instruction with the same word."""
     words = spread_coefficient(value, run.threads)
     for group in range(run.threads // 128):
         lanes = slice(128 * group, 128 * group + 128)
         if run.mask[lanes].all() and (words[lanes] == words[lanes][0]).all():
-            yield int(words[lanes][0]) & _ALL
+            yield group, int(words[lanes][0]) & _ALL
 
 
 def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
@@ -58,8 +58,8 @@ def read_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> Non
             seen = view(instruction, name, "MN" if turn else "K")
         except LayoutError:
             continue
-        for word in _list_words(code.run, value.const):
-            _record_use(code, opcode, (name, token), word, seen, total)
+        for group, word in _list_words(code.run, value.const):
+            _record_use(code, opcode, (name, token), word, seen, (total, group))
 
 
 def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:
@@ -73,13 +73,15 @@ def _find_sum(code: AsmCode, adds: str, before: object, after: object) -> int:
     return run.sums[after]
 
 
-def _record_use(code: AsmCode, opcode: str, operand: tuple[str, str], word: int, seen: View, total: int) -> None:
-    """Record a read of an operand: its name and its token. total: the number of the sum."""
+def _record_use(
+    code: AsmCode, opcode: str, operand: tuple[str, str], word: int, seen: View, placed: tuple[int, int]
+) -> None:
+    """Record a read of an operand: its name and its token. placed: the numbers of the sum and of the warpgroup."""
     name, token = operand
     run = code.run
     data = read_described_bytes(run, word, seen)
     site, calls = code.get_site(token), tuple(run.calls)
-    around = tuple(run.turns), tuple(run.ends), total
+    around = tuple(run.turns), tuple(run.ends), *placed
     run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
 
 
@@ -105,7 +107,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
                 continue  # threads store whole bytes: what each half of one is stays open
             if Descriptor(word, seen.form).reserved:
                 continue  # bits that may be of an address on another target
-            _record_use(code, instruction.ptx, (name, token), word, seen, total)
+            _record_use(code, instruction.ptx, (name, token), word, seen, (total, 0))
         except LayoutError:
             continue
 

@@ -126,7 +126,7 @@ class DescriptorUse:
     """An operand that wgmma or tcgen05.mma reads through a descriptor.
 
     data: the bytes that it reads, [rows, K · bytes per element]; seen: the view of the instruction; sum: the number of
-    the sum in D that the product adds to or begins.
+    the sum in D that the product adds to or begins; group: the number of the warpgroup.
     """
 
     opcode: str
@@ -140,6 +140,7 @@ class DescriptorUse:
     turns: tuple[int, ...] = ()  # as those of MmaUse
     ends: tuple[frozenset[str], ...] = ()
     sum: int = 0
+    group: int = 0
 
     @property
     def element_bytes(self) -> int:

@@ -1,0 +1,82 @@
+"""Describe what is certainly wrong with a sum of a run with known sizes, and find its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
+from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
+
+
+def describe_part(text: str, fragments: Sequence[KnownFragment], part: tuple[int, int], depth: int) -> Pitfall:
+    """Make the finding of sums of a part of K, or beyond it. part: (first, past) of the k of a sum over depth."""
+    first, past = part
+    short = [f"the first {first}"] * (first > 0) + [f"the last {depth - past}"] * (past < depth)
+    long = [f"{-first} before the first"] * (first < 0) + [f"{past - depth} after the last"] * (past > depth)
+    what = f"leaves out {' and '.join(short)} of all K" if short else f"goes on for {' and '.join(long)} of all K"
+    message = f"The loop over K {what}: with K = {depth}, elements of D are sums over K = {first} to {past - 1}."
+    return Pitfall("k_slices_left", message, _find_loop(text, fragments[0].products))
+
+
+def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
+    """Return the condition of the outermost loop around the products of a sum that takes more than one turn."""
+    at = products[0].calls[0] if products[0].calls else products[0].span
+    turns = {product.turns for product in products}
+    depth = next((n for n, of_loop in enumerate(zip(*turns, strict=False)) if len(set(of_loop)) > 1), None)
+    loops = _list_loops(text, at)
+    if depth is None or depth >= len(loops):
+        return at
+    return _find_condition(blank_text(text), loops[depth])
+
+
+def _list_loops(text: str, at: Span) -> list[LoopText]:
+    blank = blank_text(text)
+    function = find_function_at(find_functions(blank), at[0])
+    return list_loops_around(blank, function, at[0]) if function is not None else []
+
+
+def _find_condition(blank: str, loop: LoopText) -> Span:
+    """Return the condition of a loop; its head if it has no other part."""
+    first = blank.find(";", *loop.head) + 1
+    past = blank.find(";", first, loop.head[1])
+    if not first or past < 0:
+        return loop.head
+    return first + len(blank[first:past]) - len(blank[first:past].lstrip()), past
+
+
+def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragment], sized: bool) -> Pitfall | None:
+    """Return the finding of an operand of which threads fill only a part, although D is stored as if it were whole.
+
+    sized: whether M and N are known, so that none of its rows and columns are padding.
+    """
+    for one in fragments:
+        for n, name in enumerate("AB"):
+            missing = [each for each in one.products if each.sides[n].empty and (sized or not each.sides[n].padded)]
+            if not missing or not any(each.sides[n].filled.any() for each in one.products):
+                continue
+            side = missing[-1].sides[n]
+            arrays = {each.sides[n].array for each in one.products} - {""}
+            message = (
+                f"Of the {side.total} elements that a product takes of {name}, {side.empty} are in bytes of shared"
+                " memory that no thread stores, although all of D is stored."
+            )
+            return Pitfall("tile_not_filled", message, _find_copy(text, run, arrays) or missing[-1].sites[n])
+    return None
+
+
+def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
+    """Return the loop that copies elements of arrays to shared memory, if all that it stores is read; else None."""
+    mine = np.array([record.array in arrays for record in run.records])
+    if (mine[run.shared.record.clip(0)] & ~find_read_bytes(run)).any():
+        return None
+    sites = {record.site for record in run.records if record.array in arrays} - {(0, 0)}
+    site = sites.pop() if len(sites) == 1 else None
+    loops = _list_loops(text, site) if site is not None else []
+    return _find_condition(blank_text(text), loops[-1]) if loops else site

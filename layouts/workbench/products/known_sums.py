@@ -1,0 +1,251 @@
+"""Judge what the products of a run with known M, N and K add up to, in every order that the matrices may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from lanescope.reader.threads.memory.storage import Ints
+from lanescope.workbench.fragments.thread_fragments import FragmentOrigin
+from lanescope.workbench.products.factor_places import Points, find_other_factor
+from lanescope.workbench.products.misplaced_tiles import Block
+from lanescope.workbench.products.product_sizes import shorten_name
+from lanescope.workbench.products.unproved_results import are_whole
+from lanescope.workbench.results import Span
+
+_WHOLE = 9  # all of D = A·B holds
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMatrices:
+    """M, N and K of a run: tiles of 64 to 256 divide M and N, slices of 16 to 128 K. others: the value of integers that
+    are not a size of a matrix, such as the number of batches.
+    """
+
+    m: int = 1792
+    n: int = 2816
+    k: int = 384
+    others: int = 2
+
+    def find(self, name: str) -> int | None:
+        """Return the size with a name; None if it is not one of M, N and K."""
+        return {"m": self.m, "n": self.n, "k": self.k}.get(shorten_name(name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownProduct:
+    """A product: where the elements of A and B of a warp or warpgroup come from, its place, the calls and the turns of
+    the loops around it.
+    """
+
+    a: FragmentOrigin
+    b: FragmentOrigin
+    span: Span
+    calls: tuple[Span, ...]
+    turns: tuple[int, ...]
+    sites: tuple[Span, Span]  # where A and B are loaded
+
+    @property
+    def sides(self) -> tuple[FragmentOrigin, FragmentOrigin]:
+        return self.a, self.b
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownFragment:
+    """The elements of D of one warp or warpgroup in one instruction: the products that add to it, the last one first,
+    with the bits of an element; row, column and place in the array of each element that is stored; adds: whether stores
+    add; factors: what elements are combined with.
+    """
+
+    block: Block
+    depth: int  # blocks of the grid along z
+    products: tuple[KnownProduct, ...]
+    bits: int
+    row: Ints
+    column: Ints
+    place: Ints
+    adds: bool
+    factors: tuple[Points, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Elements of an operand: the rows of A or columns of B, the k of each in elements, and the matrix of a batch."""
+
+    lines: Ints
+    k: Ints
+    matrix: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """How the matrices of a product are stored. turned: whether D is Bᵀ·Aᵀ; by_k: of A and B, whether k is innermost;
+    by_columns: whether rows of D are innermost; part: the first and the last k of the sums, if they are not of all.
+    """
+
+    known: KnownMatrices
+    turned: bool
+    by_k: tuple[bool, bool]
+    by_columns: bool
+    part: tuple[int, int] | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The rows and columns of D, as the instruction has them."""
+        pair = self.known.m, self.known.n
+        return pair[::-1] if self.turned else pair
+
+
+def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> str:
+    """Return why fragments are not known to be those of D = A·B, "" if they are."""
+    return max(_judge_order(order, fragments, grid) for order in _list_orders(known))[1]
+
+
+def find_part_of_k(
+    fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None
+) -> tuple[int, int] | None:
+    """Return (first, past) of the k that every sum is of if that is all that is wrong: some of them are missing at one
+    end, or go on beyond K; else None.
+    """
+    if not fragments or any(one.adds for one in fragments):
+        return None
+    for order in _list_orders(known):
+        part = _find_part(order, fragments[0])
+        if part is None or part == (0, known.k):
+            continue
+        if _judge_order(replace(order, part=part), fragments, grid)[0] == _WHOLE:
+            return part
+    return None
+
+
+def _list_orders(known: KnownMatrices) -> list[_Order]:
+    return [_Order(known, turned, (a, b), d) for turned, a, b, d in product((False, True), repeat=4)]
+
+
+def _judge_order(order: _Order, fragments: Sequence[KnownFragment], grid: Block | None) -> tuple[int, str]:
+    """Return (how much of D = A·B holds if the matrices are stored in an order, why not all of it)."""
+    corners: dict[Block, list[tuple[int, int]]] = {}
+    factors: list[Points] = []
+    unit = 1, 1
+    if not fragments:
+        return _WHOLE, ""
+    for one in fragments:
+        stage, reason, lines = _judge_fragment(order, one)
+        if lines is None:
+            return stage, reason
+        rows, columns = lines
+        unit = len(rows), len(columns)
+        factors += ((array, rows[row], columns[column], at) for array, row, column, at in one.factors)
+        if one.block[2] == 0 or one.depth == 1:
+            corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
+    if other := find_other_factor(factors, order.sizes):
+        return 7, f"its elements are combined with elements of {other} that are not those of their rows or columns"
+    if grid is not None and not are_whole(corners, order.sizes, unit, grid):
+        return 8, "the blocks that were run do not show that all of its tiles are computed, each once"
+    return _WHOLE, ""
+
+
+def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[int, str, tuple[Ints, Ints] | None]:
+    """Return (how much holds for a fragment, why not all, its rows and columns in D if all does)."""
+    sides = [_read_side(order, one, n) for n in (0, 1)]
+    if {len(side) for side in sides} != {len(one.products)}:
+        stage, why = 0, "products take other elements than rows of A and columns of B of M × K and K × N"
+    elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
+        stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
+    elif any((a.k != b.k).any() for a, b in zip(*sides, strict=True)):
+        stage, why = 2, "A and B of a product have different k"
+    else:
+        stage, why = _judge_sum(order, one, sides[0], sides[1])
+    return stage, f"in block {one.block}, {why}" * bool(why), None if why else (sides[0][0].lines, sides[1][0].lines)
+
+
+def _are_of_one_line(side: Sequence[_Lines]) -> bool:
+    return all((one.lines == side[0].lines).all() and one.matrix == side[0].matrix for one in side)
+
+
+def _are_two_matrices(one: KnownFragment) -> bool:
+    """Return whether all elements of A are of one array, and those of B of another one."""
+    return len({each.a.array for each in one.products} | {"", *(each.b.array for each in one.products)}) == 3
+
+
+def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequence[_Lines]) -> tuple[int, str]:
+    """Return (how much holds for a sum of rows of A times columns of B, why not all)."""
+    batch = {a[0].matrix, b[0].matrix}
+    part = order.known.k * one.bits // max(one.bits, 8)
+    is_split = one.adds and one.depth > 1 and batch == {0}
+    part //= one.depth if is_split else 1
+    first = one.block[2] * part if is_split else 0
+    every = np.sort(np.concatenate([line.k for line in a]))
+    if not np.array_equal(every, np.arange(*(order.part or (first, first + part)))):
+        return 3, f"it is not the sum over each of the K = {order.known.k} once"
+    rows, columns = order.sizes
+    outer, within = np.divmod(one.place, rows if order.by_columns else columns)
+    matrix, line = np.divmod(outer, columns if order.by_columns else rows)
+    place = (within, line) if order.by_columns else (line, within)
+    if (a[0].lines[one.row] != place[0]).any() or (b[0].lines[one.column] != place[1]).any():
+        return 4, "elements are not stored at their row and column of M × N"
+    batch.update(np.unique(matrix).tolist())
+    right = batch == {0 if is_split else one.block[2]}
+    return (6, "") if right else (5, "A, B and D are not of one matrix of a batch, that of the block")
+
+
+def _find_part(order: _Order, one: KnownFragment) -> tuple[int, int] | None:
+    """Return (first, past) of the k of A in a sum, if they are elements and follow each other; else None."""
+    side = _read_side(order, one, 0)
+    if len(side) < len(one.products) or one.bits < 8:
+        return None
+    every = np.sort(np.concatenate([line.k for line in side]))
+    first, past = int(every[0]), int(every[-1]) + 1
+    return (first, past) if np.array_equal(every, np.arange(first, past)) else None
+
+
+def _read_side(order: _Order, one: KnownFragment, n: int) -> list[_Lines]:
+    """Return what the products of a sum take of one operand, in their order, as far as it is lines of a matrix. n: 0
+    for A, 1 for B.
+    """
+    found: list[_Lines] = []
+    for each in reversed(one.products):
+        lines = _read_lines(order, (each.sides[n], n, one.bits), found[0] if found else None)
+        found += [] if lines is None else [lines]
+    return found
+
+
+def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: _Lines | None) -> _Lines | None:
+    """Return the rows or columns and k of an operand: its origin, 0 for A, the bits of an element. None if they are not
+    separate. first: the lines at the beginning of the sum, whose k may go on beyond their ends.
+    """
+    origin, n, bits = operand
+    if origin.names != ("",) or not origin.array or origin.empty:
+        return None
+    place, rest = np.divmod(origin.places[0], max(bits // 8, 1))
+    sizes = order.sizes[n], order.known.k * min(bits, 8) // 8
+    if rest.any():
+        return None
+    found = _follow_lines(place, sizes, order.by_k[n], first) if first is not None else None
+    return found or _split_lines(place, sizes, order.by_k[n])
+
+
+def _follow_lines(place: Ints, sizes: tuple[int, int], by_k: bool, first: _Lines) -> _Lines | None:
+    """Return elements of the same lines as others; None if they are not. sizes: the lines and the depth of a matrix."""
+    size, depth = sizes
+    if len(first.lines) != len(place):
+        return None
+    start = first.matrix * size * depth + first.lines * (depth if by_k else 1)
+    k, rest = np.divmod(place - start[:, None], 1 if by_k else size)
+    if rest.any() or (k != k[:1]).any() or k.min() <= -depth or k.max() >= 2 * depth:
+        return None
+    return _Lines(first.lines, k[0], first.matrix)
+
+
+def _split_lines(place: Ints, sizes: tuple[int, int], by_k: bool) -> _Lines | None:
+    """Return the lines and k of elements inside a matrix; None if these are not separate."""
+    size, depth = sizes
+    line, k = np.divmod(place, depth) if by_k else np.divmod(place, size)[::-1]
+    matrix, rest = np.divmod(line, size) if by_k else np.divmod(k, depth)
+    line, k = (rest, k) if by_k else (line, rest)
+    if (line != line[:, :1]).any() or (k != k[:1]).any() or (matrix != matrix[0, 0]).any():
+        return None
+    return _Lines(line[:, 0], k[0], int(matrix[0, 0]))

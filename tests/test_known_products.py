@@ -1,0 +1,180 @@
+"""D of kernels that are run with different M, N and K: it is A·B, it is open, or a sum is certainly wrong."""
+
+from __future__ import annotations
+
+from lanescope.workbench.products.known_products import judge_known_products
+from tests.cases import for_each
+from tests.checked import check_whole
+from tests.sample import take_sample
+from tests.test_thread_descriptors import RIGHT as DESCRIBED
+from tests.thread_tile_kernels import PADDED
+from tests.transfer_kernels import plant
+
+MMA = """#include <cstdint>
+__device__ void multiply(int (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+"""
+KERNEL = (
+    MMA
+    + """__global__ void __launch_bounds__(64) gemm(const int8_t* A, const int8_t* B, float* C, const float* sa,
+    const float* sb, int M, int N, int K) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, row = blockIdx.y * 32 + threadIdx.x / 32 * 16 + g;
+  const int col = blockIdx.x * 8;
+  const int8_t* a = A + blockIdx.z * M * K + row * K + t * 4;
+  const int8_t* b = B + blockIdx.z * N * K + (col + g) * K + t * 4;
+  int d[4] = {};
+  for (int k = 0; k < K / 32; ++k) {
+    uint32_t x[4];
+    for (int i = 0; i < 4; ++i) x[i] = *reinterpret_cast<const uint32_t*>(a + i % 2 * 8 * K + k * 32 + i / 2 * 16);
+    multiply(d, x, *reinterpret_cast<const uint32_t*>(b + k * 32), *reinterpret_cast<const uint32_t*>(b + k * 32 + 16));
+  }
+  float* c = C + blockIdx.z * M * N;
+  for (int i = 0; i < 4; ++i) {
+    const int r = row + i / 2 * 8, n = col + t * 2 + i % 2;
+    c[r * N + n] = sa[r] * sb[n] * d[i];
+  }
+}
+"""
+)
+LAUNCH = """
+void run(const int8_t* A, const int8_t* B, float* C, const float* sa, const float* sb, int M, int N, int K) {
+  gemm<<<dim3(N / 8, M / 32), 64>>>(A, B, C, sa, sb, M, N, K);
+}
+"""
+
+RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
+    "as it is": (),
+    "column by column": (("c[r * N + n]", "c[n * M + r]"),),
+    "leading dimensions": (("int K)", "int K, int ldb)"), ("(col + g) * K", "(col + g) * ldb")),
+    "a stride of a batch": (("int K)", "int K, int stride_a)"), ("blockIdx.z * M * K", "blockIdx.z * stride_a")),
+    "a bias": (("sa[r] * sb[n] * d[i]", "d[i] + sb[n]"),),
+    "scales of 128 rows": (("sa[r]", "sa[r / 128]"),),
+    "exchanged blocks": (("blockIdx.y * 32", "blockIdx.x * 32"), ("blockIdx.x * 8", "blockIdx.y * 8")),
+    "K split over blocks": (
+        ("blockIdx.z * M * K", "blockIdx.z * (K / 2)"),
+        ("blockIdx.z * N * K", "blockIdx.z * (K / 2)"),
+        ("k < K / 32", "k < K / 2 / 32"),
+        (" + blockIdx.z * M * N", ""),
+        ("c[r * N + n] = sa[r] * sb[n] * d[i]", "atomicAdd(&c[r * N + n], float(d[i]))"),
+    ),
+}
+OPEN = {
+    "half of K": (("k < K / 32", "k < K / 64"), "sum over each"),
+    "a number for a pitch": (("c[r * N + n]", "c[r * 4096 + n]"), "row and column"),
+    "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), ""),
+    "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch"),
+    "A times A": (("b = B +", "b = A +"), "one array"),
+    "the scale of another row": (("sa[r]", "sa[row]"), "elements of sa"),
+    "the scale of the next column": (("sb[n]", "sb[n + 1]"), "elements of sb"),
+    "rows that are not stored": (("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"), "stored"),
+}
+
+
+def list_reasons(*changes: tuple[str, str]) -> list[str]:
+    """List why D of the kernel with these changes is not known to be A·B."""
+    wrong, open_ = judge_known_products(plant(*changes, text=KERNEL), {}, (), {"gemm"})
+    assert not wrong
+    return [why for why, _ in open_]
+
+
+@for_each("changes", list(RIGHT.values()), ids=list(RIGHT))
+def test_a_product_that_is_right_is_not_open(changes: tuple[tuple[str, str], ...]) -> None:
+    assert list_reasons(*changes) == []
+
+
+@for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN))
+def test_what_is_not_the_product_is_open(change: tuple[str, str], why: str) -> None:
+    assert why in list_reasons(change)[0]
+
+
+def test_the_grid_of_the_launch_covers_d() -> None:
+    assert not check_whole(KERNEL + LAUNCH).open
+    short = check_whole(KERNEL + LAUNCH.replace("N / 8, M / 32", "N / 16, M / 32"))
+    assert "all of its tiles" in short.open[0].message
+
+
+# certain mistakes -----------------------------------------------------------------------------------------------------
+
+# the same by ldmatrix, and by wgmma, of tiles that threads fill
+TILED = plant(
+    (
+        "    __syncthreads();\n  }\n}",
+        """    __syncthreads();
+  }
+  float* c = C + (blockIdx.y * BM + warp * 16 + lane / 4) * N + blockIdx.x * BN + lane % 4 * 2;
+  for (int n = 0; n < 8; n++)
+    for (int e = 0; e < 4; e++) c[e / 2 * 8 * N + n * 8 + e % 2] = acc[n][e];
+}""",
+    ),
+    text=PADDED,
+)
+GROUPS = plant(
+    ("float* C, int K", "float* C, int M, int N, int K"),
+    (
+        "    __syncthreads();\n  }\n}",
+        """    __syncthreads();
+  }
+  float* c = C + (blockIdx.x * 64 + threadIdx.x / 4) * N + blockIdx.y * 64 + threadIdx.x % 4 * 2;
+  c += (threadIdx.x / 32 * 8) * N;
+  for (int n = 0; n < 32; n++) c[n / 2 % 2 * 8 * N + n / 4 * 8 + n % 2] = d[n];
+}""",
+    ),
+    text=DESCRIBED,
+)
+SHORT, PARTIAL = "k_slices_left", "tile_not_filled"
+LAST = ("K; k0 += BK", "K - BK; k0 += BK")
+WRONG = {
+    "a sum without its last slice": (KERNEL, ("k < K / 32", "k < K / 32 - 1"), SHORT, "k < K / 32 - 1"),
+    "a sum without its first slice": (KERNEL, ("k = 0", "k = 1"), SHORT, "k < K / 32"),
+    "a sum that goes on beyond K": (KERNEL, ("k < K / 32", "k <= K / 32"), SHORT, "k <= K / 32"),
+    "by ldmatrix": (TILED, LAST, SHORT, "k0 < K - BK"),
+    "by wgmma": (GROUPS, ("k0 < K", "k0 < K - 64"), SHORT, "k0 < K - 64"),
+    "a copy of half of K": (TILED, ("c = i % (BK / 8) * 8;", "c = i % (BK / 16) * 8;"), PARTIAL, "i < BM * BK / 8"),
+    "a copy of half the rows": (GROUPS, ("i < 64 * 8", "i < 32 * 8"), PARTIAL, "i < 32 * 8"),
+}
+SECOND = """
+__global__ void rest(const half* A, const half* B, float* C, int M, int N, int K) {}
+void run(const half* A, const half* B, float* C, int M, int N, int K) {
+  gemm<<<dim3(N / 64, M / 64), 128>>>(A, B, C, M, N, K);
+  rest<<<1, 1>>>(A, B, C, M, N, K);
+}
+"""
+
+
+def list_wrong(text: str) -> list[tuple[str, str]]:
+    """List (code, its place) of the mistakes of a kernel."""
+    return [(one.code, text[slice(*one.span)]) for one in judge_known_products(text, {}, (), {"gemm"})[0]]
+
+
+@for_each("text", [TILED, GROUPS], ids=["by ldmatrix", "by wgmma"])
+def test_tiles_of_threads_give_the_product(text: str) -> None:
+    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [])
+
+
+@for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4))
+def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: str, place: str) -> None:
+    assert list_wrong(plant(change, text=text)) == [(code, place)]
+
+
+@for_each(
+    "changes",
+    [
+        (("int K)", "int K, int past)"), ("k0 < K", "k0 < past * BK")),  # K of this launch is not known
+        (LAST, ("n * 8 + e % 2] = acc", "n * 8 + e % 2] += acc")),  # another launch adds the rest
+        (LAST, ("float acc[8][4] = {};", "float acc[8][4] = {};\n  if (*C > 0) K += BK;")),
+        (("BK = 32", "BK = 80"),),  # K is a multiple of 80
+    ],
+)
+def test_a_sum_that_may_be_meant_is_open(changes: tuple[tuple[str, str], ...]) -> None:
+    assert list_wrong(plant(*changes, text=TILED)) == []
+
+
+def test_another_kernel_that_is_launched_beside_may_add_the_rest() -> None:
+    assert check_whole(plant(LAST, text=TILED) + SECOND).findings == ()
+
+
+def test_the_rows_of_a_matrix_of_unknown_size_may_be_padding() -> None:
+    half = plant(("i < 64 * 8", "i < 32 * 8"), text=GROUPS)
+    assert list_wrong(half.replace("int M, int N, int K", "int N, int K")) == []
