@@ -253,14 +253,14 @@ def _check_threads(
     judged = find_cute_cause(text, judged, lambda edited: _is_right(edited, choices, fragments))
     if judged or late:  # which bytes are read is not right, or not known
         return fragments, judged, late
-    ordered = check_thread_order(text, list_given_values(choices), launches)
+    ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
     moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
 
     def is_ordered(edited: str) -> bool:
-        order = check_thread_order(edited, list_given_values(choices))
+        order = check_thread_order(edited, list_given_values(choices), (), bool(fragments.proved))
         return _is_right(edited, choices, fragments) and not order.mistakes
 
     moved = find_cute_cause(text, moved, is_ordered)

@@ -189,7 +189,7 @@ class KernelRunner:
         self._find_misaligned(places, data.size, site)
         self._find_clash(places, data, site)
         if self.order is not None:
-            near = self._find_order_site(site)
+            near = self.find_order_site(site)
             self._find_second_store(places, data, step if step is not None and near == site else near)
             if copied:
                 self.order.copy = (*self.calls, site)
@@ -241,9 +241,9 @@ class KernelRunner:
         return None if word is None else make_number(word, UINT)
 
     def _make_access(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> SharedAccess:
-        return SharedAccess(places, size, mask, self._find_order_site(site), self.assumed > 0)
+        return SharedAccess(places, size, mask, self.find_order_site(site), self.assumed > 0)
 
-    def _find_order_site(self, site: Span) -> Span:
+    def find_order_site(self, site: Span) -> Span:
         """Return the call that leads to an access from the function with the last barrier, else the access."""
         depth = self.order.depth if self.order is not None else 0
         return self.calls[depth] if depth < len(self.calls) else site

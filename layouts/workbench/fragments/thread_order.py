@@ -63,10 +63,12 @@ class OrderReport:
 
 
 def check_thread_order(
-    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = ()
+    text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord] = (), described: bool = False
 ) -> OrderReport:
-    """Check the order in which the kernels of a text access shared memory."""
-    if not is_kernel_head(text) or not _MMA.search(text):
+    """Check the order in which the kernels of a text access shared memory. described: whether descriptors read tiles
+    that threads fill.
+    """
+    if not is_kernel_head(text) or not (described or _MMA.search(text)):
         return OrderReport()
     try:
         branches = list(run_kernels(text, macros, recorded, ORDER, KNOWN_SIZE))

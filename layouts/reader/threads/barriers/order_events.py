@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 _BARRIER = re.compile(r"(?:bar|barrier)(?:\.cta)?\.(?:sync|red)\b")
-_OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
+_OPEN = re.compile(r"(?:bar|barrier|mbarrier|fence(?!\.proxy)|membar|atom|red|griddepcontrol|ld\.acquire|cp\.async)\b")
 _SYNC = re.compile(r"__syncthreads(?:_(?:or|and|count))?")
 _COMMIT = re.compile(r"__pipeline_commit|producer_commit|_{0,2}cp_async_(?:fence|commit\w*)")
 _WAIT = re.compile(r"__pipeline_wait_prior|pipeline_consumer_wait_prior|_{0,2}cp_async_wait\w*")

@@ -16,12 +16,14 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import DescriptorUse
+from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import OPEN, SHARED_BYTES, DataBytes, Ints, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.instructions.asm_code import AsmCode
     from lanescope.reader.threads.runner import KernelRunner
 
+Span = tuple[int, int]
 MOST = 400
 _ALL = (1 << 64) - 1
 
@@ -79,10 +81,32 @@ def _record_use(
     """Record a read of an operand: its name and its token. placed: the numbers of the sum and of the warpgroup."""
     name, token = operand
     run = code.run
+    if run.order is not None:
+        _follow_read(run, run.order, (name, placed[1]), find_described_places(word, seen), code.get_site(token))
+        return
     data = read_described_bytes(run, word, seen)
     site, calls = code.get_site(token), tuple(run.calls)
     around = tuple(run.turns), tuple(run.ends), *placed
     run.descriptors.append(DescriptorUse(opcode, name, code.assembly.span, site, calls, word, data, seen, *around))
+
+
+def _follow_read(run: KernelRunner, order: SharedOrder, reader: tuple[str, int], rows: Ints, site: Span) -> None:
+    """Follow a read in the order of accesses. reader: the operand and the warpgroup; rows: the bytes of each row.
+
+    Each warp of a warpgroup reads its 16 rows of A, and all of B; the thread that issues a tcgen05.mma reads both.
+    """
+    order.meet_warp()  # it may read other bytes, too
+    name, group = reader
+    lanes, mask = np.arange(run.threads), run.mask.copy()
+    if group < 0:
+        parts = np.broadcast_to(rows.reshape(1, -1), (run.threads, rows.size))
+    elif name == "a":
+        mask &= (lanes // 128 == group) & (lanes % 32 < 16)
+        parts = rows[(lanes % 128 // 32 * 16 + lanes % 16) % len(rows)]
+    else:
+        mask &= lanes // 128 == group
+        parts = rows[(lanes[:, None] % 32 + np.arange(0, len(rows), 32)) % len(rows)].reshape(run.threads, -1)
+    order.read_bytes(SharedAccess(parts[:, 0], 1, mask, run.find_order_site(site), run.assumed > 0, parts))
 
 
 def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str]) -> None:
@@ -107,7 +131,7 @@ def read_tensor_descriptors(code: AsmCode, opcode: str, operands: Sequence[str])
                 continue  # threads store whole bytes: what each half of one is stays open
             if Descriptor(word, seen.form).reserved:
                 continue  # bits that may be of an address on another target
-            _record_use(code, instruction.ptx, (name, token), word, seen, (total, 0))
+            _record_use(code, instruction.ptx, (name, token), word, seen, (total, -1))
         except LayoutError:
             continue
 

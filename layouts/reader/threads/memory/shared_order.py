@@ -40,17 +40,21 @@ class OrderMistake:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedAccess:
-    """A store or a read of `size` bytes at an address of every thread. unsure: whether it may not be executed."""
+    """A store or a read of `size` bytes at an address of every thread. unsure: whether it may not be executed; parts:
+    by thread, the addresses of its bytes, if they do not follow each other.
+    """
 
     address: Ints
     size: int
     mask: Mask
     site: Span
     unsure: bool
+    parts: Ints | None = None
 
     def list_places(self, lanes: Ints) -> Ints | None:
         """Return the bytes that each lane accesses; None if one is outside of shared memory."""
         places: Ints = self.address[lanes][:, None] + np.arange(self.size)
+        places = places if self.parts is None else self.parts[lanes]
         return places if places.size and places.min() >= 0 and places.max() < SHARED_BYTES else None
 
 
@@ -207,7 +211,7 @@ class SharedOrder:
         self._report("stored_twice", site)
 
     def read_bytes(self, access: SharedAccess) -> None:
-        """Follow a read of each thread."""
+        """Follow a read of each thread. Of a read in parts, by a descriptor, the end is not followed."""
         lanes, site = np.flatnonzero(access.mask), access.site
         places = None if access.unsure else access.list_places(lanes)
         if places is None:
@@ -233,6 +237,8 @@ class SharedOrder:
         self.fresh[places] = 0
         self.checked += int(known.any())
         self.used |= bool(copied.any())
+        if access.parts is not None:
+            return
         warp = np.broadcast_to(lanes[:, None] // 32, places.shape)
         self._note_readers(places, warp)
         self.read_site[places] = self._number_site(site)
