@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from lanescope.workbench.products.known_products import judge_known_products
 from tests.cases import for_each
 from tests.checked import check_whole
@@ -178,3 +179,18 @@ def test_another_kernel_that_is_launched_beside_may_add_the_rest() -> None:
 def test_the_rows_of_a_matrix_of_unknown_size_may_be_padding() -> None:
     half = plant(("i < 64 * 8", "i < 32 * 8"), text=GROUPS)
     assert list_wrong(half.replace("int M, int N, int K", "int N, int K")) == []
+
+
+@for_each(("given", "needed"), [("0, 1", "0"), ("1, 0", "0")])
+def test_a_transpose_immediate_is_wrong_if_the_other_one_gives_the_product(given: str, needed: str) -> None:
+    text = plant(("1, 1, 1, 0, 0;", f"1, 1, 1, {given};"), text=GROUPS)
+    (found,) = judge_known_products(text, {}, (), set(), {"gemm"})[0]
+    (edit,) = found.edits
+    assert (found.code, edit.text, edit.span) == ("wrong_transpose", needed, found.span)
+    assert text[: found.span[1]].endswith(given.partition("1")[0] + "1")
+
+
+def test_descriptors_that_may_have_the_other_major_are_doubted() -> None:
+    report = check_thread_tiles(plant(("1, 1, 1, 0, 0;", "1, 1, 1, 0, 1;"), text=GROUPS), {})
+    assert (report.described, report.doubted) == (set(), {"gemm"})
+    assert check_thread_tiles(GROUPS, {}).described == {"gemm"}

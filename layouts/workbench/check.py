@@ -299,8 +299,8 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> tuple[
     """Check D of the kernels whose fragments are right, and which may still not be A·B."""
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
-    wrong, open_ = judge_known_products(source.text, given, launches, proved, fragments.partial)
-    return list(map(_make_pitfall_finding, wrong)), [OpenPoint(*one) for one in open_]
+    wrong, open_ = judge_known_products(source.text, given, launches, proved, fragments.doubted)
+    return wrong, [OpenPoint(*one) for one in open_]
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

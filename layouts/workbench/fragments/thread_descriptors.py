@@ -129,10 +129,12 @@ def find_read_bytes(run: KernelRunner) -> Mask:
     return read
 
 
-def takes_part(run: KernelRunner, warps: Iterable[FragmentOrigin]) -> bool:
-    """Return whether threads fill a part of a fragment that a warp, or a descriptor, takes. warps: their fragments."""
-    parts = ((use.data.record == EMPTY) for use in run.descriptors)
-    return any(0 < warp.empty < warp.total for warp in warps) or any(part.any() and not part.all() for part in parts)
+def has_doubtful_reads(run: KernelRunner, warps: Iterable[FragmentOrigin]) -> bool:
+    """Return whether threads fill only a part of a fragment that a warp takes, or a tile that wgmma reads, perhaps by
+    the other major. warps: the fragments of mma.
+    """
+    described = (use.data.record for use in run.descriptors if not use.seen.form.by_idesc)
+    return any(0 < warp.empty < warp.total for warp in warps) or any((record != EMPTY).any() for record in described)
 
 
 def _is_like_earlier(origin: FragmentOrigin, earlier: list[FragmentOrigin]) -> bool:

@@ -41,7 +41,7 @@ from lanescope.workbench.fragments.register_sums import find_sum_mistakes
 from lanescope.workbench.fragments.scale_ids import find_scale_mistakes
 from lanescope.workbench.fragments.skipped_slices import find_skipped_slices
 from lanescope.workbench.fragments.store_mistakes import find_clashes, find_misaligned_stores
-from lanescope.workbench.fragments.thread_descriptors import judge_descriptors, locate_stored, takes_part
+from lanescope.workbench.fragments.thread_descriptors import has_doubtful_reads, judge_descriptors, locate_stored
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
     FragmentOrigin,
@@ -98,7 +98,8 @@ class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
-    read descriptors, all right; partial: those with fragments that are filled in part.
+    read descriptors, all right; doubted: those with reads that may
+    be wrong.
     suspects: mistakes if a part of the tile is never read.
     """
 
@@ -107,7 +108,7 @@ class FragmentReport:
     kernels: list[CheckedKernel] = field(default_factory=list)
     proved: frozenset[tuple[str, str]] = frozenset()
     described: frozenset[str] = frozenset()
-    partial: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
 
 
@@ -161,7 +162,7 @@ def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[Chec
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
     found = [{(f.code, f.span) for f in report.findings} for report in judged]
     common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
-    names = "proved", "described", "partial"
+    names = "proved", "described", "doubted"
     sets = {name: frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names}
     suspects = reports[0].suspects if len(reports) == 1 else []
     verified = min(report.verified for report in reports)
@@ -212,12 +213,12 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
     findings = sorted(unique.values(), key=lambda f: f.span)
     proved, left = _list_proved(runs, good), _list_incomplete(runs, good)
     described = frozenset(run.function.name for run in runs if run.runner.descriptors) - left
-    return FragmentReport(findings, len(good), report.kernels, proved, described, report.partial, report.suspects)
+    return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
     """Add the mistakes that are certain only if the whole kernel was run."""
-    report.partial |= {run.function.name} if takes_part(run.runner, verdicts.list_warps()) else set()
+    report.doubted |= {run.function.name} if has_doubtful_reads(run.runner, verdicts.list_warps()) else set()
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys() and not verdicts.bad:  # rows of D are those of A, which may be permuted

@@ -6,23 +6,22 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
-from lanescope.workbench.results import Span
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
 
-def describe_part(text: str, fragments: Sequence[KnownFragment], part: tuple[int, int], depth: int) -> Pitfall:
+def describe_part(text: str, fragments: Sequence[KnownFragment], part: tuple[int, int], depth: int) -> CheckFinding:
     """Make the finding of sums of a part of K, or beyond it. part: (first, past) of the k of a sum over depth."""
     first, past = part
     short = [f"the first {first}"] * (first > 0) + [f"the last {depth - past}"] * (past < depth)
     long = [f"{-first} before the first"] * (first < 0) + [f"{past - depth} after the last"] * (past > depth)
     what = f"leaves out {' and '.join(short)} of all K" if short else f"goes on for {' and '.join(long)} of all K"
     message = f"The loop over K {what}: with K = {depth}, elements of D are sums over K = {first} to {past - 1}."
-    return Pitfall("k_slices_left", message, _find_loop(text, fragments[0].products))
+    return CheckFinding("k_slices_left", message, _find_loop(text, fragments[0].products))
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
@@ -51,7 +50,7 @@ def _find_condition(blank: str, loop: LoopText) -> Span:
     return first + len(blank[first:past]) - len(blank[first:past].lstrip()), past
 
 
-def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragment], sized: bool) -> Pitfall | None:
+def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragment], sized: bool) -> CheckFinding | None:
     """Return the finding of an operand of which threads fill only a part, although D is stored as if it were whole.
 
     sized: whether M and N are known, so that none of its rows and columns are padding.
@@ -67,7 +66,7 @@ def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragmen
                 f"Of the {side.total} elements that a product takes of {name}, {side.empty} are in bytes of shared"
                 " memory that no thread stores, although all of D is stored."
             )
-            return Pitfall("tile_not_filled", message, _find_copy(text, run, arrays) or missing[-1].sites[n])
+            return CheckFinding("tile_not_filled", message, _find_copy(text, run, arrays) or missing[-1].sites[n])
     return None
 
 

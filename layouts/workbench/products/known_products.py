@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
-from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.memory.tile_trace import TileSetup
@@ -28,13 +27,17 @@ from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, find_other_sum, find_part_of_k
 from lanescope.workbench.products.misplaced_tiles import Block
 from lanescope.workbench.products.product_sizes import shorten_name
-from lanescope.workbench.results import Span
+from lanescope.workbench.repair.flags import flip_transposes
+from lanescope.workbench.repair.repairs import apply_edits
+from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
 
 MATRICES = KnownMatrices(), KnownMatrices(k=768, others=3)  # of a run, and of one that confirms what it shows
 BLOCKS = 2048  # of a line of blocks with one tile at most
+MOST_FLIPS = 6  # transpose immediates that are tried
 PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the matrices
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
+_WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _UNKNOWN = "what some of its products multiply, or where all of their elements are stored, is not known"
 _OPEN = "D of {} is not known to be A·B: {}."
@@ -77,16 +80,16 @@ def judge_known_products(
     macros: Mapping[str, str],
     recorded: Sequence[KernelLaunchRecord],
     proved: Set[str],
-    partial: Set[str] = frozenset(),
-) -> tuple[list[Pitfall], list[tuple[str, Span]]]:
+    doubted: Set[str] = frozenset(),
+) -> tuple[list[CheckFinding], list[tuple[str, Span]]]:
     """Return (mistakes, sentences with their places) of the kernels whose D is not known to be A·B.
 
-    proved: the names of those whose fragments are right; partial: of those with fragments that are filled in part, of
-    which only mistakes are returned.
+    proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong, of which
+    only mistakes are returned.
     """
-    mistakes, open_, blank = list[Pitfall](), list[tuple[str, Span]](), blank_text(text)
+    mistakes, open_, blank = list[CheckFinding](), list[tuple[str, Span]](), blank_text(text)
     for one in find_functions(blank):
-        if one.kernel and one.name in proved | partial:
+        if one.kernel and one.name in proved | doubted:
             run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)])
             try:
                 with end_when(is_late):
@@ -111,7 +114,7 @@ class _KnownRun:
     body: str
     known: KnownMatrices = MATRICES[0]
 
-    def judge(self) -> tuple[str, Pitfall | None]:
+    def judge(self) -> tuple[str, CheckFinding | None]:
         """Return (why D is not known to be A·B, "" if it is with some strides that its parameters may have; what is
         certainly wrong).
         """
@@ -120,7 +123,7 @@ class _KnownRun:
             if not verdict.reason:
                 return "", None
             verdicts.append(verdict)
-        return verdicts[-1].reason, self._find_mistake(verdicts)
+        return verdicts[-1].reason, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
 
     @property
     def is_sized(self) -> bool:
@@ -178,15 +181,15 @@ class _KnownRun:
                     return _Verdict(f"what its {', '.join(sorted(unsized))} may be is not known", frozenset(unsized))
                 found = FragmentLister(run.runner, block, grid[2]).list_all()
                 reason = _find_lost(run) or ("" if found is not None else _UNKNOWN)
-                if reason:
-                    return _Verdict(reason)
                 runners.append(run.runner)
+                if reason:
+                    return _Verdict(reason, runners=runners)
                 fragments.setdefault(n, []).extend(found or ())
         return _Verdict("", fragments=fragments, runners=runners)
 
     # mistakes
 
-    def _find_mistake(self, verdicts: Sequence[_Verdict]) -> Pitfall | None:
+    def _find_mistake(self, verdicts: Sequence[_Verdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
         if not self._choose_sizes()[0].are_named or self._is_launched_beside_another():
             return None
@@ -199,7 +202,20 @@ class _KnownRun:
                     return found
         return None
 
-    def _find_part(self, verdict: _Verdict, fragments: Sequence[KnownFragment]) -> Pitfall | None:
+    def _find_transpose(self, verdict: _Verdict) -> CheckFinding | None:
+        """Return the one transpose immediate of a wgmma with whose other value D is A·B."""
+        is_known = verdict.fragments or verdict.reason == _UNKNOWN
+        reads = {use.span for run in verdict.runners for use in run.descriptors if is_known}
+        ends = (one.end() for first, past in reads for one in _WGMMA.finditer(self.text, first, past))
+        edits = (edit for end in ends for edit in flip_transposes(self.text, end))
+        for edit in islice(dict.fromkeys(edits), MOST_FLIPS):
+            flipped = replace(self, text=apply_edits(self.text, edit))
+            if not all(other.reason for other in flipped.list_verdicts()):
+                message = "The transpose immediate selects the other major: with the other value, D is A·B."
+                return CheckFinding("wrong_transpose", message, edit[0].span, edits=edit)
+        return None
+
+    def _find_part(self, verdict: _Verdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
         """Return the loop that ends or begins the same number of elements too early or too late with another K."""
         part = find_part_of_k(fragments, self.known, verdict.grid)
         if part is None:

@@ -1,4 +1,4 @@
-"""Edits that flip flags in template arguments of calls; `repairs.py` tries each."""
+"""Edits that flip transpose immediates, and flags in template arguments of calls; `repairs.py` tries each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from lanescope.workbench.results import Span, TextEdit
 from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
 
 MOST_CALLS = 8
+_TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
 _OTHER = {"0": "1", "1": "0", "false": "true", "true": "false"}
+
+
+def flip_transposes(text: str, past: int) -> Iterator[tuple[TextEdit, ...]]:
+    """Yield edits that flip a transpose immediate of the wgmma whose opcode ends at a place; then template flags."""
+    end = text.find(";", past)
+    bits = [match.span(1) for match in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
+    yield from ((TextEdit(span, _OTHER[text[slice(*span)]]),) for span in bits[-2:])
+    yield from flip_template_flags(text, past)
 
 
 def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:

@@ -29,7 +29,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _SHIFT = re.compile(r"(?:<<|>>)\s*\(?$")
 _SWIZZLE = re.compile(r"\bCU_TENSOR_MAP_SWIZZLE_(128B|64B|32B|NONE)\b")
 _FUNCTION = re.compile(r"(?<![\w.])(\w+)\s*\([^(){};]*\)\s*(?:const\s*)?\{([^{}]{1,400})\}")  # with a short body
-_TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
 
 Edits = tuple[TextEdit, ...]
 Retry = Callable[[str], Bench]
@@ -304,16 +303,11 @@ def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: Operan
 
 
 def _flip_transpose(text: str, bench: Bench, operand: VerifiedOperand) -> Iterator[Edits]:
-    """Yield the edits of a statement's transpose immediates: 0 in place of 1, or the other way round."""
+    """Yield the edits of the transpose immediates of an operand's statements."""
     for piece in bench.pieces:
-        if piece.facts.get("ptx") != operand.instruction:
-            continue
-        for _, past in piece.spans:
-            end = text.find(";", past)
-            bits = [m.span(1) for m in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
-            for span in bits[-2:]:
-                yield (TextEdit(span, "10"[int(text[slice(*span)])]),)
-            yield from flags.flip_template_flags(text, past)
+        if piece.facts.get("ptx") == operand.instruction:
+            for _, past in piece.spans:
+                yield from flags.flip_transposes(text, past)
 
 
 def _rewrite_words(text: str, operand: VerifiedOperand, changes: Mapping[str, tuple[int, int]]) -> Iterator[Edits]:
