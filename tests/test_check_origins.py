@@ -14,7 +14,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products.result_origins import OriginReport, check_origins
 from tests.cases import for_each
 from tests.checked import check_whole, list_findings
-from tests.transfer_kernels import EPILOGUE, READ_B, plant
+from tests.transfer_kernels import EPILOGUE, READ_A, READ_B, plant
 
 STORES = "    C[r * N + c] = d[j * 4];\n    C[(r + 8) * N + c] = d[j * 4 + 2];\n"
 EACH = (
@@ -172,3 +172,16 @@ def test_what_is_not_shown_to_be_the_product_is_open(change: tuple[str, str], wh
 def test_a_product_that_is_right_is_not_open() -> None:
     assert not check_whole(KERNEL).open
     assert not run_blocks(THROUGH_SHARED).open
+
+
+def test_a_warpgroup_takes_the_rows_of_the_tile_that_it_stores() -> None:
+    """The copy begins where D does, and the first warpgroup reads 64 rows further: its address is wrong."""
+    group = "threadIdx.x / 128 * 64 * BK"
+    threads = ("__launch_bounds__(128)", "__launch_bounds__(256)"), (", 128, bytes>>>", ", 256, bytes>>>")
+    rows = ("row + warp * 16", "row + threadIdx.x / 128 * 64 + warp % 4 * 16")
+    two = plant(("BM = 64", "BM = 128"), *threads, (READ_A, f"{READ_A} + {group}"), rows, text=KERNEL)
+    assert not find_mistakes(two)
+    wrong = plant((group, "(threadIdx.x / 128 + 1) * 64 * BK"), text=two)
+    assert [one.code for one in find_mistakes(wrong)] == ["operand_rows_wrong"]
+    stored = plant(("threadIdx.x / 128 * 64 + warp", "(threadIdx.x / 128 + 1) * 64 + warp"), text=two)
+    assert [one.code for one in find_mistakes(stored)] == ["result_misplaced"]

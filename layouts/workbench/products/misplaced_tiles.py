@@ -13,7 +13,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove
-from lanescope.workbench.products.origin_places import find_coordinate_site, find_store_place
+from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place, find_store_place
 from lanescope.workbench.products.product_origins import SumOrigin
 from lanescope.workbench.results import Span
 
@@ -206,6 +206,17 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
         )
         product = tile.sum.products[0]
         return Pitfall("warpgroups_overlap", message, (*product.calls, product.sites[name.lower()])[0])
+    first = min((one.tile for one in shifted if one.tile.block == tile.block), key=lambda one: one.put[:, side].min())
+    start = int(first.sum.boxes[side].find_start()[first.sum.numbers[side]])
+    if not both and start == first.put[:, side].min() < first.made[:, side].min():
+        message = (
+            f"The copy brings the rows of {name} from {start} on, and D is stored in {array} from {what} {start} on,"
+            f" but the product takes them from {first.made[:, side].min()} on ({who}, {sizes}): it must begin where"
+            " the copy does."
+        )
+        product = first.sum.products[0]
+        site = (*product.calls, product.sites[name.lower()])[0]
+        return Pitfall("operand_rows_wrong", message, find_defining_place(text, site, "group"))
     if not both and _is_copy_wrong(shifted, side):
         message = (
             f"This copy brings the rows of {name} from {made} on, and D is stored in {array} from {what} {put} on"

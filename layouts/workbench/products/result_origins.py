@@ -51,6 +51,7 @@ from lanescope.workbench.source.shared_budget import find_short_launches
 
 TITLES = {
     "row_coordinate_wrong": "A copy brings other rows than those that D is stored for",
+    "operand_rows_wrong": "A product takes other rows of a tile than those that D is stored for",
     **product_slices.TITLES,
 }
 SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
