@@ -166,7 +166,7 @@ OPEN = {
 @for_each(("change", "why"), list(OPEN.values()), ids=list(OPEN))
 def test_what_is_not_shown_to_be_the_product_is_open(change: tuple[str, str], why: str) -> None:
     report = run_blocks(plant(change, text=KERNEL))
-    assert report.mistakes or any(why in message for message, _ in report.open)
+    assert report.mistakes or any(why in one.message for one in report.open)
 
 
 def test_a_product_that_is_right_is_not_open() -> None:

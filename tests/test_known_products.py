@@ -77,7 +77,7 @@ def list_reasons(*changes: tuple[str, str]) -> list[str]:
     """List why D of the kernel with these changes is not known to be A·B."""
     wrong, open_ = judge_known_products(plant(*changes, text=KERNEL), {}, (), {"gemm"})
     assert not wrong
-    return [why for why, _ in open_]
+    return [one.message for one in open_]
 
 
 @for_each("changes", list(RIGHT.values()), ids=list(RIGHT))

@@ -80,7 +80,7 @@ from lanescope.workbench.text.contents import (
     list_given_macros,
     list_given_values,
 )
-from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.function_texts import blank_text
 
 Span = tuple[int, int]
 LONGEST = PATIENCE * LONGEST_PASTE
@@ -256,7 +256,7 @@ def _check_threads(
     ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
-    short = shared_budget.find_short_launches(blank, find_functions(blank), launches, ordered.needed)
+    short = shared_budget.find_short_launches(blank, launches, ordered.needed)
     moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
 
     def is_ordered(edited: str) -> bool:
@@ -292,15 +292,14 @@ def _check_barriers(
         return list(map(_make_pitfall_finding, found)), []
     origins = check_origins(text, given, launches)
     found += [one for one in origins.mistakes if one.code not in {of.code for of in of_kernels}]
-    return list(map(_make_pitfall_finding, found)), [OpenPoint(*one) for one in origins.open]
+    return list(map(_make_pitfall_finding, found)), list(origins.open)
 
 
 def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Check D of the kernels whose fragments are right, and which may still not be A·B."""
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
-    wrong, open_ = judge_known_products(source.text, given, launches, proved, fragments.doubted)
-    return wrong, [OpenPoint(*one) for one in open_]
+    return judge_known_products(source.text, given, launches, proved, fragments.doubted)
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

@@ -68,7 +68,6 @@ TITLES = {  # mistakes of the code itself; the verifier has titles for its cause
     "tma_element_stride": "An element stride of the tensor map is out of range",
     "tma_inner_box": "The inner box is not a multiple of 16 bytes",
     "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
-    "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
     "tma_inner_stride": "The innermost stride of the tensor map is not 1",
     "tma_rank": "The tensor map has too many dimensions",
     "tma_stride": "A stride of the tensor map is not a multiple of 16 bytes, or out of range",

@@ -6,15 +6,16 @@ Spans are (first, past last) characters of the text; amounts are bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from lanescope.bits import format_word
 from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import View
 from lanescope.ptx.table.descriptors import WGMMA
+from lanescope.reader.code.findings import Pitfall
 
 Span = tuple[int, int]
 K_OF_INSTRUCTION = "the K of the instruction"  # reason for the value of a symbol that is named after it
@@ -160,6 +161,15 @@ class CheckFinding:
     @property
     def level(self) -> str:
         return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
+
+
+_Found = TypeVar("_Found", CheckFinding, Pitfall)
+
+
+def keep_common(branches: Sequence[Iterable[_Found]]) -> list[_Found]:
+    """Return what is found in all of several runs, such as those of the choices of #if: each code and place once."""
+    found = [{(one.code, one.span): one for one in of_branch} for of_branch in branches]
+    return [one for key, one in found[0].items() if all(key in other for other in found)] if found else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,7 @@ class KernelRunner:
         self.sums: dict[object, int] = {}  # the number of a sum of described products, by the result or address of D
         self.unit_records: dict[tuple[int, int], int] = {}  # by record and bits: the record that counts these
         self.sides: dict[int, Any] = {}  # by the id of a product: what its D is made of
+        self.origins: dict[Any, Any] = {}  # by the registers of an operand: where its elements come from
         self.element_records: dict[tuple[int, int], int] = {}  # by record and element of D: the record of its origin
         self.outputs: list[ResultStore] = []
         self.stored_fragments: dict[Span, StoredFragment] = {}  # the first of each place

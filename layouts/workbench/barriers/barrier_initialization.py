@@ -18,7 +18,7 @@ from lanescope.reader.threads.barriers.barrier_agents import USES
 from lanescope.reader.threads.barriers.barrier_trace import WARP, BarrierEvent
 from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import find_enclosing_brace, find_next_statement
 
 TITLES = {"mbarrier_unsynchronized": "No barrier between mbarrier.init and the use of the mbarrier by other threads"}
@@ -100,9 +100,8 @@ def _find_place(text: str, begun: Span, used: Span) -> Span:
     not have the use, if one function has both.
     """
     blank = blank_text(text)
-    functions = find_functions(blank)
-    function = find_function_at(functions, begun[0])
-    if function is None or function is not find_function_at(functions, used[0]):
+    function = find_enclosing_function(blank, begun[0])
+    if function is None or function is not find_enclosing_function(blank, used[0]):
         return begun
     at, end = begun[0], -1
     while (brace := find_enclosing_brace(blank, at, function.body[0])) > function.body[0]:

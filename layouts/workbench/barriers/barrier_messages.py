@@ -22,7 +22,7 @@ from lanescope.reader.threads.memory.shared_fills import (
 )
 from lanescope.workbench.barriers.barrier_repairs import ProtocolRepair, list_turns
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import find_next_statement
 
 MOST_WORDS = 60  # characters of a statement that are quoted
@@ -180,7 +180,7 @@ def _find_first_value(text: str, site: Span, call: Span) -> Span:
     if not name:
         return site
     blank = blank_text(text)
-    function = find_function_at(find_functions(blank), call[0])
+    function = find_enclosing_function(blank, call[0])
     declared = re.compile(rf"\b{name}\s*(?:=\s*|\{{\s*)([1-9]\d*)[uU]?\b")
     match = declared.search(blank, function.body[0], call[0]) if function is not None else None
     return match.span(1) if match is not None else call
@@ -190,7 +190,7 @@ def _find_change(text: str, site: Span, call: Span) -> Span:
     """Return where a parity should change with the stage: where it does, where the stage comes round, else the wait."""
     name = _find_variable(text, call)
     blank = blank_text(text)
-    function = find_function_at(find_functions(blank), call[0])
+    function = find_enclosing_function(blank, call[0])
     if not name or not call[0] <= site[0] < call[1] or function is None:
         return site
     after = blank[call[1] : function.body[1]]

@@ -37,6 +37,7 @@ from lanescope.workbench.barriers.barrier_messages import (
     describe_other_bytes,
     describe_unread,
 )
+from lanescope.workbench.results import keep_common
 from lanescope.workbench.tensor_memory import tensor_races
 
 TITLES = {
@@ -112,8 +113,7 @@ def _keep_repeated(
     found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], count_bytes: CountBytes | None
 ) -> list[Pitfall]:
     """Keep the mistakes that other runs show, too."""
-    same = {(one.code, one.span) for runs in branches for one in _judge_runs(runs, count_bytes)}
-    return [one for one in found if (one.code, one.span) in same]
+    return keep_common([found, [one for runs in branches for one in _judge_runs(runs, count_bytes)]])
 
 
 def _may_have(runs: Iterable[KernelRun], element: int, count_bytes: CountBytes | None) -> bool:

@@ -16,7 +16,7 @@ from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 TITLES = {"block_index_same": "A and B are indexed by the same index of the block"}
 _INDEX = re.compile(r"\bblockIdx\.[xyz]")
@@ -74,25 +74,22 @@ def _find_place(text: str, site: Span, other: Span, index: str) -> Span:
     other operand's load takes, too.
     """
     blank = blank_text(text)
-    functions = find_functions(blank)
-    passed = {name for name, _, _ in _trace_names(blank, functions, other)}
-    for at, name, use in [(site, "", site), *((v, n, u) for n, v, u in _trace_names(blank, functions, site))]:
+    passed = {name for name, _, _ in _trace_names(blank, other)}
+    for at, name, use in [(site, "", site), *((v, n, u) for n, v, u in _trace_names(blank, site))]:
         found = blank.find(index, *at)
         if found >= 0:
             return use if name in passed else (found, found + len(index))
     return site
 
 
-def _trace_names(
-    blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 5
-) -> Iterator[tuple[str, Span, Span]]:
+def _trace_names(blank: str, at: Span, depth: int = 5) -> Iterator[tuple[str, Span, Span]]:
     """Yield (name, its value, its use) of the variables with one value that an expression is made of."""
-    function = find_function_at(functions, at[0])
+    function = find_enclosing_function(blank, at[0])
     for match in re.finditer(r"(?<![\w.])[A-Za-z_]\w*", blank[slice(*at)]) if function is not None and depth else ():
         values = list_local_values(blank, function, match[0], at) if function is not None else []
         if len(values) == 1:
             yield match[0], values[0], (at[0] + match.start(), at[0] + match.end())
-            yield from _trace_names(blank, functions, values[0], depth - 1)
+            yield from _trace_names(blank, values[0], depth - 1)
 
 
 def _list_arrays(run: KernelRunner, name: str) -> set[str]:

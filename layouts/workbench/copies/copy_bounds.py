@@ -12,6 +12,7 @@ from lanescope.workbench.copies.copy_overlaps import PlacedCopy, list_placed
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.reads.stage_distances import split_address
 from lanescope.workbench.source.shared_budget import count_array_bytes
+from lanescope.workbench.text.loop_texts import find_enclosing_brace
 
 TITLES = {"copy_past_array": "A copy goes beyond its array"}
 
@@ -51,7 +52,7 @@ def _check_array(text: KernelText, buffer: str, end: int, buffers: set[str]) -> 
     ]
     if len(declared) != 1 or _is_in_union(text.blank, declared[0].start()):
         return
-    size = count_array_bytes(text.blank, text.functions, declared[0])
+    size = count_array_bytes(text.blank, declared[0])
     if size is not None and size < end:
         at = declared[0].span(3)
         yield Pitfall(
@@ -71,10 +72,5 @@ def _list_declared_arrays(blank: str, name: str) -> tuple[re.Match[str], ...]:
 
 def _is_in_union(blank: str, at: int) -> bool:
     """Return whether a member is one of a union, whose bytes other members may continue."""
-    depth = 0
-    for match in re.finditer(r"[{}]", blank[:at][::-1]):
-        depth += 1 if match[0] == "}" else -1
-        if depth < 0:
-            head = blank[: at - match.end()]
-            return re.search(r"\bunion\b[^;{}]*$", head) is not None
-    return False
+    brace = find_enclosing_brace(blank, at, 0)
+    return re.search(r"\bunion\b[^;{}]*$", blank[:brace]) is not None

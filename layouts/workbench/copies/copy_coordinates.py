@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.symbolic_integers import SymbolicInt
 from lanescope.workbench.copies.loop_copies import Turns, group_by_loop
-from lanescope.workbench.copies.transfers import TileCopy, find_map, list_copies
+from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, find_map, list_copies
 from lanescope.workbench.copies.unread_slices import (
     count_inner,
     find_inner_place,
@@ -128,13 +128,11 @@ def _check_step(
     if not right or count_inner(maps[name]) != right:
         return
     if step and step != right:
-        copy = own.copies[0]
-        at = text.narrow_event(copy.event, copy.written[0], "") if copy.written else copy.event.at
         yield Pitfall(
             "k_coordinate_step",
             f"Every iteration advances the K coordinate of {letter} by {right}, but that of {name.upper()} by {step}:"
             f" its box has {right} elements along K.",
-            at,
+            find_coordinate(text, own.copies[0], 0),
         )
     elif own.is_turned(maps[name], right):
         yield Pitfall(
@@ -146,9 +144,7 @@ def _check_step(
 
 
 def _make_pitfall(text: KernelText, copy: TileCopy, name: str, tensor_map: TensorMap) -> Pitfall:
-    number = 2 if has_panels(tensor_map) else 0
-    known = number < len(copy.written)
-    at = text.narrow_event(copy.event, copy.written[number], "") if known else copy.event.at
+    at = find_coordinate(text, copy, 2 if has_panels(tensor_map) else 0)
     other = "B" if name == "a" else "A"
     return Pitfall(
         "k_coordinate_fixed",
@@ -217,7 +213,7 @@ def _find_moving_term(text: KernelText, copy: TileCopy, number: int, variable: s
         return copy.event.at
     chain = [copy.written[number], *(call for _, call in reversed(copy.event.calls))]
     for call in chain[1:] if variable else ():
-        term = narrow_to_term(text.blank, text.functions, chain, call, variable)
+        term = narrow_to_term(text.blank, chain, call, variable)
         if term != call and re.search(rf"\b{re.escape(variable)}\b", text.blank[slice(*term)]):
             return term
     return text.narrow_event(copy.event, copy.written[number], variable)

@@ -26,7 +26,7 @@ from lanescope.workbench.repair.blamed_terms import find_given_argument, follow_
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.text.addresses import evaluate_linear
 from lanescope.workbench.text.asm_operands import join_strings
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 
 TITLES = {"copies_overlap": "Two TMA copies fill the same bytes"}
 MOST_COMPARED = 64  # copies of one kernel
@@ -118,7 +118,7 @@ def _check_turns(text: KernelText, copies: Sequence[PlacedCopy], bench: Bench, n
             yield _make_same_stage_pitfall(later)
         elif away and (staged or reads.are_in_later_stages(first, away)):
             what = "the box that the same call fills in an earlier iteration"
-            at = later.argument and follow_stage_item(text.blank, text.functions, later.argument)
+            at = later.argument and follow_stage_item(text.blank, later.argument)
             yield _make_pitfall(first, later, away, what, at)
 
 
@@ -221,7 +221,7 @@ def _find_base(text: KernelText, copy: PlacedCopy) -> Span | None:
         destination,
     )
     name = re.match(r"([A-Za-z_]\w*)\s*(?:[+\[)]|$)", destination[match.end() if match else 0 :])
-    value_span = name and find_given_value(text.blank, text.functions, name[1], copy.argument, list(copy.event.calls))
+    value_span = name and find_given_value(text.blank, name[1], copy.argument, list(copy.event.calls))
     return value_span if value_span and "+" in text.blank[slice(*value_span)] else copy.argument
 
 
@@ -247,12 +247,12 @@ def _find_destination(text: KernelText, event: KernelEvent, copy: TileCopy) -> S
     for called, call in reversed(event.calls):
         if at is None or event.at[0] <= at[0] < event.at[1] or _COMPUTED.search(text.blank[slice(*at)]):
             break
-        function = find_function_at(text.functions, at[0])
+        function = find_enclosing_function(text.blank, at[0])
         if function is None or function.name != called:
             return at if function is not None and function.kernel else None
         if function.kernel:
             break
-        at = find_given_argument(text.blank, text.functions, at, call)
+        at = find_given_argument(text.blank, at, call)
     return at
 
 

@@ -50,7 +50,7 @@ class _FillFinder:
 
     def __init__(self, text: KernelText, bench: Bench) -> None:
         self.bench, self.text = bench, text
-        self.blank, self.functions, self.maps, self.cut = text.blank, text.functions, text.maps, text.code.cut_variables
+        self.blank, self.maps, self.cut = text.blank, text.maps, text.code.cut_variables
         self.kernels = _drop_unfinished(
             [run for run in text.runs if any(event.kind in PRODUCTS for event in run.events)]
         )
@@ -95,7 +95,7 @@ class _FillFinder:
     def _multiplies_alone(self, kernel: KernelRun) -> bool:
         """Return whether no bodiless call takes the accumulators, so that none can add to them."""
         products = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
-        holders = [find_accumulator(run, self.blank, self.functions) for run in products]
+        holders = [find_accumulator(run, self.blank) for run in products]
         names = {holder.name for holder in holders if holder is not None}
         calls = [event.run for event in kernel.events if event.kind == "unknown"]
         if not kernel.complete or not names or None in holders:

@@ -105,7 +105,7 @@ def _find_by_names(text: KernelText, tensor_map: TensorMap, operand: str) -> str
 
 def _find_side(text: KernelText, tensor_map: TensorMap, at: Span, item: int, operand: str) -> set[str]:
     """Return the letters of K, and M or N, in the first spelling of a dimension that has one."""
-    spans = list_followed_spans(text.blank, text.functions, at, tensor_map.calls, item)
+    spans = list_followed_spans(text.blank, at, tensor_map.calls, item)
     words = ({word.lower() for word in split_size(text.blank[slice(*span)])} for span in spans[1:])
     return next(filter(None, (of_span & {"k", _ROWS[operand]} for of_span in words)), set())
 

@@ -15,7 +15,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.map_objects import list_filled_names
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.symbolic_integers import SymbolicInt
-from lanescope.workbench.copies.transfers import TileCopy, find_map, is_known, list_copies
+from lanescope.workbench.copies.transfers import TileCopy, find_coordinate, find_map, is_known, list_copies
 from lanescope.workbench.kernels.kernel_runs import PRODUCTS, KernelRun, KernelText
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
@@ -146,11 +146,9 @@ def _make_exchanged_pitfall(text: KernelText, rows: Sequence[_RowCopy]) -> Pitfa
 
 
 def _make_row_pitfall(text: KernelText, row: _RowCopy, axis: str) -> Pitfall:
-    known = row.number < len(row.copy.written)
-    at = text.narrow_event(row.copy.event, row.copy.written[row.number], "") if known else row.copy.event.at
     return Pitfall(
         "row_coordinate_other",
         f"The row coordinate of this copy depends on blockIdx.{row.axis}, but gridDim.{axis} of the launch is the"
         " number of blocks along the rows of its tensor: the coordinate is that of the other operand.",
-        at,
+        find_coordinate(text, row.copy, row.number),
     )

@@ -218,6 +218,12 @@ def _describe_transfer(expected: int, sizes: Sequence[int], brought: int) -> str
     )
 
 
+def find_coordinate(text: KernelText, copy: TileCopy, number: int) -> Span:
+    """Return where a kernel's own lines give a coordinate of a copy; the copy if that is not known."""
+    known = number < len(copy.written)
+    return text.narrow_event(copy.event, copy.written[number], "") if known else copy.event.at
+
+
 # reading events -------------------------------------------------------------------------------------------------------
 
 

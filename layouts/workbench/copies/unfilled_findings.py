@@ -82,7 +82,7 @@ def make_pitfalls(text: KernelText, bench: Bench, unfilled: Sequence[UnfilledRea
         else:
             at = text.narrow_event(read.event, read.span, "threadIdx" if read.group > 0 else "")
             if read.reason == MIXED:
-                at = find_pointer_value(text.blank, text.functions, at)
+                at = find_pointer_value(text.blank, at)
             found.append(Pitfall("bytes_not_copied", _explain(read), at))
     return found
 
@@ -118,4 +118,4 @@ def _find_box_place(text: KernelText, bench: Bench, read: UnfilledRead, tensor_m
     at = find_argument_span(text.blank, tensor_map.span, 6)
     if at is None or "ncode" not in tensor_map.source:
         return tensor_map.span
-    return follow_number(text.blank, text.functions, at, () if alike else tensor_map.calls, 0 if wide else 1)
+    return follow_number(text.blank, at, () if alike else tensor_map.calls, 0 if wide else 1)

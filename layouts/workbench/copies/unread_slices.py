@@ -121,7 +121,7 @@ class UnreadSlices:
 
     def _is_last(self, at: Span, variable: str, values: Sequence[int]) -> bool:
         match = re.compile(rf"{re.escape(variable)}\s*(<=?|!=)(.+)", re.S).fullmatch(self.text.blank, *at)
-        end = compute_number(self.text.blank, self.text.functions, match.span(2)) if match is not None else None
+        end = compute_number(self.text.blank, match.span(2)) if match is not None else None
         if match is None or end is None or len(values) < 2:
             return False
         return 2 * values[-1] - values[-2] >= end + (match[1] == "<=")

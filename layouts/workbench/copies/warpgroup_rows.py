@@ -119,7 +119,7 @@ def _have_other_accumulators(text: KernelText, earlier: KernelEvent, later: Kern
     if (earlier.at, earlier.calls) != (later.at, later.calls) or not isinstance(later.run, AsmRun):
         return False
     calls = [span for _, span in later.run.calls]
-    site = trace_product(text.code.text, text.blank, text.functions, later.run.span, calls)
+    site = trace_product(text.code.text, text.blank, later.run.span, calls)
     before = {name: str(value) for name, value in earlier.loops}
     moved = {name for name, value in later.loops if before.get(name) != str(value)}
     indices = {index.strip() for frame in site.frames for index in re.split(r"[\[\]]", frame.index)} if site else set()
@@ -155,7 +155,7 @@ def _describe_repeated(text: KernelText, found: tuple[_RowWindow, _RowWindow], u
     else:
         how = "the same bytes" if window.own == before.own else "rows that overlap"
         what = f"Warpgroups {before.group} and {window.group} read {how} of {read.buffer} as {name}"
-    at = find_pointer_value(text.blank, text.functions, text.narrow_event(read.event, read.place[1], ""))
+    at = find_pointer_value(text.blank, text.narrow_event(read.event, read.place[1], ""))
     return Pitfall("warpgroups_overlap", f"{what}, and none reads {unread:,} of the bytes that a copy brings.", at)
 
 
@@ -182,7 +182,7 @@ def _find_product(text: KernelText) -> Span | None:
         for _, value, span in run.inputs if isinstance(run, AsmRun) else ():
             pieces = value.pieces if value is not None else ()
             if any(WARPGROUP.fullmatch(name) for piece in pieces for name, _ in piece.source.terms):
-                return find_pointer_value(text.blank, text.functions, text.narrow_event(event, span, "threadIdx"))
+                return find_pointer_value(text.blank, text.narrow_event(event, span, "threadIdx"))
     return None
 
 
@@ -190,5 +190,5 @@ def _count_threads(text: KernelText) -> int:
     """Return the least number of threads that the launches of a text have, as far as they are known; 0 if none is."""
     bounds = [match.span(1) for match in _BOUNDS.finditer(text.blank)]
     blocks = [arguments[1] for _, arguments in list_launches(text.blank) if len(arguments) > 1]
-    counts = (compute_number(text.blank, text.functions, place) for place in (*bounds, *blocks))
+    counts = (compute_number(text.blank, place) for place in (*bounds, *blocks))
     return min((count for count in counts if count is not None), default=0)

@@ -23,7 +23,7 @@ from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.values import CALLED, ArrayValue, OpaqueValue
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, KernelText
 from lanescope.workbench.kernels.wgmma_groups import RunningProducts, describe_short_wait
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 
 Accumulators = tuple[str, tuple[int, int]]  # the call that makes them, and its place
 
@@ -218,7 +218,7 @@ def _is_never_set(text: KernelText, name: str, sums: Accumulators, first: _Step,
 
 def _find_place_after(text: KernelText, declared: int, product: _Step) -> int | None:
     """Return where the function that declares accumulators runs a gemm, or calls what does; None if it does neither."""
-    function = find_function_at(text.functions, declared)
+    function = find_enclosing_function(text.blank, declared)
     run = product.event.run
     places = [span[0] for _, span in product.event.calls]
     places += [run.term.span[0]] if isinstance(run, BodilessCall) and run.term.span is not None else []

@@ -27,7 +27,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.symbolic_integers import Span
 from lanescope.reader.code.values import CALLED, OpaqueValue, shorten_name
 from lanescope.workbench.source.gaps import find_multiplier
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 TITLES = {
     "cute_not_canonical": "CuTe cannot make a descriptor for the layout of the tile",
@@ -110,7 +110,7 @@ def name_open_parameters(fragment: CuteFragment, text: str, known_names: Collect
     """
     blank = blank_text(text)
     is_open = fragment.gap in (OPEN_MMA, OPEN_LAYOUT)
-    function = find_function_at(find_functions(blank), fragment.span[0]) if is_open else None
+    function = find_enclosing_function(blank, fragment.span[0]) if is_open else None
     if function is None or re.search(rf"\b{function.name}\s*<", blank):
         return fragment
     definition = (

@@ -171,7 +171,8 @@ def has_other_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> bool:
     """Return whether the rows of a fragment differ from those of one further along K that another call multiplies."""
     assert arrived.warps is not None
     now = arrived.warps[0]
-    others = (warps[0] for (_, name), of in judge.history.items() if name == arrived.name for _, warps in of)
+    of_operand = (of for (_, name), of in judge.history.items() if name == arrived.name)
+    others = {id(warps[0]): warps[0] for of in of_operand for _, warps in of}.values()
     return any(old.rows != now.rows and old.k_step == now.k_step and old.is_same_rows(now) for old in others)
 
 
@@ -271,7 +272,7 @@ def _find_repeated_rows(judge: JudgedProduct, arrived: ArrivedOperand) -> str | 
     assert arrived.warps is not None
     run = judge.run
     certain = run.complete and not run.runner.shared.broken
-    for _, before in judge.list_earlier(arrived.name):
+    for before in {id(warps): warps for _, warps in judge.list_earlier(arrived.name)}.values():
         pairs = zip(before, arrived.warps, strict=False)
         if any(old.rows != new.rows and old.is_same_rows(new) for old, new in pairs):
             return "fragment_mismatch" if certain else None

@@ -22,7 +22,7 @@ from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_
 from lanescope.workbench.kernels.address_values import LANE, WARP_SIZE, list_values
 from lanescope.workbench.repair.blamed_numbers import find_given_value
 from lanescope.workbench.source.shared_budget import compute_number
-from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.function_texts import blank_text
 
 Ints = NDArray[np.int64]
 Calls = tuple[Span, ...]
@@ -132,11 +132,10 @@ def _find_wrong_bits(offsets: Ints, stored: NDArray[np.bool_], rows: int, column
 def _find_lane_bits(source: str, at: Span) -> frozenset[int]:
     """Return the bits of the lane that an expression depends on by itself."""
     blank = blank_text(source)
-    functions = find_functions(blank)
     known: dict[str, str] = {}
     for found in _WORD.finditer(blank, *at):
-        given = find_given_value(blank, functions, found[0], found.span()) if not LANE.search(found[0]) else None
-        number = compute_number(blank, functions, given) if given is not None else None
+        given = find_given_value(blank, found[0], found.span()) if not LANE.search(found[0]) else None
+        number = compute_number(blank, given) if given is not None else None
         known[found[0]] = "lane" if LANE.search(found[0]) else str(number or 0)
     text = _WORD.sub(lambda found: known[found[0]], blank[slice(*at)])
     try:

@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.kernels.accumulator_resets import ProductSite, ResetSearch, trace_product
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text, find_functions
+from lanescope.workbench.text.function_texts import blank_text
 
 
 def find_sum_mistakes(runner: KernelRunner) -> Iterator[CheckFinding]:
     """Yield mistakes of the sums of a kernel that was run to its end."""
     blank = blank_text(runner.text)
-    search = ResetSearch(runner.text, blank, find_functions(blank))
+    search = ResetSearch(runner.text, blank)
     sites: dict[tuple[Span, tuple[Span, ...]], ProductSite | None] = {}
     unset: dict[tuple[Span, tuple[Span, ...]], None] = {}
     for use in runner.products:
         key = use.span, use.calls
         if key not in sites:
-            sites[key] = trace_product(runner.text, blank, search.functions, use.span, use.calls)
+            sites[key] = trace_product(runner.text, blank, use.span, use.calls)
         if (use.adds_unset or use.fragments) and not runner.shared.broken:
             unset.setdefault(key)
     known = [site for site in sites.values() if site is not None]

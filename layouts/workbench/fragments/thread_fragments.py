@@ -15,7 +15,6 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import WARP, Instruction, Operand
 from lanescope.reader.threads.instructions.matrix_loads import gather_register
@@ -151,7 +150,7 @@ class FragmentOrigin:
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:
         """The offset from the first row to every other."""
-        return tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places)
+        return _keep_rows(tuple(tuple((g[:, 0] - g[0, 0]).tolist()) for g in self.places))
 
     def is_same_rows(self, other: FragmentOrigin) -> bool:
         """Return whether another fragment is some whole fragments further along K."""
@@ -199,6 +198,12 @@ class FragmentOrigin:
             rows = g[0, 0] + _find_usual(np.diff(g, axis=0)) * np.arange(g.shape[0])[:, None]
             wrong |= g != rows + _find_usual(np.diff(g, axis=1)) * np.arange(g.shape[1])[None]
         return wrong & self.filled
+
+
+@lru_cache(maxsize=1 << 10)
+def _keep_rows(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Return rows as one object, which is quickly compared."""
+    return rows
 
 
 def _fix_sign(order: tuple[int, ...]) -> tuple[int, ...]:
@@ -258,9 +263,8 @@ def find_wrong_element(arrived: ArrivedOperand) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def find_mma(opcode: str) -> Instruction | None:
     """Return the dense product of warps of an opcode; None for any other."""
-    try:
-        instruction = catalog.find(opcode)
-    except LayoutError:
+    instruction = catalog.find_instruction(opcode)
+    if instruction is None:
         return None
     family = instruction.family
     plain = family.multiplies and not family.sparsity and family.scope is WARP
@@ -301,13 +305,15 @@ def _fills_bytes(operand: Operand) -> bool:
 
 
 def locate_operand(run: KernelRunner, use: MmaUse, instruction: Instruction, name: str) -> ArrivedOperand:
-    """Return the origin of an operand of an mma."""
+    """Return the origin of an operand of an mma; the same one for products that take the same registers."""
     registers = use.a if name == "a" else use.b
-    data = [register.data for register in registers]
-    operand = instruction.operand(name)
-    known = len(data) == operand.registers and all(register is not None for register in data)
-    warps = locate_warps(run, [register for register in data if register is not None], operand, use) if known else None
-    return ArrivedOperand(name, instruction, registers, warps)
+    key = (name, use.opcode, use.active.tobytes(), *(id(register.data) for register in registers))
+    if key not in run.origins:
+        data = [register.data for register in registers if register.data is not None]
+        operand = instruction.operand(name)
+        known = len(data) == len(registers) == operand.registers
+        run.origins[key] = locate_warps(run, data, operand, use) if known else None
+    return ArrivedOperand(name, instruction, registers, run.origins[key])
 
 
 def locate_warps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lanescope.reader.threads.memory.records import MmaUse
 from lanescope.reader.threads.runner import KernelRunner
@@ -19,14 +19,10 @@ def is_turned(
     """
     if not operand.loads or other.warps is None or operand.instruction.operand(operand.name).container_bits != 16:
         return False
-    for use, operands in earlier:
-        if not product.has_result_of(use) or not _is_next_turn(use.turns, product.turns):
-            continue
+    for use, operands in _list_before(product, earlier):
         before = operands[operand.name]
-        if (
-            _count_step(operands[other.name].warps, other.warps) != 1
-            or _count_step(before.warps, operand.warps) is not None
-        ):
+        alone = _count_step(operands[other.name].warps, other.warps) == 1
+        if not alone or _count_step(before.warps, operand.warps) is not None:
             continue
         old = reload_operand(runner, use, before, True, False)
         new = reload_operand(runner, product, operand, True, False)
@@ -42,15 +38,21 @@ def is_turned_fragment(
     """Return whether an operand goes on along its rows, not along K, from one product to the next of the same
     accumulators, while the other operand goes on along K.
     """
-    for use, operands in earlier:
-        if not product.has_result_of(use) or not _is_next_turn(use.turns, product.turns):
-            continue
-        if not _count_step(operands[other.name].warps, other.warps):
-            continue
+    for _, operands in _list_before(product, earlier):
         pairs = list(zip(operands[operand.name].warps or (), operand.warps or (), strict=False))
-        if pairs and all(_moves_along_rows(before, after) for before, after in pairs):
+        moved = bool(pairs) and all(_moves_along_rows(before, after) for before, after in pairs)
+        if moved and _count_step(operands[other.name].warps, other.warps):
             return True
     return False
+
+
+def _list_before(product: MmaUse, earlier: Iterable[Product]) -> Iterator[Product]:
+    """Yield the products of the same accumulators that are one iteration of one loop earlier."""
+    for use, operands in earlier:
+        if product.has_result_of(use) and len(use.turns) == len(product.turns):
+            away = [b - a for a, b in zip(use.turns, product.turns, strict=True)]
+            if sorted(away)[-1:] == [1] and away.count(0) == len(away) - 1:
+                yield use, operands
 
 
 def _moves_along_rows(before: FragmentOrigin, after: FragmentOrigin) -> bool:
@@ -62,12 +64,6 @@ def _moves_along_rows(before: FragmentOrigin, after: FragmentOrigin) -> bool:
     pairs = list(zip(row, moved, strict=True))
     along = all(a * y == b * x for a, x in pairs for b, y in pairs)
     return any(row) and any(moved) and along and not after.follows_along_k(moved)
-
-
-def _is_next_turn(earlier: Sequence[int], later: Sequence[int]) -> bool:
-    """Return whether two products are one iteration of one loop apart."""
-    away = [b - a for a, b in zip(earlier, later, strict=False)]
-    return len(earlier) == len(later) and sorted(away)[-1:] == [1] and away.count(0) == len(away) - 1
 
 
 def _count_step(before: Sequence[FragmentOrigin] | None, after: Sequence[FragmentOrigin] | None) -> int | None:

@@ -64,7 +64,7 @@ from lanescope.workbench.fragments.warp_coverage import RepeatedWarps, find_repe
 from lanescope.workbench.kernels.address_values import find_lane_term
 from lanescope.workbench.products.matrix_pitches import OpenPitch, find_open_pitches
 from lanescope.workbench.products.result_stores import find_misplaced_results
-from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.results import CheckFinding, keep_common
 
 Span = tuple[int, int]
 _USES = re.compile(
@@ -160,8 +160,7 @@ def check_thread_tiles(
 def _intersect_reports(reports: Sequence[FragmentReport], kernels: Iterable[CheckedKernel]) -> FragmentReport:
     """Return the findings that hold for every choice of #if that was followed."""
     judged = [report for report in reports if report.verified or report.findings] or reports[:1]
-    found = [{(f.code, f.span) for f in report.findings} for report in judged]
-    common = [f for f in judged[0].findings if all((f.code, f.span) in codes for codes in found)]
+    common = keep_common([report.findings for report in judged])
     names = "proved", "described", "doubted"
     sets = {name: frozenset.intersection(*(getattr(report, name) for report in reports)) for name in names}
     suspects = reports[0].suspects if len(reports) == 1 else []

@@ -16,7 +16,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.kernels.scale_inputs import find_scale, find_scale_place
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 from lanescope.workbench.text.loop_texts import LoopText, find_enclosing_brace, find_statement_start, list_loops_around
 
 TITLES = {"accumulator_reset": "Every iteration over K starts the sum again"}
@@ -51,9 +51,7 @@ class ProductSite:
     frames: tuple[ProductFrame, ...]
 
 
-def trace_product(
-    text: str, blank: str, functions: tuple[FunctionText, ...], span: Span, calls: Sequence[Span]
-) -> ProductSite | None:
+def trace_product(text: str, blank: str, span: Span, calls: Sequence[Span]) -> ProductSite | None:
     """Trace the accumulators of a product to their declaration; None if an argument is not a variable or part of one.
 
     calls: the calls around it, outermost first.
@@ -69,7 +67,7 @@ def trace_product(
     frames: list[ProductFrame] = []
     at = span
     for call in (*reversed(calls), None):
-        match, function = _ARGUMENT.match(written), find_function_at(functions, at[0])
+        match, function = _ARGUMENT.match(written), find_enclosing_function(blank, at[0])
         if match is None or function is None:
             return None
         frames.append(ProductFrame(function, match[1], match[2], at))
@@ -88,7 +86,6 @@ class ResetSearch:
 
     text: str
     blank: str
-    functions: tuple[FunctionText, ...]
 
     def find_set_to_zero(self, sites: Sequence[ProductSite]) -> Iterator[Pitfall]:
         """Yield statements that set accumulators to 0 in every iteration of the loop that sums up in them."""
@@ -235,12 +232,12 @@ def _make_pitfall(name: str, variable: str, at: Span) -> Pitfall:
 def find_resets(text: KernelText, kernel: KernelRun) -> Iterator[Pitfall]:
     """Find accumulators of a kernel's wgmma that keep the products of the last iteration only."""
     runs = [event.run for event in kernel.events if event.kind == "wgmma" and isinstance(event.run, AsmRun)]
-    search = ResetSearch(text.code.text, text.blank, text.functions)
+    search = ResetSearch(text.code.text, text.blank)
     traced: dict[object, ProductSite | None] = {}
     for run in runs:
         calls = [span for _, span in run.calls[len(kernel.calls) :]]
         if (run.span, run.calls) not in traced:
-            traced[run.span, run.calls] = trace_product(search.text, search.blank, search.functions, run.span, calls)
+            traced[run.span, run.calls] = trace_product(search.text, search.blank, run.span, calls)
     sites = [traced[run.span, run.calls] for run in runs]
     yield from search.find_set_to_zero(_list_known(traced.values()))
     yield from search.find_scaled_to_zero(runs, sites)

@@ -11,7 +11,7 @@ from lanescope.cxx.source_text import list_macros, read_statement_head
 from lanescope.reader.code.findings import AsmRun
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 
 _TYPES = r"(?:float|uint32_t|int32_t|unsigned|int|unsigned\s+int|half2|__half2)"
 _ARGUMENT = re.compile(r"[&*]?\s*([A-Za-z_]\w*)\s*(?:\[|$)")
@@ -46,7 +46,7 @@ class Accumulator:
         return self.name, self.declared
 
 
-def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...]) -> Accumulator | None:
+def find_accumulator(run: AsmRun, blank: str) -> Accumulator | None:
     """Find the variable whose registers a wgmma or tcgen05.ld writes, through parameters; None if not found."""
     outputs = [span for kind, _, span in run.inputs if kind.startswith(("+", "="))]
     root = _OUTPUT.match(blank[slice(*outputs[0])]) if outputs else None
@@ -56,7 +56,7 @@ def find_accumulator(run: AsmRun, blank: str, functions: tuple[FunctionText, ...
     indexed = False
     passed: list[tuple[str, Span]] = []
     for called, call in reversed(run.calls):
-        function = find_function_at(functions, at[0])
+        function = find_enclosing_function(blank, at[0])
         if function is None or function.name != called:
             return None
         if name not in function.parameters:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lanescope.workbench.repair.blamed_numbers import find_given_value, list_local_values
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 _MOST_DEEP = 6
 LANE = re.compile(r"lane|threadIdx\s*\.\s*x|\btid\b|\btx\b", re.I)
@@ -22,10 +22,9 @@ def list_values(text: str, at: Span, calls: Sequence[Span]) -> list[Span]:
     calls: around the address, outermost first.
     """
     blank = blank_text(text)
-    functions = find_functions(blank)
     named = [(_read_name(blank, span), span) for span in calls]
     found: dict[Span, None] = {}
-    _follow_values(blank, functions, at, named, found, _MOST_DEEP)
+    _follow_values(blank, at, named, found, _MOST_DEEP)
     return list(found)
 
 
@@ -50,25 +49,18 @@ def _read_name(blank: str, span: Span) -> str:
 
 
 def _follow_values(
-    blank: str,
-    functions: tuple[FunctionText, ...],
-    at: Span,
-    calls: Sequence[tuple[str, Span]],
-    found: dict[Span, None],
-    depth: int,
+    blank: str, at: Span, calls: Sequence[tuple[str, Span]], found: dict[Span, None], depth: int
 ) -> None:
     """Add what an expression depends on, then itself."""
     for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", blank[slice(*at)])) if depth else ():
-        further = _find_value(blank, functions, name, at, calls)
+        further = _find_value(blank, name, at, calls)
         if further is not None and further != at and further not in found:
-            _follow_values(blank, functions, further, calls, found, depth - 1)
+            _follow_values(blank, further, calls, found, depth - 1)
     found[at] = None
 
 
-def _find_value(
-    blank: str, functions: tuple[FunctionText, ...], name: str, at: Span, calls: Sequence[tuple[str, Span]]
-) -> Span | None:
+def _find_value(blank: str, name: str, at: Span, calls: Sequence[tuple[str, Span]]) -> Span | None:
     """Return the last value before a place that a variable gets, or the argument for a parameter."""
-    function = find_function_at(functions, at[0])
+    function = find_enclosing_function(blank, at[0])
     values = list_local_values(blank, function, name, at) if function is not None else ()
-    return values[-1] if values else find_given_value(blank, functions, name, at, list(calls))
+    return values[-1] if values else find_given_value(blank, name, at, list(calls))

@@ -23,7 +23,7 @@ from lanescope.workbench.kernels.kernel_runs import (
 )
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.asm_operands import join_strings
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.loop_texts import find_next_statement, find_place_between
 
 TITLES = {
@@ -74,7 +74,7 @@ class _StoreOrder:
 
     def _find_place_between(self, store: KernelEvent, copy: KernelEvent) -> Span:
         before, after = find_common_place(store, copy), find_common_place(copy, store)
-        function = find_function_at(self.text.functions, after[0])
+        function = find_enclosing_function(self.text.blank, after[0])
         start = find_place_between(self.text.blank, function, before, after) if function is not None else after[0]
         return start, max(after[1], start + 1)
 

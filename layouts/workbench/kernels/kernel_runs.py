@@ -200,7 +200,7 @@ class KernelText:
     def narrow_event(self, event: KernelEvent, value: Span, variable: str) -> Span:
         """Return the argument, or its term with a variable, in a kernel's own lines that sets a value of an event."""
         chain = [value, *(call for _, call in reversed(event.calls))]
-        return narrow_to_term(self.blank, self.functions, chain, event.at, variable)
+        return narrow_to_term(self.blank, chain, event.at, variable)
 
 
 def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:

@@ -27,7 +27,7 @@ from lanescope.workbench.kernels.wgmma_groups import RunningProducts, describe_s
 from lanescope.workbench.repair.blamed_numbers import follow_number
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.asm_operands import join_strings
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.loop_texts import (
     find_next_statement,
     find_place_after_products,
@@ -70,10 +70,6 @@ class _KernelOrder:
     def blank(self) -> str:
         return self.text.blank
 
-    @property
-    def functions(self) -> tuple[FunctionText, ...]:
-        return self.text.functions
-
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
         products = [event for event in events if event.kind == "wgmma"]
@@ -95,7 +91,7 @@ class _KernelOrder:
         if not any(event.kind in ("fence", "unknown") for event in events[:at]):
             later = next((event for event in events[at:] if event.kind in ("commit", "wait")), None)
             product = find_common_place(first, later) if later is not None else first.at
-            function = find_function_at(self.functions, product[0])
+            function = find_enclosing_function(self.blank, product[0])
             start = find_place_before_products(self.blank, function, product[0]) if function else product[0]
             yield Pitfall(
                 "wgmma_fence_missing",
@@ -111,7 +107,7 @@ class _KernelOrder:
         key = (run.span, run.calls) if isinstance(run, AsmRun) else None
         if key not in self.holders:
             known = isinstance(run, AsmRun) and join_strings(run.text).count("wgmma.mma_async") == 1  # its own outputs
-            holder = find_accumulator(run, self.blank, self.functions) if isinstance(run, AsmRun) and known else None
+            holder = find_accumulator(run, self.blank) if isinstance(run, AsmRun) and known else None
             self.holders[key] = holder
         return self.holders[key]
 
@@ -139,7 +135,7 @@ class _KernelOrder:
         place = find_scale_place(run)
         at_run_time = any(span == place and kind.startswith("r") for kind, _, span in run.inputs)
         inside = run.span[0] <= place[0] < run.span[1]
-        return None if inside or not at_run_time else follow_number(self.blank, self.functions, place, run.calls)
+        return None if inside or not at_run_time else follow_number(self.blank, place, run.calls)
 
     def _find_start(self, holder: Accumulator, products: Sequence[KernelEvent]) -> Span:
         """Return the declaration of accumulators if one call multiplies all of them, else their first product."""
@@ -230,7 +226,7 @@ class _KernelOrder:
             place = find_common_place(next(later, wait), event)
             place = find_statement_start(self.blank, place[0]), place[1]
         else:
-            function = find_function_at(self.functions, event.at[0])
+            function = find_enclosing_function(self.blank, event.at[0])
             at = find_place_after_products(self.blank, function, event.at) if function else event.at[0]
             place = at, at + 1
         message = f"A wgmma.commit_group is missing before this: the wgmma before it are in no group, {why}."
@@ -289,7 +285,7 @@ class _KernelOrder:
     def _find_place_of_fence(self, store: KernelEvent, reader: KernelEvent) -> Span:
         """Return the barrier between the last store and a reader, else the outermost block with the reader alone."""
         before, after = find_common_place(store, reader), find_common_place(reader, store)
-        function = find_function_at(self.functions, after[0])
+        function = find_enclosing_function(self.blank, after[0])
         if function is None or not _is_within(before, function.body) or before[0] >= after[0]:
             return reader.at
         barrier = _BARRIER.search(self.text.code.text, before[1], after[0])

@@ -92,24 +92,22 @@ class WarpgroupRuns:
 
     def _find_bounds(self, kernel: str) -> BlockShape | None:
         """Return the threads that the launch bounds of a kernel give."""
-        blank, functions = self.text.blank, self.text.functions
-        own = [function for function in functions if function.kernel and function.name == kernel]
-        counts = (compute_number(blank, functions, place) for f in own for place in self._list_bounds(f))
+        blank = self.text.blank
+        own = [function for function in self.text.functions if function.kernel and function.name == kernel]
+        counts = (compute_number(blank, place) for f in own for place in self._list_bounds(f))
         return _find_fewest([BlockShape(count) if count else None for count in counts])
 
     def _read_shape(self, place: Span) -> BlockShape | None:
         """Return the shape that an argument of a launch gives: a number, dim3(x, y) or a variable of that type."""
-        blank, functions = self.text.blank, self.text.functions
-        count = compute_number(blank, functions, place)
+        blank = self.text.blank
+        count = compute_number(blank, place)
         if count:
             return BlockShape(count)
         match = _DIM3.fullmatch(blank, *place)
         if match is None and (name := re.fullmatch(r"\s*(\w+)\s*", blank[slice(*place)])):
             declared = re.compile(rf"\bdim3\s+{name[1]}\s*(?:=\s*dim3\s*)?[({{]([^;]*)[)}}]\s*;")
             match = next(declared.finditer(blank, 0, place[0]), None)
-        sizes = (
-            [compute_number(blank, functions, at) for at in list_argument_spans(blank, *match.span(1))] if match else []
-        )
+        sizes = [compute_number(blank, at) for at in list_argument_spans(blank, *match.span(1))] if match else []
         known = [size for size in sizes if size]
         return BlockShape(*known) if known and len(known) == len(sizes) <= 3 else None
 

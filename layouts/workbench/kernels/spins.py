@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lanescope.cxx.source_text import list_called_names
 from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelText
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 
 _LOOP = re.compile(r"\b(?:while|for|do|goto)\b")
 MOST_DEPTH = 4  # of calls
@@ -32,11 +32,11 @@ def _list_parts_between(text: KernelText, before: KernelEvent, after: KernelEven
         return
     yield way[depth][1], other[depth][0]
     for place in way[depth + 1 :]:
-        function = find_function_at(text.functions, place[0])
+        function = find_enclosing_function(text.blank, place[0])
         if function is not None:
             yield place[1], function.body[1]
     for place in other[depth + 1 :]:
-        function = find_function_at(text.functions, place[0])
+        function = find_enclosing_function(text.blank, place[0])
         if function is not None:
             yield function.body[0], place[0]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lanescope.reader.threads.memory.storage import OPEN, Ints, list_offsets
 from lanescope.reader.threads.runner import KernelRunner
-from lanescope.workbench.products.result_stores import TilePlaces
+from lanescope.workbench.products.stored_elements import TilePlaces
 
 Points = tuple[str, Ints, Ints, Ints]  # an array, rows and columns of D, offsets in bytes
 SIZES = 1, 2, 4, 8  # bytes of an element

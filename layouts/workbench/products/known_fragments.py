@@ -10,7 +10,6 @@ import numpy as np
 
 from lanescope.ptx import catalog
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse
-from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
@@ -20,13 +19,10 @@ from lanescope.workbench.fragments.thread_fragments import (
     locate_operand,
 )
 from lanescope.workbench.products.factor_places import Points, list_factors
-from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
-from lanescope.workbench.products.misplaced_tiles import Block
-from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
+from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, ReadLines
+from lanescope.workbench.products.product_origins import WARPGROUP, Block
+from lanescope.workbench.products.stored_elements import list_stored_warps
 from lanescope.workbench.results import Span
-
-WARPGROUP = 4  # warps
-Elements = tuple[Ints, Ints, Ints, bool]  # rows, columns and places of elements that are stored; whether they are added
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,13 +42,12 @@ class FragmentLister:
     def __init__(self, run: KernelRunner, block: Block, depth: int) -> None:
         self.run, self.block, self.depth = run, block, depth
         self.located: dict[object, tuple[Mapping[int, FragmentOrigin], Span]] = {}
+        self.read: dict[tuple[int, ...], ReadLines] = {}  # by the origins of an operand's elements
 
     def list_all(self) -> list[KnownFragment] | None:
         """Return the fragments; None if something of one is not known, or an element of D is not stored."""
-        stored = self._list_stored()
-        factors: dict[tuple[int, int], list[Points]] = {}
-        for record, warp, points in list_factors(self.run):
-            factors.setdefault((record, warp), []).append(points)
+        stored = list_stored_warps(self.run)
+        factors = self._group_factors()
         found = []
         for one in (*self._list_sums(), *self._list_described()):
             elements = [part for warp in one.warps for part in stored.get((one.record, warp), ())]
@@ -63,27 +58,17 @@ class FragmentLister:
                 return None
             adds = all(part[3] for part in elements)
             combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))
-            placed = row, column, place
-            found.append(KnownFragment(self.block, self.depth, one.products, one.bits, *placed, adds, combined))
+            placed, products = (row, column, place), one.products
+            a, b = (self.read.setdefault(tuple(id(each.sides[n]) for each in products), {}) for n in (0, 1))
+            found.append(KnownFragment(self.block, self.depth, products, one.bits, *placed, adds, combined, (a, b)))
         return found if not factors else None
 
-    def _list_stored(self) -> dict[tuple[int, int], list[Elements]]:
-        """Return the elements that are stored, by record and warp."""
-        places, found = TilePlaces(self.run), dict[tuple[int, int], list[Elements]]()
-        for store in self.run.outputs:
-            address = spread_coefficient(store.offset.terms.get((), 0), self.run.threads)
-            for first, record, lanes in list_pieces(store):
-                thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
-                coordinates = places.find_coordinates(record, thread, byte)
-                element, rest = np.divmod(address[lanes] + first, store.size)
-                if coordinates is None or rest.any():
-                    continue
-                row, column, _ = coordinates
-                for warp in np.unique(thread // 32):
-                    mine = thread // 32 == warp
-                    part = row[mine], column[mine], element[mine], store.adds
-                    found.setdefault((record, int(warp)), []).append(part)
-        return found
+    def _group_factors(self) -> dict[tuple[int, int], list[Points]]:
+        """Return what elements of D are combined with, by record and warp."""
+        factors: dict[tuple[int, int], list[Points]] = {}
+        for record, warp, points in list_factors(self.run):
+            factors.setdefault((record, warp), []).append(points)
+        return factors
 
     def _list_sums(self) -> Iterator[_Sum]:
         """Yield the sums of each warp by mma."""

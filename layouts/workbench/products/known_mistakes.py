@@ -10,7 +10,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
 
@@ -37,7 +37,7 @@ def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
 
 def _list_loops(text: str, at: Span) -> list[LoopText]:
     blank = blank_text(text)
-    function = find_function_at(find_functions(blank), at[0])
+    function = find_enclosing_function(blank, at[0])
     return list_loops_around(blank, function, at[0]) if function is not None else []
 
 

@@ -20,17 +20,19 @@ from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
 from lanescope.reader.threads.memory.tile_trace import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_fragments import FragmentLister
 from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, find_other_sum, find_part_of_k
-from lanescope.workbench.products.misplaced_tiles import Block
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
+from lanescope.workbench.products.unproved_results import make_open_point
 from lanescope.workbench.repair.flags import flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.results import CheckFinding
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 MATRICES = KnownMatrices(), KnownMatrices(k=768, others=3)  # of a run, and of one that confirms what it shows
 BLOCKS = 2048  # of a line of blocks with one tile at most
@@ -40,7 +42,6 @@ _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _UNKNOWN = "what some of its products multiply, or where all of their elements are stored, is not known"
-_OPEN = "D of {} is not known to be A·B: {}."
 
 
 class _Sizes(dict[str, int]):
@@ -81,13 +82,13 @@ def judge_known_products(
     recorded: Sequence[KernelLaunchRecord],
     proved: Set[str],
     doubted: Set[str] = frozenset(),
-) -> tuple[list[CheckFinding], list[tuple[str, Span]]]:
-    """Return (mistakes, sentences with their places) of the kernels whose D is not known to be A·B.
+) -> tuple[list[CheckFinding], list[OpenPoint]]:
+    """Return (mistakes, open points) of the kernels whose D is not known to be A·B.
 
     proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong, of which
     only mistakes are returned.
     """
-    mistakes, open_, blank = list[CheckFinding](), list[tuple[str, Span]](), blank_text(text)
+    mistakes, open_, blank = list[CheckFinding](), list[OpenPoint](), blank_text(text)
     for one in find_functions(blank):
         if one.kernel and one.name in proved | doubted:
             run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)])
@@ -96,10 +97,9 @@ def judge_known_products(
                     reason, mistake = run.judge()
             except (LayoutError, OverdueError):
                 reason, mistake = "its run did not end", None
-            at = blank.rfind(one.name, 0, one.body[0])
             mistakes += [mistake] if mistake is not None else []
             is_open = reason and mistake is None and one.name in proved
-            open_ += [(_OPEN.format(one.name, reason), (at, at + len(one.name)))] if is_open else []
+            open_ += [make_open_point(one, blank, reason)] if is_open else []
     return mistakes, open_
 
 
@@ -231,10 +231,10 @@ class _KnownRun:
 
     def _is_launched_beside_another(self) -> bool:
         """Return whether a function launches this kernel and another one, which may compute the rest."""
-        functions = find_functions(blank_text(self.text))
+        blank = blank_text(self.text)
         launched: dict[object, set[str]] = {}
         for launch in self.recorded:
-            launched.setdefault(find_function_at(functions, launch.call[0]), set()).add(launch.name)
+            launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
         return any(self.function.name in names and len(names) > 1 for names in launched.values())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.workbench.fragments.thread_fragments import FragmentOrigin
 from lanescope.workbench.products.factor_places import Points, find_other_factor
-from lanescope.workbench.products.misplaced_tiles import Block
+from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole
 from lanescope.workbench.results import Span
@@ -33,6 +33,18 @@ class KnownMatrices:
     def find(self, name: str) -> int | None:
         """Return the size with a name; None if it is not one of M, N and K."""
         return {"m": self.m, "n": self.n, "k": self.k}.get(shorten_name(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Elements of an operand: the rows of A or columns of B, the k of each in elements, and the matrix of a batch."""
+
+    lines: Ints
+    k: Ints
+    matrix: int
+
+
+ReadLines = dict[tuple[int, bool], list[_Lines]]  # of an operand, by the lines of its matrix and whether k is innermost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,15 +81,7 @@ class KnownFragment:
     place: Ints
     adds: bool
     factors: tuple[Points, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Elements of an operand: the rows of A or columns of B, the k of each in elements, and the matrix of a batch."""
-
-    lines: Ints
-    k: Ints
-    matrix: int
+    read: tuple[ReadLines, ReadLines]  # of A and B, which fragments share
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +210,13 @@ def _read_side(order: _Order, one: KnownFragment, n: int) -> list[_Lines]:
     """Return what the products of a sum take of one operand, in their order, as far as it is lines of a matrix. n: 0
     for A, 1 for B.
     """
-    found: list[_Lines] = []
-    for each in reversed(one.products):
-        lines = _read_lines(order, (each.sides[n], n, one.bits), found[0] if found else None)
-        found += [] if lines is None else [lines]
-    return found
+    key = order.sizes[n], order.by_k[n]
+    if key not in one.read[n]:
+        found = one.read[n][key] = []
+        for each in reversed(one.products):
+            lines = _read_lines(order, (each.sides[n], n, one.bits), found[0] if found else None)
+            found += [] if lines is None else [lines]
+    return one.read[n][key]
 
 
 def _read_lines(order: _Order, operand: tuple[FragmentOrigin, int, int], first: _Lines | None) -> _Lines | None:

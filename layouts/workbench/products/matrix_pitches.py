@@ -17,7 +17,7 @@ import numpy as np
 
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun
-from lanescope.reader.threads.memory.records import MmaUse
+from lanescope.reader.threads.memory.records import MmaUse, ResultStore
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, FragmentOrigin, locate_descriptor
@@ -25,7 +25,7 @@ from lanescope.workbench.fragments.thread_gaps import PITCH_OPEN
 from lanescope.workbench.kernels.address_values import list_values
 from lanescope.workbench.products.other_bounds import find_other_bounds
 from lanescope.workbench.products.product_sizes import ProductSizes, Tokens, is_count, is_leading, is_size, shorten_name
-from lanescope.workbench.products.result_stores import LocatedStore, locate_stores
+from lanescope.workbench.products.stored_elements import locate_stores
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -162,15 +162,14 @@ def _find_k_ends(fragments: Sequence[_Fragment]) -> Ends:
 
 def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[_Matrix]:
     """Yield the matrices that elements of D are stored to; add what limits their rows and columns to the sizes."""
-    for one in locate_stores(run):
-        rows, columns = (_list_moving(run, one, fixed) for fixed in (one.column, one.row))
-        use = one.product.use
-        product = _identify_product(use) if use is not None else one.product.span
+    for store, result, lanes, row, column in locate_stores(run):
+        rows, columns = (_list_moving(run, store, lanes, fixed) for fixed in (column, row))
+        product = _identify_product(result.use) if result.use is not None else result.span
         for dimensions, inner, outer in (("nm", columns, rows), ("mn", rows, columns)):
             if size := _find_lines(inner, outer):
-                sizes.add_limits(dimensions, _list_tokens(one.store.offset.terms, size))
-                starts = _list_starts(one.store.offset.terms.items(), size, one.store.size)
-                yield _Matrix("d", one.store.array, size, dimensions[0], product, starts=starts)
+                sizes.add_limits(dimensions, _list_tokens(store.offset.terms, size))
+                starts = _list_starts(store.offset.terms.items(), size, store.size)
+                yield _Matrix("d", store.array, size, dimensions[0], product, starts=starts)
                 break
     for stored in run.stored_fragments.values():
         size = _find_lines([], ["*".join(names) for names in stored.pitch.terms])
@@ -181,11 +180,11 @@ def _list_results(run: KernelRunner, sizes: ProductSizes) -> Iterator[_Matrix]:
             yield _Matrix("d", stored.array, size, dimensions[0], id(stored.memory), starts=starts)
 
 
-def _list_moving(run: KernelRunner, one: LocatedStore, fixed: Ints) -> list[str]:
+def _list_moving(run: KernelRunner, store: ResultStore, lanes: Ints, fixed: Ints) -> list[str]:
     """List the products of names that differ between threads with one row, or with one column."""
     moving = []
-    for names, factor in one.store.offset.terms.items():
-        values = spread_coefficient(factor, run.threads)[one.lanes]
+    for names, factor in store.offset.terms.items():
+        values = spread_coefficient(factor, run.threads)[lanes]
         if any(np.ptp(values[fixed == at]) for at in np.unique(fixed)):
             moving.append("*".join(names))
     return moving

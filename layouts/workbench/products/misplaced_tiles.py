@@ -14,10 +14,9 @@ from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place, find_store_place
-from lanescope.workbench.products.product_origins import SumOrigin
+from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.results import Span
 
-Block = tuple[int, int, int]
 _LEAST = 64  # elements of a tile
 
 
@@ -31,8 +30,6 @@ class StoredTile:
     shared memory, if they come from there; left: how many elements of D are not stored there.
     """
 
-    block: Block
-    group: int
     made: Ints
     put: Ints
     size: tuple[int, int]
@@ -40,6 +37,14 @@ class StoredTile:
     stores: tuple[ResultStore | BoxMove, ...]
     staged: Span | None
     left: int
+
+    @property
+    def block(self) -> Block:
+        return self.sum.block
+
+    @property
+    def group(self) -> int:
+        return self.sum.group
 
     @property
     def site(self) -> Span:

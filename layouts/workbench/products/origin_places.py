@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.memory.tile_trace import BoxMove
-from lanescope.workbench.products.product_origins import LoadedBox, OriginFinder, SumOrigin, is_in_panels
+from lanescope.workbench.products.product_origins import LoadedBox, SumOrigin, is_in_panels
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BLOCK = re.compile(r"blockIdx|ctaid|\bbid\b|block|tile|gridDim")
@@ -28,15 +28,16 @@ def find_coordinate_site(box: LoadedBox, number: int) -> Span:
     return sites[number] if number < len(sites) else box.move.site
 
 
-def find_other_map(finder: OriginFinder, total: SumOrigin, text: str) -> Pitfall | None:
+def find_other_map(total: SumOrigin) -> Pitfall | None:
     """Return the finding of a product of two tiles of one matrix in a kernel that has the map of another one, and does
     not use it.
     """
     a, b = total.boxes
     if a.map is not b.map:
         return None
-    blank = blank_text(text)
-    function = next((one for one in find_functions(blank) if one.name == finder.run.kernel), None)
+    run = total.finder.run
+    blank = blank_text(run.text)
+    function = next((one for one in find_functions(blank) if one.name == run.kernel), None)
     if function is None:
         return None
     body = _PREFETCH.sub("", blank[slice(*function.body)])
@@ -64,7 +65,7 @@ def find_defining_place(text: str, site: Span, depends: str) -> Span:
     expression.
     """
     blank = blank_text(text)
-    function = find_function_at(find_functions(blank), site[0])
+    function = find_enclosing_function(blank, site[0])
     if function is None:
         return site
     values = list(_list_definitions(blank, function, site))

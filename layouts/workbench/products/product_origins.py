@@ -27,6 +27,8 @@ from lanescope.shared.swizzle import get_mode
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.copies.copied_bytes import count_box_span, measure_line
 
+Block = tuple[int, int, int]
+WARPGROUP = 4  # warps
 _ALL = (1 << 64) - 1
 
 
@@ -70,13 +72,15 @@ class OperandOrigin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumOrigin:
-    """The products that add to one D in one warp.
+    """The products that add to one D in one warp of a block.
 
-    rows, columns: of each row of A and column of B, along the one dimension that they move in; k: the coordinates along
-    K of A and B in each product; boxes: of A and B in the last product; numbers: the dimensions of rows and columns;
-    along: those of K.
+    finder: of the run; rows, columns: of each row of A and column of B, along the one dimension that they move in; k:
+    the coordinates along K of A and B in each product; boxes: of A and B in the last product; numbers: the dimensions
+    of rows and columns; along: those of K.
     """
 
+    finder: OriginFinder
+    warp: int
     rows: Ints
     columns: Ints
     k: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
@@ -86,9 +90,33 @@ class SumOrigin:
     products: tuple[TileProduct, ...]
 
     @property
+    def block(self) -> Block:
+        return self.finder.block
+
+    @property
+    def group(self) -> int:
+        """The warpgroup that multiplies."""
+        return self.warp // WARPGROUP
+
+    @property
+    def result(self) -> int:
+        """The number of the last product."""
+        return self.products[-1].result
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether elements of D are combined with those of another product."""
+        return any(-self.result - 1 in pair for pair in self.finder.run.joined)
+
+    @property
     def step(self) -> int:
         """The elements of K in a product."""
         return self.products[0].views["a"].k
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The rows and columns of D, 0 if they are not known."""
+        return self.get_size(0) or 0, self.get_size(1) or 0
 
     def get_size(self, side: int) -> int | None:
         """Return the rows of the tensor of A (0), or the columns of that of B (1); None if they are not known."""
@@ -98,6 +126,11 @@ class SumOrigin:
         """Return the size along K of the tensor of A or B, None if it is not known or not one dimension."""
         along = self.along[side]
         return measure_tensor(self.boxes[side].map)[along[0]] if len(along) == 1 else None
+
+    def find_batch(self, side: int) -> list[int]:
+        """Return where a box is along the dimensions that are neither its rows nor K, such as a batch."""
+        used = {self.numbers[side], *self.along[side]}
+        return [int(at) for number, at in enumerate(self.boxes[side].find_start()) if number not in used]
 
     def list_slices(self, n: int) -> list[int] | None:
         """Return the K of A (n = 0) or of B (1) in each product; None if it is not one coordinate."""
@@ -157,10 +190,10 @@ def is_plain_map(tensor_map: TensorMap) -> bool:
 
 
 class OriginFinder:
-    """The origins of the products of one run."""
+    """The origins of the products of the run of one block."""
 
     def __init__(self, run: KernelRunner, maps: MapFinder) -> None:
-        self.run, self.maps = run, maps
+        self.run, self.maps, self.block = run, maps, run.block_index
         assert isinstance(run.barriers, TileTrace)
         self.trace: TileTrace = run.barriers
         self.origins: dict[tuple[int, int], dict[str, OperandOrigin | None]] = {}  # by event and warp
@@ -259,10 +292,10 @@ class OriginFinder:
             self.sums[key] = self._find_sum(result, warp)
         return self.sums[key]
 
-    def list_joined(self, total: SumOrigin, warp: int) -> list[SumOrigin]:
+    def list_joined(self, total: SumOrigin) -> list[SumOrigin]:
         """Return the sums of which the same elements are combined with those of a sum, as far as they are known."""
-        record = -total.products[-1].result - 1
-        found = (self.find_sum(-other - 1, warp) for one, other in self.run.joined if one == record)
+        joined = (other for one, other in self.run.joined if one == -total.result - 1)
+        found = (self.find_sum(-other - 1, WARPGROUP * total.group) for other in joined)
         return [one for one in found if one is not None]
 
     def find_first_warp(self, result: int) -> int:
@@ -292,7 +325,8 @@ class OriginFinder:
             sides.append((*side, known[-1].box))
         (rows, a, row, of_a, box_a), (columns, b, column, of_b, box_b) = sides
         k = tuple(zip(a, b, strict=True))
-        return SumOrigin(rows, columns, k, (box_a, box_b), (row, column), (of_a, of_b), tuple(products))
+        boxes, numbers = (box_a, box_b), (row, column)
+        return SumOrigin(self, warp, rows, columns, k, boxes, numbers, (of_a, of_b), tuple(products))
 
 
 def _split_dimensions(

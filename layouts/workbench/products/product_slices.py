@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.threads.memory.tile_trace import TileProduct
-from lanescope.workbench.products.misplaced_tiles import Block
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_defining_place
-from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin
+from lanescope.workbench.products.product_origins import Block, SumOrigin
 from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text
@@ -27,13 +25,9 @@ TITLES = {
 _ARGUMENTS = 3  # of a call that multiplies: D, A and B
 
 
-def find_slice_mistake(sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str) -> Pitfall | None:
+def find_slice_mistake(sums: Sequence[SumOrigin]) -> Pitfall | None:
     """Return the first mistake of one D of a kernel: slices that do not belong together, or twice."""
-    for block, finder, total in sums:
-        found = _judge_slices(finder, total, text, any(block))
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_judge_slices, sums)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +59,20 @@ class _Side:
         return next((n for n, k in enumerate(self.slices) if not 0 <= k < limit), None)
 
 
-def _judge_slices(finder: OriginFinder, total: SumOrigin, text: str, later: bool) -> Pitfall | None:
-    """Return the mistake of one D. later: whether the same D of the first block has none."""
+def _judge_slices(total: SumOrigin) -> Pitfall | None:
+    """Return the mistake of one D."""
     lists = [total.list_slices(n) for n in (0, 1)]
     if not lists[0] or not lists[1]:
         return None
     a, b = (_Side(n, slices or [], total.get_depth(n), total.step) for n, slices in enumerate(lists))
     if a.slices == b.slices:
-        return _judge_pairs(finder, total, a, text)
+        return _judge_pairs(total, a)
     outside = [side for side in (a, b) if side.find_outside() is not None]
     if len(outside) == 1 and a.depth is not None and b.depth is not None:
-        return _describe_outside(finder, total, outside[0], (a, b)[1 - outside[0].n], text)
+        return _describe_outside(total, outside[0], (a, b)[1 - outside[0].n])
+    later = any(total.block)  # then the same D of the first block has none
     side = None if _may_be_meant(a, b) else _choose_wrong(a, b, later)
-    return None if side is None else _describe_pair(finder, total, side, (a, b)[1 - side.n], text)
+    return None if side is None else _describe_pair(total, side, (a, b)[1 - side.n])
 
 
 def _may_be_meant(a: _Side, b: _Side) -> bool:
@@ -97,60 +92,60 @@ def _choose_wrong(a: _Side, b: _Side, later: bool) -> _Side | None:
     return min(a, b, key=lambda one: len(one.counts))
 
 
-def _judge_pairs(finder: OriginFinder, total: SumOrigin, side: _Side, text: str) -> Pitfall | None:
+def _judge_pairs(total: SumOrigin, side: _Side) -> Pitfall | None:
     """Return the finding of slices of both operands that one D takes twice, but not all of them."""
     if len(side.counts) == len(side.slices) or side.is_even:
         return None
     again = next(n for n, k in enumerate(side.slices) if k in side.slices[:n])
     k = side.slices[again]
     message = f"D adds the products of the slices at K = {k} twice, and others once: each slice must be added once."
-    return Pitfall("k_slice_repeated", message, _find_slice_place(finder, total, side, again, text))
+    return Pitfall("k_slice_repeated", message, _find_slice_place(total, side, again))
 
 
-def _describe_outside(finder: OriginFinder, total: SumOrigin, side: _Side, other: _Side, text: str) -> Pitfall:
+def _describe_outside(total: SumOrigin, side: _Side, other: _Side) -> Pitfall:
     at = side.find_outside() or 0
     name, others = "AB"[side.n], "BA"[side.n]
     message = (
         f"{name} takes the slice at K = {side.slices[at]}, outside its matrix of {side.depth} along K, with the slice"
         f" of {others} at K = {other.slices[at]}: TMA fills it with zeros."
     )
-    return Pitfall("k_coordinate_wrong", message, _find_slice_place(finder, total, side, at, text))
+    return Pitfall("k_coordinate_wrong", message, _find_slice_place(total, side, at))
 
 
-def _describe_pair(finder: OriginFinder, total: SumOrigin, side: _Side, other: _Side, text: str) -> Pitfall:
+def _describe_pair(total: SumOrigin, side: _Side, other: _Side) -> Pitfall:
     name, others = "AB"[side.n], "BA"[side.n]
     again = next((n for n, k in enumerate(side.slices) if k in side.slices[:n]), None)
-    copied = _is_copy_wrong(finder, total, side)
+    copied = _is_copy_wrong(total, side)
     if again is not None and not copied:
         first = side.slices.index(side.slices[again])
         message = (
             f"{name} takes the slice at K = {side.slices[again]} twice for the same D, with the slices of {others} at"
             f" K = {other.slices[first]} and {other.slices[again]}: both must come from the same stage."
         )
-        return Pitfall("k_slice_repeated", message, _find_operand(text, total.products[again], side.n))
+        return Pitfall("k_slice_repeated", message, _find_operand(total, again, side.n))
     at = next(n for n, pair in enumerate(zip(side.slices, other.slices, strict=True)) if pair[0] != pair[1])
     message = (
         f"{name} takes the slice at K = {side.slices[at]} with the slice of {others} at K = {other.slices[at]}: both"
         " must be the same."
     )
-    place = _find_coordinate(total, side.n) if copied else _find_operand(text, total.products[at], side.n)
+    place = _find_coordinate(total, side.n) if copied else _find_operand(total, at, side.n)
     return Pitfall("k_coordinate_wrong" if copied else "k_slice_repeated", message, place)
 
 
-def _find_slice_place(finder: OriginFinder, total: SumOrigin, side: _Side, number: int, text: str) -> Span:
-    if _is_copy_wrong(finder, total, side):
+def _find_slice_place(total: SumOrigin, side: _Side, number: int) -> Span:
+    if _is_copy_wrong(total, side):
         return _find_coordinate(total, side.n)
-    return _find_operand(text, total.products[number], side.n)
+    return _find_operand(total, number, side.n)
 
 
-def _is_copy_wrong(finder: OriginFinder, total: SumOrigin, side: _Side) -> bool:
+def _is_copy_wrong(total: SumOrigin, side: _Side) -> bool:
     """Return whether the boxes of an operand are those that its products lack: they leave gaps, overlap, or lie
     outside the matrix.
     """
     box = total.boxes[side.n]
     along = total.along[side.n][0]
     starts, rows = set[int](), set[int]()
-    for one in finder.boxes:
+    for one in total.finder.boxes:
         if one.map is box.map:
             at = one.find_start()
             if at[total.numbers[side.n]] == box.find_start()[total.numbers[side.n]]:
@@ -167,11 +162,12 @@ def _find_coordinate(total: SumOrigin, n: int) -> Span:
     return find_coordinate_site(total.boxes[n], total.along[n][0])
 
 
-def _find_operand(text: str, product: TileProduct, n: int) -> Span:
+def _find_operand(total: SumOrigin, number: int, n: int) -> Span:
     """Return the argument of the kernel's call of a product that gives an operand: multiply(d, a, b)."""
+    product = total.products[number]
     if not product.calls:
         return product.sites["ab"[n]]
-    blank, call = blank_text(text), product.calls[0]
+    blank, call = blank_text(total.finder.run.text), product.calls[0]
     last = find_argument_span(blank, call, _ARGUMENTS)
     return (find_argument_span(blank, call, n + 1) if last is None else None) or call
 
@@ -183,14 +179,15 @@ def _find_operand(text: str, product: TileProduct, n: int) -> Span:
 class _Cover:
     """The slices of K that a block adds for one tile of D, and one of the sums."""
 
-    block: Block
     slices: frozenset[int]
     total: SumOrigin
 
+    @property
+    def block(self) -> Block:
+        return self.total.block
 
-def find_uncovered(
-    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]], text: str, grid: Block | None, adds: bool
-) -> Pitfall | None:
+
+def find_uncovered(sums: Sequence[SumOrigin], grid: Block | None, adds: bool) -> Pitfall | None:
     """Return the finding of slices of K that nothing adds to D, or that two blocks add. grid: of the launch; adds:
     whether blocks add to D.
     """
@@ -201,7 +198,7 @@ def find_uncovered(
     step = next(iter(tiles.values()))[0].total.step
     every = frozenset(range(0, depth, step))
     for covers in tiles.values():
-        found = _compare_blocks(covers, every, grid, text, adds)
+        found = _compare_blocks(covers, every, grid, adds)
         if found is not None:
             return found
     seen = {cover.slices for covers in tiles.values() for cover in covers}
@@ -222,40 +219,28 @@ def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block 
     """Return whether a grid has no more blocks than D has tiles, so that a block adds all that its tile needs."""
     covers = [cover for of_tile in tiles.values() for cover in of_tile]
     elements = sum(64 * len(cover.total.columns) for cover in covers if cover.block == covers[0].block)
-    rows, columns = (covers[0].total.get_size(n) for n in (0, 1))
-    if grid is None or rows is None or columns is None:
-        return False
-    return grid[2] == 1 and grid[0] * grid[1] * elements <= rows * columns
+    rows, columns = covers[0].total.sizes
+    return grid is not None and grid[2] == 1 and grid[0] * grid[1] * elements <= rows * columns
 
 
 def _list_covers(
-    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
+    sums: Sequence[SumOrigin],
 ) -> Mapping[tuple[object, ...], list[_Cover]]:
     """Return what each block adds for each tile of D, by its rows and columns; nothing if one is not known."""
     found: dict[tuple[object, ...], dict[Block, tuple[set[int], SumOrigin]]] = defaultdict(dict)
-    for block, _, total in sums:
+    for total in sums:
         depths = {total.get_depth(0), total.get_depth(1)}
         slices = total.list_slices(0)
         if len(depths) != 1 or None in depths or slices is None or slices != total.list_slices(1):
             return {}
-        key = (*(_find_rest(total, n) for n in (0, 1)), int(total.rows[0]), int(total.columns[0]))
-        of_block, _ = found[key].setdefault(block, (set(), total))
+        batches = ((id(box.map), *total.find_batch(n)) for n, box in enumerate(total.boxes))
+        key = (*batches, int(total.rows[0]), int(total.columns[0]))
+        of_block, _ = found[key].setdefault(total.block, (set(), total))
         of_block |= {k for k in slices if 0 <= k < (total.get_depth(0) or 0)}
-    return {
-        key: [_Cover(block, frozenset(slices), total) for block, (slices, total) in of.items()]
-        for key, of in found.items()
-    }
+    return {key: [_Cover(frozenset(slices), total) for slices, total in of.values()] for key, of in found.items()}
 
 
-def _find_rest(total: SumOrigin, n: int) -> tuple[object, ...]:
-    """Return where a box is along the dimensions that are neither its rows nor K, such as a batch."""
-    box, used = total.boxes[n], {total.numbers[n], *total.along[n]}
-    return id(box.map), *(int(at) for number, at in enumerate(box.find_start()) if number not in used)
-
-
-def _compare_blocks(
-    covers: Sequence[_Cover], every: frozenset[int], grid: Block | None, text: str, adds: bool
-) -> Pitfall | None:
+def _compare_blocks(covers: Sequence[_Cover], every: frozenset[int], grid: Block | None, adds: bool) -> Pitfall | None:
     """Return the finding of two blocks that add the same slices to one tile, or leave a gap between theirs."""
     for first, second in combinations(covers, 2):
         common = first.slices & second.slices if adds else frozenset()
@@ -268,7 +253,7 @@ def _compare_blocks(
         message = (
             f"Blocks {first.block} and {second.block} add to the same tile of D, and {what}: check where K begins."
         )
-        site = _find_coordinate(second.total, 0)
+        site, text = _find_coordinate(second.total, 0), second.total.finder.run.text
         return Pitfall("k_slices_left", message, find_defining_place(text, site, "split"))
     return None
 

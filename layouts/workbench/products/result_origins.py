@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -26,26 +27,28 @@ from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import parse_expression
 from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.results import MOST_STORES
-from lanescope.reader.threads.memory.storage import DataBytes, Ints, spread_coefficient
+from lanescope.reader.threads.memory.storage import DataBytes, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove, TileSetup
 from lanescope.reader.threads.memory.turn_counts import CountFoundError
 from lanescope.reader.threads.runner import KernelRunner, StepsOverError
+from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.products import product_slices
 from lanescope.workbench.products.known_sizes import DEPTH, GivenSizes, give_sizes
-from lanescope.workbench.products.misplaced_tiles import (
-    Block,
-    StoredTile,
-    find_empty_copy,
-    find_stored_twice,
-    judge_array,
-)
+from lanescope.workbench.products.misplaced_tiles import StoredTile, find_empty_copy, find_stored_twice, judge_array
 from lanescope.workbench.products.origin_places import find_coordinate_site, find_other_map
-from lanescope.workbench.products.product_origins import BoxLister, OriginFinder, SumOrigin, flatten_coordinates
+from lanescope.workbench.products.product_origins import (
+    WARPGROUP,
+    Block,
+    BoxLister,
+    OriginFinder,
+    SumOrigin,
+    flatten_coordinates,
+)
 from lanescope.workbench.products.product_slices import find_slice_mistake, find_uncovered
-from lanescope.workbench.products.result_stores import TilePlaces, list_pieces
-from lanescope.workbench.products.unproved_results import find_last_block, find_open_result
+from lanescope.workbench.products.stored_elements import Placed, StoredElements, TilePlaces, list_placed
+from lanescope.workbench.products.unproved_results import find_last_block, find_open_result, make_open_point
 from lanescope.workbench.results import Span
 from lanescope.workbench.source.shared_budget import find_short_launches
 
@@ -58,19 +61,16 @@ SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
 _FORM = re.compile(r"wgmma\s*\.\s*mma_async")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
-_OPEN = "D of {} is not known to be A·B: {}."
 _LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
-WARPGROUP = 128
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
-_Elements = tuple[str, int, Ints, Ints, Ints, Ints, ResultStore | BoxMove]
 
 
 @dataclass(frozen=True, slots=True)
 class OriginReport:
-    """The mistakes of kernels; sentences about kernels whose D could not be compared with A·B, and their places."""
+    """The mistakes of kernels, and the kernels whose D could not be compared with A·B."""
 
     mistakes: tuple[Pitfall, ...] = ()
-    open: tuple[tuple[str, Span], ...] = ()
+    open: tuple[OpenPoint, ...] = ()
 
 
 def check_origins(
@@ -91,14 +91,11 @@ def check_origins(
     return report or OriginReport(open=_open_kernels(source, {one.name: _LOST for one in source.functions}))
 
 
-def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[tuple[str, Span], ...]:
-    """Return a sentence about each kernel with tensor maps whose D may be wrong, and its place. reasons: by name."""
-    found = []
-    for one in source.functions:
-        at = source.blank.rfind(one.name, 0, one.body[0])
-        if one.kernel and reasons.get(one.name) and "CUtensorMap" in source.blank[at : one.body[0]]:
-            found.append((_OPEN.format(one.name, reasons[one.name]), (at, at + len(one.name))))
-    return tuple(found)
+def _open_kernels(source: KernelText, reasons: Mapping[str, str]) -> tuple[OpenPoint, ...]:
+    """Return the kernels with tensor maps whose D may be wrong. reasons: by name."""
+    open_ = [one for one in source.functions if one.kernel and reasons.get(one.name)]
+    points = [(one, make_open_point(one, source.blank, reasons[one.name])) for one in open_]
+    return tuple(point for one, point in points if "CUtensorMap" in source.blank[point.span[0] : one.body[0]])
 
 
 def _run_and_judge(
@@ -114,7 +111,7 @@ def _run_and_judge(
     if further and runner.run_blocks(sorted(further)):
         finders = runner.replay_runs()
     evaluate = partial(_evaluate_host, finders)
-    found = list(find_short_launches(source.blank, source.functions, recorded, _list_needed(finders), evaluate))
+    found = list(find_short_launches(source.blank, recorded, _list_needed(finders), evaluate))
     reasons = dict(runner.lost)
     if not found:
         for key, of_kernel in finders.items():
@@ -134,7 +131,7 @@ class _BlockRunner:
     recorded: Sequence[KernelLaunchRecord]
     given: GivenSizes | None
     maps: MapFinder
-    runs: dict[tuple[str, int], list[tuple[Block, OriginFinder]]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], list[OriginFinder]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
     def run_blocks(self, blocks: Iterable[Block]) -> bool:
@@ -150,25 +147,24 @@ class _BlockRunner:
                 return False
             for n, run in enumerate(branches[0]):
                 if _is_known(run):
-                    finder = OriginFinder(run.runner, self.maps)
-                    self.runs.setdefault((run.function.name, n), []).append((block, finder))
+                    self.runs.setdefault((run.function.name, n), []).append(OriginFinder(run.runner, self.maps))
                 elif not run.why:
                     self.lost[run.function.name] = _LOST
         return True
 
-    def replay_runs(self) -> dict[tuple[str, int], list[tuple[Block, OriginFinder]]]:
+    def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
         """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
-        busy = {key: [one for one in of if one[1].trace.loads or one[1].run.results] for key, of in self.runs.items()}
-        return {key: of if all(map(self._replay, of)) else [] for key, of in busy.items()}
-
-    def _replay(self, of_block: tuple[Block, OriginFinder]) -> bool:
-        finder = of_block[1]
-        return not finder.run.open_outputs and (bool(finder.boxes) or finder.replay())
+        busy = {key: [one for one in of if one.trace.loads or one.run.results] for key, of in self.runs.items()}
+        return {key: of if all(map(_replay, of)) else [] for key, of in busy.items()}
 
     def find_grid(self, name: str) -> Block | None:
         """Return the grid of the run of a kernel; None if it is not known and may decide what its blocks do."""
         known = self.given.grids.get(name) if self.given is not None else None
         return known or ((MANY_BLOCKS, 1, 1) if "gridDim" in self.source.blank else None)
+
+
+def _replay(finder: OriginFinder) -> bool:
+    return not finder.run.open_outputs and (bool(finder.boxes) or finder.replay())
 
 
 def _choose_setup(block: Block, maps: MapFinder, given: GivenSizes | None) -> tuple[TileSetup, tuple[int, int]]:
@@ -201,20 +197,18 @@ def _list_blocks(text: str, given: GivenSizes | None) -> list[Block]:
     return [*blocks, (0, 0, 1)] if deep else blocks
 
 
-def _list_needed(
-    finders: Mapping[tuple[str, int], Sequence[tuple[Block, OriginFinder]]],
-) -> dict[str, int]:
+def _list_needed(finders: Mapping[tuple[str, int], Sequence[OriginFinder]]) -> dict[str, int]:
     """Return the bytes of dynamic shared memory that the copies of each kernel fill, the least of its launches."""
     needed: dict[str, int] = {}
     for (name, _), of_kernel in finders.items():
-        past = max((finder.count_dynamic_bytes() for _, finder in of_kernel), default=0)
+        past = max((finder.count_dynamic_bytes() for finder in of_kernel), default=0)
         needed[name] = min(needed.get(name, past), past)
     return needed
 
 
-def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[tuple[Block, OriginFinder]]], at: Span) -> int | None:
+def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[OriginFinder]], at: Span) -> int | None:
     """Return the value of the expression that begins here, up to the end of its statement; None if it is not known."""
-    run = next((finder.run for of_kernel in finders.values() for _, finder in of_kernel), None)
+    run = next((finder.run for of_kernel in finders.values() for finder in of_kernel), None)
     if run is None:
         return None
     past = run.text.find(";", at[0])
@@ -229,18 +223,17 @@ def _evaluate_host(finders: Mapping[tuple[str, int], Sequence[tuple[Block, Origi
 
 
 def _judge_kernel(
-    finders: Sequence[tuple[Block, OriginFinder]], given: GivenSizes | None, name: str, grid: Block | None
+    finders: Sequence[OriginFinder], given: GivenSizes | None, name: str, grid: Block | None
 ) -> tuple[Pitfall | None, str]:
     """Return (the first mistake of a kernel in runs with given sizes, why its D is open if it has none)."""
     if not finders:
         return None, "the order of its copies and products, or where it is stored, is not known"
     tiles: dict[str, list[StoredTile]] = {}
-    sums: dict[int, tuple[Block, OriginFinder, SumOrigin]] = {}
-    for block, finder in finders:
-        for array, tile in _list_tiles(block, finder):
+    sums: dict[int, SumOrigin] = {}
+    for finder in finders:
+        for array, tile in _list_tiles(finder):
             tiles.setdefault(array, []).append(tile)
-            for total in (tile.sum, *finder.list_joined(tile.sum, 4 * tile.group)):
-                sums.setdefault(id(total), (block, finder, total))
+            sums |= {id(total): total for total in (tile.sum, *finder.list_joined(tile.sum))}
     found = _list_mistakes(finders, tiles, list(sums.values()), given, name) if tiles else ()
     mistake = next(filter(None, found), None)
     reason = "" if mistake else find_open_result(finders, tiles, given.sizes if given is not None else None, grid)
@@ -248,36 +241,36 @@ def _judge_kernel(
 
 
 def _list_mistakes(
-    finders: Sequence[tuple[Block, OriginFinder]],
+    finders: Sequence[OriginFinder],
     tiles: Mapping[str, Sequence[StoredTile]],
-    sums: Sequence[tuple[Block, OriginFinder, SumOrigin]],
+    sums: Sequence[SumOrigin],
     given: GivenSizes | None,
     name: str,
 ) -> Iterator[Pitfall | None]:
     """Yield what each check of a kernel finds, those first from which others may follow."""
-    text = finders[0][1].run.text
-    yield find_slice_mistake(sums, text)
-    yield find_other_map(finders[0][1], sums[0][2], text)
-    depth = (sums[0][2].get_depth(0) or 0) if given is not None else 0
+    text = finders[0].run.text
+    yield find_slice_mistake(sums)
+    yield find_other_map(sums[0])
+    depth = (sums[0].get_depth(0) or 0) if given is not None else 0
     for array, of_array in tiles.items():
         yield judge_array(array, of_array, text, depth)
     yield _find_unlike_parts(finders)
     yield from map(_find_unordered, finders)
-    if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for _, finder in finders):
-        copied = [(move, data) for _, one in finders for move in one.trace.stores for data in move.data.values()]
+    if all(len(finder.run.outputs) < MOST_STORES and not finder.run.shared.broken for finder in finders):
+        copied = [(move, data) for one in finders for move in one.trace.stores for data in move.data.values()]
         yield find_empty_copy(copied)
     if given is not None:
         adds = any(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
-        yield find_uncovered(sums, text, given.grids.get(name), adds)
+        yield find_uncovered(sums, given.grids.get(name), adds)
         yield find_stored_twice(tiles)
 
 
-def _find_unlike_parts(finders: Sequence[tuple[Block, OriginFinder]]) -> Pitfall | None:
+def _find_unlike_parts(finders: Sequence[OriginFinder]) -> Pitfall | None:
     """Return the finding of two products whose elements are combined although they are of other rows or columns, in
     some blocks.
     """
     seen: dict[tuple[int, int], tuple[set[int], SumOrigin]] = {}
-    for _, finder in finders:
+    for finder in finders:
         for one, other in finder.run.joined:
             pair = [finder.find_sum(-record - 1, finder.find_first_warp(-other - 1)) for record in (one, other)]
             if pair[0] is None or pair[1] is None:
@@ -306,23 +299,22 @@ _UNORDERED = {
 }
 
 
-def _find_unordered(of_block: tuple[Block, OriginFinder]) -> Pitfall | None:
+def _find_unordered(finder: OriginFinder) -> Pitfall | None:
     """Return the finding of elements of D in shared memory that nothing orders with their read."""
-    run = of_block[1].run
-    found = of_block[1].trace.order.unordered.items()
-    return next((Pitfall(code, _UNORDERED[code], run.find_own_place(site)) for code, site in found), None)
+    found = finder.trace.order.unordered.items()
+    return next((Pitfall(code, _UNORDERED[code], finder.run.find_own_place(site)) for code, site in found), None)
 
 
 # tiles ----------------------------------------------------------------------------------------------------------------
 
 
-def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
+def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
     """Yield (array, tile) of what a run stores."""
     parts: dict[tuple[str, int, int], list[_Part]] = {}
     for array, record, group, part in _list_parts(finder):
         parts.setdefault((array, record, group), []).append(part)
     for (array, record, group), of_tile in parts.items():
-        total = finder.find_sum(-record - 1, 4 * group)
+        total = finder.find_sum(-record - 1, WARPGROUP * group)
         if total is None:
             continue
         made, put, inside = (np.concatenate([part[n] for part in of_tile]) for n in (0, 1, 2))
@@ -331,52 +323,30 @@ def _list_tiles(block: Block, finder: OriginFinder) -> Iterator[tuple[str, Store
             stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
             left = 64 * len(total.columns) - len(np.unique(inside, axis=0))
-            yield array, StoredTile(block, group, made, put, size, total, stores, staged, left)
+            yield array, StoredTile(made, put, size, total, stores, staged, left)
 
 
 def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
     """Yield (array, record, warpgroup, part) of the elements that each warp stores at once."""
     places = TilePlaces(finder.run)
-    for array, record, thread, byte, put, storing, store in _list_elements(finder):
-        found = places.find_coordinates(record, thread, byte)
-        if found is None or found[2] != WARPGROUP:
-            continue
-        row, column, _ = found
-        for warp in np.unique(thread // 32):
-            mine = thread // 32 == warp
-            total = finder.find_sum(-record - 1, int(warp))
-            if total is not None and all(product.mask[storing].all() for product in total.products[-1:]):
-                made = np.stack([total.rows[row[mine]], total.columns[column[mine]]], axis=1)
-                inside = np.stack([row[mine], column[mine]], axis=1)
-                yield array, record, int(warp) // 4, (made, put[mine], inside, store)
+    for array, one, put in chain(list_placed(finder.run), _list_boxed(finder)):
+        for warp, row, column, at in places.split_warps(one, put):
+            total = finder.find_sum(-one.record - 1, warp)
+            if total is not None and all(product.mask[one.lanes].all() for product in total.products[-1:]):
+                made = np.stack([total.rows[row], total.columns[column]], axis=1)
+                yield array, one.record, warp // WARPGROUP, (made, at, np.stack([row, column], axis=1), one.store)
 
 
-def _list_elements(finder: OriginFinder) -> Iterator[_Elements]:
-    """Yield (array, record, threads, bytes, places, storing threads, store) of the elements of D of one product in
-    one store.
-    """
-    for store in finder.run.outputs:
-        yield from _list_stored(finder.run, store)
+def _list_boxed(finder: OriginFinder) -> Iterator[Placed]:
+    """Yield the elements that TMA copies store."""
     for move in finder.trace.stores:
         tensor_map = finder.maps.find(finder.run.kernel, move.maps)
         if tensor_map is not None:
             for lane, data in move.data.items():
-                yield from _list_boxed(move, lane, data, tensor_map)
+                yield from _list_box(move, lane, data, tensor_map)
 
 
-def _list_stored(run: KernelRunner, store: ResultStore) -> Iterator[_Elements]:
-    offset = store.offset.const
-    if offset is None:
-        return
-    address = spread_coefficient(offset, run.threads)
-    for first, record, lanes in list_pieces(store):
-        thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
-        element, rest = np.divmod(address[lanes] + first, store.size)
-        if not rest.any():
-            yield store.array, record, thread, byte, element, lanes, store
-
-
-def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[_Elements]:
+def _list_box(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap) -> Iterator[Placed]:
     inside = np.indices([size or 1 for size in reversed(tensor_map.box)]).reshape(len(tensor_map.box), -1)[::-1].T
     if not len(move.at) == len(tensor_map.box) == len(tensor_map.dims):
         return
@@ -391,4 +361,5 @@ def _list_boxed(move: BoxMove, lane: int, data: DataBytes, tensor_map: TensorMap
     records = data.record[0]
     for record in np.unique(records[(records < 0) & within]) if put.shape[1] == 2 else ():
         mine = (records == record) & within
-        yield array, int(record), data.thread[0, mine], data.byte[0, mine], put[mine][:, ::-1], np.array([lane]), move
+        of_sum = StoredElements(move, int(record), np.array([lane]), data.thread[0, mine], data.byte[0, mine])
+        yield array, of_sum, put[mine][:, ::-1]

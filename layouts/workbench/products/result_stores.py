@@ -1,8 +1,7 @@
 """Check that threads store each element of D where its row and its column belong.
 
 The address must be linear in the row of A and the column of B that an element was made of, as far as their places in
-global memory are known, else in its row and column within the tile of one instruction. Which lane and register hold an
-element is in the PTX ISA 9.1, 9.7.14.5 (mma) and 9.7.15.5 (wgmma).
+global memory are known, else in its row and column within the tile of one instruction.
 """
 
 from __future__ import annotations
@@ -17,24 +16,22 @@ from numpy.typing import NDArray
 from lanescope.cxx.source_text import is_kernel_head
 from lanescope.deadline import OverdueError
 from lanescope.errors import LayoutError
-from lanescope.ptx import catalog
-from lanescope.ptx.instruction import Instruction
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import run_kernels
-from lanescope.reader.threads.memory.records import ProductResult, ResultStore
+from lanescope.reader.threads.memory.records import ResultStore
 from lanescope.reader.threads.memory.storage import OPEN, Ints, spread_coefficient
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import ArrivedOperand, find_mma, locate_operand
+from lanescope.workbench.products.stored_elements import Floats, StoredElements, TilePlaces, list_pieces
 from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.repair.blamed_terms import list_terms
-from lanescope.workbench.results import CheckFinding, Span
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.results import CheckFinding, Span, keep_common
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 TITLES = {"result_misplaced": "Elements of D are stored in the wrong row or column"}
 LEAST = 64  # elements that are compared
 MOST = 1 << 16
 _TOLERANCE = 1e-3
-Floats = NDArray[np.float64]
 _PRODUCT = re.compile(r"\bmma\s*\.\s*sync|wgmma\s*\.\s*mma_async")
 _IMAGE = re.compile(r"bulk\.tensor\.[45]d|bulk_tensor_[45]d")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -186,11 +183,10 @@ def _number_groups(*keys: NDArray[np.generic]) -> Ints:
 def _find_term(text: str, site: Span, what: str) -> Span:
     """Return the term of a store's index that gives the row or the column, through the variable that holds it."""
     blank = blank_text(text)
-    functions = find_functions(blank)
     index = blank.rfind("[", *site), blank.rfind("]", *site)
     inside = (index[0] + 1, index[1]) if site[0] <= index[0] < index[1] else site
     terms = [term for term in list_terms(blank, inside) if ("*" in blank[slice(*term)]) == (what == "rows")]
-    function = find_function_at(functions, site[0])
+    function = find_enclosing_function(blank, site[0])
     if len(terms) != 1 or function is None:
         return site
     values = [list_local_values(blank, function, name, site) for name in set(_WORD.findall(blank[slice(*terms[0])]))]
@@ -201,79 +197,32 @@ def _find_term(text: str, site: Span, what: str) -> Span:
 # points ---------------------------------------------------------------------------------------------------------------
 
 
-class TilePlaces:
-    """Rows and columns of elements of D within the tile of their instruction."""
-
-    located = False  # whether they are places in global memory
-
-    def __init__(self, run: KernelRunner) -> None:
-        self.run = run
-        self.instructions: dict[str, Instruction | None] = {}
-
-    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
-        """Return (rows, columns, tiles) of elements; None if they are not known."""
-        found = self.find_coordinates(record, thread, byte)
-        if found is None:
-            return None
-        row, column, lanes = found
-        return row[:, None].astype(np.float64), column[:, None].astype(np.float64), -record * 64 + thread // lanes
-
-    def find_coordinates(self, record: int, thread: Ints, byte: Ints) -> tuple[Ints, Ints, int] | None:
-        """Return (rows, columns, threads of an instruction); None if the instruction is not known."""
-        opcode = self.run.results[-record - 1].opcode
-        if opcode not in self.instructions:
-            self.instructions[opcode] = _find_instruction(opcode)
-        instruction = self.instructions[opcode]
-        if instruction is None:
-            return None
-        operand = instruction.operand("d")
-        row, column = (np.asarray(operand.coords[axis], np.int64) for axis in ("row", "col"))
-        element = byte * 8 // operand.container_bits
-        if element.max(initial=0) >= row.shape[1]:
-            return None
-        lane = thread % len(row)
-        return row[lane, element], column[lane, element], len(row)
-
-    def count_elements(self, stores: Sequence[ResultStore]) -> int:
-        """Return how many elements the tiles have that stores take elements from."""
-        tiles: set[tuple[int, int]] = set()
-        for store in stores:
-            for record in np.unique(store.data.record[store.active & (store.data.record[:, 0] < 0)][:, 0]):
-                mine = store.active & (store.data.record[:, 0] == record)
-                tiles |= {(int(record), int(warp)) for warp in np.unique(store.data.thread[mine, 0] // 32)}
-        known = [(self.instructions.get(self.run.results[-record - 1].opcode), record) for record, _ in tiles]
-        sizes = [0 if found is None else 32 * np.shape(found.operand("d").coords["row"])[1] for found, _ in known]
-        return sum(sizes) if all(sizes) else 0
-
-
 class _OriginPlaces(TilePlaces):
     """Places in global memory of the rows of A and the columns of B that elements of D are made of."""
-
-    located = True
 
     def __init__(self, run: KernelRunner) -> None:
         super().__init__(run)
         self.origins: dict[int, dict[int, tuple[Floats, Floats]]] = {}
         self.names: dict[str, list[str]] = {}
 
-    def find(self, record: int, thread: Ints, byte: Ints) -> tuple[Floats, Floats, Ints] | None:
-        found = self.find_coordinates(record, thread, byte)
+    def find(self, one: StoredElements) -> tuple[Floats, Floats, Ints] | None:
+        found = self.find_coordinates(one.record, one.thread, one.byte)
         if found is None:
             return None
-        if record not in self.origins:
-            self.origins[record] = self._locate(record)
+        if one.record not in self.origins:
+            self.origins[one.record] = self._locate(one.record)
         row, column, lanes = found
-        numbers, number = np.unique(thread // lanes, return_inverse=True)
-        warps = [warp for n in numbers if (warp := self.origins[record].get(int(n))) is not None]
+        numbers, number = np.unique(one.thread // lanes, return_inverse=True)
+        warps = [warp for n in numbers if (warp := self.origins[one.record].get(int(n))) is not None]
         if len(warps) != len(numbers):
             return None
         rows, columns = (np.stack(places) for places in zip(*warps, strict=True))
-        return rows[number, row], columns[number, column], np.zeros(len(thread), np.int64)
+        return rows[number, row], columns[number, column], np.zeros(len(row), np.int64)
 
     def _locate(self, record: int) -> dict[int, tuple[Floats, Floats]]:
         """Return the places of the rows of A and the columns of B in each warp, {} if one is not known."""
         result = self.run.results[-record - 1]
-        instruction = self.instructions.get(result.opcode)
+        instruction = self.find_instruction(record)
         if result.use is None or instruction is None or find_mma(result.opcode) is None:
             return {}
         sides = []
@@ -297,40 +246,6 @@ class _OriginPlaces(TilePlaces):
         ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocatedStore:
-    """A store of elements of D: of which product, and the threads that store one tile with their rows and columns."""
-
-    store: ResultStore
-    product: ProductResult
-    lanes: Ints
-    row: Ints
-    column: Ints
-
-
-def locate_stores(run: KernelRunner) -> Iterator[LocatedStore]:
-    """Yield the first store of elements of D of each place."""
-    places, seen = TilePlaces(run), set[object]()
-    for store in run.outputs:
-        first, record, lanes = next(list_pieces(store), (0, 0, store.data.record[:0, 0]))
-        if (store.site, store.array) in seen or not len(lanes):
-            continue
-        thread = store.data.thread[lanes, first]
-        found = places.find_coordinates(record, thread, store.data.byte[lanes, first])
-        if found is not None:
-            seen.add((store.site, store.array))
-            row, column, count = found
-            same = thread // count == thread[0] // count
-            yield LocatedStore(store, run.results[-record - 1], lanes[same], row[same], column[same])
-
-
-def _find_instruction(opcode: str) -> Instruction | None:
-    try:
-        return catalog.find(opcode)
-    except LayoutError:
-        return None
-
-
 def _collect_points(
     run: KernelRunner, stores: Sequence[ResultStore], sites: Sequence[Span], placed: TilePlaces
 ) -> _Points | None:
@@ -340,16 +255,15 @@ def _collect_points(
     for store in stores:
         terms = [spread_coefficient(store.offset.terms.get(name, 0), run.threads) for name in names]
         address = np.stack(terms, axis=1).astype(np.float64)
-        for first, record, lanes in list_pieces(store):
-            thread, byte = (getattr(store.data, name)[lanes, first] for name in ("thread", "byte"))
-            found = placed.find(record, thread, byte)
+        for one in list_pieces(store):
+            found = placed.find(one)
             if found is None:
                 return None
-            at = address[lanes]
-            at[:, names.index(())] += first
-            site = np.full(len(lanes), sites.index(store.site))
-            size = np.full((len(lanes), 1), store.size, np.float64)
-            parts.append((at, size, *found, site, np.stack([thread, byte], axis=1).astype(np.float64)))
+            at = address[one.lanes]
+            at[:, names.index(())] += one.first
+            site = np.full(len(at), sites.index(store.site))
+            size = np.full((len(at), 1), store.size, np.float64)
+            parts.append((at, size, *found, site, np.stack([one.thread, one.byte], axis=1).astype(np.float64)))
         if sum(len(part[-1]) for part in parts) > MOST:
             return None
     if len({(row.shape[1], column.shape[1]) for _, _, row, column, *_ in parts}) != 1:
@@ -361,14 +275,6 @@ def _collect_points(
     return points if stored_once or placed.count_elements(stores) == len(elements) else None
 
 
-def list_pieces(store: ResultStore) -> Iterator[tuple[int, int, Ints]]:
-    """Yield (first byte, record, threads) of the elements of one product that a store takes."""
-    for first in range(0, store.data.size, store.size):
-        record = store.data.record[:, first]
-        for number in np.unique(record[store.active & (record < 0)]):
-            yield first, int(number), np.flatnonzero(store.active & (record == number))
-
-
 def find_result_mistakes(
     text: str, macros: Mapping[str, str], recorded: Sequence[KernelLaunchRecord]
 ) -> list[CheckFinding]:
@@ -377,14 +283,9 @@ def find_result_mistakes(
         return []
     try:
         branches = [
-            {
-                (finding.code, finding.span): finding
-                for run in runs
-                if run.complete
-                for finding in find_misplaced_results(run.runner)
-            }
+            [finding for run in runs if run.complete for finding in find_misplaced_results(run.runner)]
             for runs in run_kernels(text, macros, recorded)
         ]
     except (LayoutError, OverdueError):
         return []
-    return [finding for key, finding in (branches[0] if branches else {}).items() if all(key in of for of in branches)]
+    return keep_common(branches)

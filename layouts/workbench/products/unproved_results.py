@@ -8,7 +8,6 @@ them do is taken to follow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
@@ -17,25 +16,21 @@ from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.barrier_agents import THREAD_BARRIERS
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent
 from lanescope.reader.threads.memory.storage import Mask
+from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.products.factor_places import Points, find_other_factor, list_factors
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.misplaced_tiles import Block, StoredTile, are_placed
-from lanescope.workbench.products.product_origins import OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
+from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.text.function_texts import FunctionText
 
-WARPGROUP = 4  # warps
-Finders = Sequence[tuple[Block, OriginFinder]]
+Finders = Sequence[OriginFinder]
 Tiles = Mapping[str, Sequence[StoredTile]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sum:
-    """The elements of D of one warpgroup in one product. total: None if it is not known what it multiplies."""
-
-    block: Block
-    group: int
-    result: int
-    total: SumOrigin | None
-    joined: bool  # with the same elements of another product
+def make_open_point(kernel: FunctionText, blank: str, reason: str) -> OpenPoint:
+    """Make the open point of a kernel whose D is not proved, at its name."""
+    at = blank.rfind(kernel.name, 0, kernel.body[0])
+    return OpenPoint(f"D of {kernel.name} is not known to be A·B: {reason}.", (at, at + len(kernel.name)))
 
 
 def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> str:
@@ -44,62 +39,58 @@ def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, g
 
 
 def _list_reasons(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> Iterator[str]:
-    known = [one for block, finder in finders for one in _list_known(block, finder)]
-    if not known or len(known) < sum(len(list(_list_sums(block, finder))) for block, finder in finders):
+    sums = _list_all(finders)
+    if not sums:
         yield "what some of its products multiply is not known"
         return
-    if any(total.get_size(n) is None for _, total in known for n in (0, 1)) or sizes is None:
+    if any(one.get_size(n) is None for one in sums for n in (0, 1)) or sizes is None:
         yield "which sizes are M, N and K is not known, and equal ones hide exchanged sizes"
         return
-    yield from _list_open_places(finders, known, tiles)
-    yield from (_find_other_stride(one, sizes) for one in _list_maps(finders, known))
+    yield from _list_open_places(finders, sums, tiles)
+    yield from (_find_other_stride(one, sizes) for one in _list_maps(finders, sums))
     yield _find_other_factor(finders)
-    yield _find_short_sum(known, tiles, grid)
-    yield _find_other_matrix(known)
-    if not _covers_matrix(known, grid):
+    yield _find_short_sum(sums, tiles, grid)
+    yield _find_other_matrix(sums)
+    if not _covers_matrix(sums, grid):
         yield "the blocks that were run do not show that all of its tiles are computed, each once"
 
 
-def _list_open_places(finders: Finders, known: Sequence[tuple[_Sum, SumOrigin]], tiles: Tiles) -> Iterator[str]:
+def _list_open_places(finders: Finders, sums: Sequence[SumOrigin], tiles: Tiles) -> Iterator[str]:
     """Yield what is open about the places of D."""
-    outside = [one.block for one, total in known if not _is_inside(total)]
+    outside = [one.block for one in sums if one.rows.max() >= one.sizes[0] or one.columns.max() >= one.sizes[1]]
     if outside:
         yield f"block {outside[0]} multiplies rows or columns outside the matrices"
-    if any(finder.trace.staged.latest is not None for _, finder in finders):
+    if any(finder.trace.staged.latest is not None for finder in finders):
         yield "warpgroups store it to the same bytes of shared memory, and which of them is first is not followed"
-    if any(_shares_barrier(finder.trace.events) for _, finder in finders):
+    if any(_shares_barrier(finder.trace.events) for finder in finders):
         yield "more threads than it counts use one named barrier"
-    if not all(_is_stored(one, total, tiles) for one, total in known):
+    if not all(_is_stored(one, tiles) for one in sums):
         yield "some of its elements are stored nowhere, or where is not known"
     if not all(map(are_placed, tiles.values())):
         yield "its elements are not stored as the rows and columns of one matrix of its size"
 
 
-def _list_known(block: Block, finder: OriginFinder) -> list[tuple[_Sum, SumOrigin]]:
-    """Return the sums whose rows of A and columns of B are known."""
-    return [(one, one.total) for one in _list_sums(block, finder) if one.total is not None]
+def _list_all(finders: Finders) -> list[SumOrigin]:
+    """Return the sums of all blocks; none if it is not known what one of them multiplies."""
+    found = [one for finder in finders for one in _list_sums(finder)]
+    known = [one for one in found if one is not None]
+    return known if len(known) == len(found) else []
 
 
-def _list_sums(block: Block, finder: OriginFinder) -> Iterator[_Sum]:
-    """Yield the sums that no later product adds to, in each warpgroup."""
+def _list_sums(finder: OriginFinder) -> Iterator[SumOrigin | None]:
+    """Yield the sums that no later product adds to, in each warpgroup; None for one that is not known."""
     added: set[tuple[int, int]] = set()
     for products in finder.products.values():
         before = products[0].added
         if before is not None:
             active = np.flatnonzero(products[0].mask[::32]).tolist()
             added |= {(-int(before.record[32 * warp, 0]) - 1, warp) for warp in active}
-    together = {-record - 1 for pair in finder.run.joined for record in pair}
     for result, products in finder.products.items():
         warps = np.flatnonzero(products[0].mask[::32])
         for group in np.unique(warps // WARPGROUP):
             first = int(group) * WARPGROUP
             if (result, first) not in added:
-                yield _Sum(block, int(group), result, finder.find_sum(result, first), result in together)
-
-
-def _is_inside(total: SumOrigin) -> bool:
-    sizes = [total.get_size(n) or 0 for n in (0, 1)]
-    return bool(total.rows.max() < sizes[0] and total.columns.max() < sizes[1])
+                yield finder.find_sum(result, first)
 
 
 def _shares_barrier(events: Sequence[BarrierEvent]) -> bool:
@@ -115,22 +106,17 @@ def _shares_barrier(events: Sequence[BarrierEvent]) -> bool:
     return any(0 < count < mask.sum() for (_, count), mask in waiting.items())
 
 
-def _is_stored(one: _Sum, total: SumOrigin, tiles: Tiles) -> bool:
+def _is_stored(one: SumOrigin, tiles: Tiles) -> bool:
     """Return whether every element of a sum is stored, to one array or to several that have a part each."""
-    elements = 64 * len(total.columns)
-    mine = [
-        elements - tile.left
-        for of_array in tiles.values()
-        for tile in of_array
-        if (tile.block, tile.group) == (one.block, one.group) and tile.sum.products[-1].result == one.result
-    ]
-    return one.joined or elements in mine or sum(mine) == elements
+    elements = 64 * len(one.columns)
+    mine = [elements - tile.left for of_array in tiles.values() for tile in of_array if tile.sum is one]
+    return one.is_joined or elements in mine or sum(mine) == elements
 
 
-def _list_maps(finders: Finders, known: Sequence[tuple[_Sum, SumOrigin]]) -> Iterator[TensorMap]:
+def _list_maps(finders: Finders, sums: Sequence[SumOrigin]) -> Iterator[TensorMap]:
     """Yield the maps of A, B and D."""
-    yield from {id(box.map): box.map for _, total in known for box in total.boxes}.values()
-    for _, finder in finders:
+    yield from {id(box.map): box.map for one in sums for box in one.boxes}.values()
+    for finder in finders:
         stored = (finder.maps.find(finder.run.kernel, move.maps) for move in finder.trace.stores)
         yield from filter(None, stored)
 
@@ -149,12 +135,12 @@ def _find_other_factor(finders: Finders) -> str:
     """Return which elements of D are combined with elements of another row or column, such as a scale."""
     points: list[Points] = []
     sizes = 0, 0
-    for _, finder in finders:
+    for finder in finders:
         for record, warp, (array, row, column, at) in list_factors(finder.run):
             total = finder.find_sum(-record - 1, warp)
             if total is None:
                 return "elements that it is combined with are not known"
-            sizes = total.get_size(0) or 0, total.get_size(1) or 0
+            sizes = total.sizes
             points.append((array, total.rows[row], total.columns[column], at))
     other = find_other_factor(points, sizes)
     return f"its elements are combined with elements of {other} that are not those of their rows or columns" * bool(
@@ -162,46 +148,42 @@ def _find_other_factor(finders: Finders) -> str:
     )
 
 
-def _find_short_sum(known: Sequence[tuple[_Sum, SumOrigin]], tiles: Tiles, grid: Block | None) -> str:
+def _find_short_sum(sums: Sequence[SumOrigin], tiles: Tiles, grid: Block | None) -> str:
     """Return what is open if a sum is not of all of K, each slice once, or of its part where blocks along z add."""
     adds = all(store.adds for of_array in tiles.values() for tile in of_array for store in tile.stores)
-    for one, total in known:
-        a, b, depth = total.list_slices(0), total.list_slices(1), total.get_depth(0)
-        if a is None or a != b or depth is None or depth != total.get_depth(1):
+    for one in sums:
+        a, b, depth = one.list_slices(0), one.list_slices(1), one.get_depth(0)
+        if a is None or a != b or depth is None or depth != one.get_depth(1):
             return f"block {one.block} does not multiply the same slices of K of A and of B, one after the other"
         first, part = 0, depth
         if adds and grid is not None and grid[2] > 1:
             part = depth // grid[2]
             first = one.block[2] * part
-        if sorted(a) != list(range(first, first + part, total.step)):
+        if sorted(a) != list(range(first, first + part, one.step)):
             return f"block {one.block} does not multiply each slice of K once, and which blocks have the rest is open"
     return ""
 
 
-def _find_other_matrix(known: Sequence[tuple[_Sum, SumOrigin]]) -> str:
+def _find_other_matrix(sums: Sequence[SumOrigin]) -> str:
     """Return what is open if A and B are of different matrices of a batch."""
-    for one, total in known:
-        batches = []
-        for n, box in enumerate(total.boxes):
-            used = {total.numbers[n], *total.along[n]}
-            batches.append([int(at) for number, at in enumerate(box.find_start()) if number not in used])
+    for one in sums:
+        batches = [one.find_batch(n) for n in (0, 1)]
         both = all(batches)
         if (both and batches[0] != batches[1]) or any(any(batch) and max(batch) != one.block[2] for batch in batches):
             return f"block {one.block} multiplies different matrices of a batch"
     return ""
 
 
-def _covers_matrix(known: Sequence[tuple[_Sum, SumOrigin]], grid: Block | None) -> bool:
+def _covers_matrix(sums: Sequence[SumOrigin], grid: Block | None) -> bool:
     """Return whether tiles of D are computed once each, the blocks have as many as there are, and both corners are
     among them.
     """
     corners: dict[Block, list[tuple[int, int]]] = {}
-    for one, total in known:
-        if one.block[2] == 0 and not one.joined:
-            corners.setdefault(one.block, []).append((int(total.rows.min()), int(total.columns.min())))
-    first = known[0][1]
-    sizes = first.get_size(0) or 0, first.get_size(1) or 0
-    return grid is not None and are_whole(corners, sizes, (64, len(first.columns)), grid)
+    for one in sums:
+        if one.block[2] == 0 and not one.is_joined:
+            corners.setdefault(one.block, []).append((int(one.rows.min()), int(one.columns.min())))
+    first = sums[0]
+    return grid is not None and are_whole(corners, first.sizes, (64, len(first.columns)), grid)
 
 
 def are_whole(
@@ -224,11 +206,11 @@ def are_whole(
 
 def find_last_block(finders: Finders, grid: Block | None) -> list[Block]:
     """Return the block that has the last tile of D where blocks of a line take them in turn, if none of these has."""
-    known = {block: list(_list_known(block, finder)) for block, finder in finders}
+    known = {finder.block: [one for one in _list_sums(finder) if one is not None] for finder in finders}
     if grid is None or grid[1] > 1 or not known or not all(known.values()):
         return []
-    total = next(iter(known.values()))[0][1]
-    rows, columns = (total.get_size(n) or 0 for n in (0, 1))
+    total = next(iter(known.values()))[0]
+    rows, columns = total.sizes
     part = gcd(*map(len, known.values()))
     last = (rows // 64 * (columns // len(total.columns)) // part - 1) % grid[0], 0, 0
     return [] if last in known or last[0] < 0 else [last]

@@ -16,7 +16,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelEvent, KernelRun, Kern
 from lanescope.workbench.reads.alignment import WARPGROUP
 from lanescope.workbench.results import Bench, Span
 from lanescope.workbench.text.addresses import list_start_names
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 from lanescope.workbench.text.names import find_descriptor_letter, find_operand_letter
 
 MOST_PRODUCTS = 64  # of one kernel that are compared
@@ -64,8 +64,8 @@ def _check_run(text: KernelText, run: KernelRun, pitch: int) -> Iterator[Pitfall
 
 def drop_moved_rows(text: KernelText, rows: Sequence[Pitfall], exchanged: Sequence[Pitfall]) -> list[Pitfall]:
     """Drop the findings of overlapping rows in functions with exchanged operands, from which they follow."""
-    crossed = [find_function_at(text.functions, mistake.span[0]) for mistake in exchanged]
-    return [mistake for mistake in rows if find_function_at(text.functions, mistake.span[0]) not in crossed]
+    crossed = [find_enclosing_function(text.blank, mistake.span[0]) for mistake in exchanged]
+    return [mistake for mistake in rows if find_enclosing_function(text.blank, mistake.span[0]) not in crossed]
 
 
 def _list_uses(event: KernelEvent) -> list[DescriptorUse]:

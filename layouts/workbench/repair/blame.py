@@ -21,7 +21,7 @@ from lanescope.workbench.repair.blamed_terms import (
     narrow_to_term,
 )
 from lanescope.workbench.results import Bench, OperandStep, VerifiedOperand
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.known_values import find_common_value
 from lanescope.workbench.text.loop_texts import list_loops_around
 
@@ -41,7 +41,6 @@ class BlameFinder:
     def __init__(self, text: str, bench: Bench, built: Iterable[DescriptorBuilder]) -> None:
         self.text = text
         self.blank = blank_text(text)
-        self.functions = find_functions(self.blank)
         self.bench = bench
         self.built = {builder.span: builder for builder in reversed(list(built))}
 
@@ -107,12 +106,12 @@ class BlameFinder:
     def _find_stage_distance(self, wrong: OperandStep) -> Span:
         """Find what sets the distance of stages: where their pointers are set, else the term that names the stage."""
         turned = self._find_turned_span(wrong)
-        within = follow_stage_item(self.blank, self.functions, turned)
+        within = follow_stage_item(self.blank, turned)
         if within != turned:
             return within
-        found = narrow_to_term(self.blank, self.functions, _list_chain(wrong), turned, STAGE)
+        found = narrow_to_term(self.blank, _list_chain(wrong), turned, STAGE)
         named = any(re.fullmatch(STAGE, word) for word in re.findall(r"\w+", self.blank[slice(*found)]))
-        return found if named else find_pointer_value(self.blank, self.functions, found)
+        return found if named else find_pointer_value(self.blank, found)
 
     def _find_field(self, operand: VerifiedOperand, wrong: OperandStep, changed: Collection[str]) -> Span:
         """Find the argument of the helper's call that gives the one wrong field; the call where that is not certain."""
@@ -120,14 +119,14 @@ class BlameFinder:
         if builder is None or len(changed) != 1:
             return wrong.span
         origins = builder.origins.get(next(iter(changed)), ())
-        arguments = {find_given_argument(self.blank, self.functions, origin, wrong.span) for origin in origins} - {None}
+        arguments = {find_given_argument(self.blank, origin, wrong.span) for origin in origins} - {None}
         return find_common_value(arguments) or wrong.span
 
     def _find_start(self, operand: VerifiedOperand, wrong: OperandStep) -> Span:
         """Find the expression behind a wrong start: a term of an argument, or of the loop if all operands are wrong."""
         variable = find_wrong_loop(operand, wrong).rstrip("'")
         at = self._find_turned_span(wrong)
-        at = narrow_to_term(self.blank, self.functions, _list_chain(wrong), at, re.escape(variable))
+        at = narrow_to_term(self.blank, _list_chain(wrong), at, re.escape(variable))
         body = self._find_loop_body(variable, at)
         turned = [
             next((step for step in inside if step.verdict == "mismatch"), None)
@@ -145,7 +144,7 @@ class BlameFinder:
 
     def _find_loop_body(self, variable: str, at: Span) -> Span | None:
         """Find the body of the innermost loop over a variable around a place."""
-        function = find_function_at(self.functions, at[0]) if variable else None
+        function = find_enclosing_function(self.blank, at[0]) if variable else None
         loops = list_loops_around(self.blank, function, at[0]) if function is not None else ()
         return next((loop.body for loop in reversed(loops) if loop.variable == variable), None)
 

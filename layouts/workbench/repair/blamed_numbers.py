@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from lanescope.cxx.source_text import MACRO, find_closing, list_argument_spans, trim_span
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 
 _NAME = re.compile(r"&?\s*([A-Za-z_]\w*)\s*$")
 _CAST = re.compile(
@@ -57,26 +57,14 @@ def _find_item_span(blank: str, at: Span, item: int) -> Span | None:
     return _find_part(blank, opening, item) if opening >= 0 else None
 
 
-def follow_number(
-    blank: str,
-    functions: tuple[FunctionText, ...],
-    at: Span,
-    calls: Sequence[tuple[str, Span]],
-    item: int | None = None,
-) -> Span:
+def follow_number(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item: int | None = None) -> Span:
     """Follow a name to where its number is written. calls: the enclosing calls, outermost first; item: index into an
     array.
     """
-    return list_followed_spans(blank, functions, at, calls, item)[-1]
+    return list_followed_spans(blank, at, calls, item)[-1]
 
 
-def list_followed_spans(
-    blank: str,
-    functions: tuple[FunctionText, ...],
-    at: Span,
-    calls: Sequence[tuple[str, Span]],
-    item: int | None = None,
-) -> list[Span]:
+def list_followed_spans(blank: str, at: Span, calls: Sequence[tuple[str, Span]], item: int | None = None) -> list[Span]:
     """List the places through which `follow_number` follows a name: its spellings, from the use to the number."""
     enclosing = list(calls)
     followed = [at]
@@ -89,26 +77,20 @@ def list_followed_spans(
         match = _NAME.match(blank[slice(*followed[-1])])
         if match is None:
             break
-        further = find_given_value(blank, functions, match[1], followed[-1], enclosing)
+        further = find_given_value(blank, match[1], followed[-1], enclosing)
         if further is None or _is_shared_constant(blank, match[1], further):
             break
         followed.append(further)
     return followed
 
 
-def find_given_value(
-    blank: str,
-    functions: tuple[FunctionText, ...],
-    name: str,
-    at: Span,
-    calls: list[tuple[str, Span]] | None = None,
-) -> Span | None:
+def find_given_value(blank: str, name: str, at: Span, calls: list[tuple[str, Span]] | None = None) -> Span | None:
     """Find the value of a variable: its declaration, its function's (template) argument, or a constant.
 
     calls: the enclosing calls, outermost first; the calls that were used are removed.
     """
     enclosing = calls if calls is not None else []
-    function = find_function_at(functions, at[0])
+    function = find_enclosing_function(blank, at[0])
     if function is not None:
         declared = list_local_values(blank, function, name, at)
         if declared:
@@ -121,11 +103,11 @@ def find_given_value(
             while enclosing and enclosing[-1][0] != function.name:
                 enclosing.pop()
             return _find_template_span(blank, enclosing.pop()[1], function.templates.index(name)) if enclosing else None
-    return _find_constant(blank, functions, name)
+    return _find_constant(blank, name)
 
 
 @lru_cache(maxsize=256)
-def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -> Span | None:
+def _find_constant(blank: str, name: str) -> Span | None:
     """Find the value of a macro, or of a constant outside functions."""
     macros = [macro.span(2) for macro in MACRO.finditer(blank) if macro[1] == name and macro[2][:1].isspace()]
     if macros:
@@ -133,7 +115,7 @@ def _find_constant(blank: str, functions: tuple[FunctionText, ...], name: str) -
     outside = [
         match
         for match in re.finditer(rf"\b(?:const|constexpr)\b[^;(){{}}]*?\b{name}\s*=\s*([^;,]+)[;,]", blank)
-        if find_function_at(functions, match.start()) is None
+        if find_enclosing_function(blank, match.start()) is None
     ]
     return trim_span(blank, outside[0].span(1)) if len(outside) == 1 else None
 

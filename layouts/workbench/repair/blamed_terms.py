@@ -9,7 +9,7 @@ from functools import lru_cache
 from lanescope.cxx.source_text import find_closing, trim_span
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, list_local_values
 from lanescope.workbench.results import OperandStep, Span, VerifiedOperand
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at
+from lanescope.workbench.text.function_texts import FunctionText, find_enclosing_function
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 STAGE = r"(?i:.*(?:stage|pipe|slot|buf_?i|phase).*|s|st)"  # names of stage counters
@@ -18,9 +18,7 @@ _ITEM = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*\[\s*[A-Za-z_]\w*\s*\]")
 _INDEX = re.compile(r"\[")
 
 
-def narrow_to_term(
-    blank: str, functions: tuple[FunctionText, ...], chain: Sequence[Span], at: Span, variable: str
-) -> Span:
+def narrow_to_term(blank: str, chain: Sequence[Span], at: Span, variable: str) -> Span:
     """Return the span within a call that determines the start: an argument, or its term with the loop variable.
 
     chain: the descriptor's expression and the calls around it, innermost first; at: one of these; variable: a pattern
@@ -32,32 +30,30 @@ def narrow_to_term(
     for n, call in enumerate(chain[1 : chain.index(at) + 1], 1):
         if call[0] <= argument[0] < call[1]:
             continue  # a parameter was followed to the call already
-        enclosing_argument = find_given_argument(blank, functions, argument, call)
+        enclosing_argument = find_given_argument(blank, argument, call)
         if enclosing_argument is None:
-            return _find_helper_term(blank, functions, argument, chain[n:], variable) or at
+            return _find_helper_term(blank, argument, chain[n:], variable) or at
         argument = enclosing_argument
-    return find_term(blank, functions, argument, variable) or argument
+    return find_term(blank, argument, variable) or argument
 
 
-def _find_helper_term(
-    blank: str, functions: tuple[FunctionText, ...], argument: Span, calls: Sequence[Span], variable: str
-) -> Span | None:
+def _find_helper_term(blank: str, argument: Span, calls: Sequence[Span], variable: str) -> Span | None:
     """Return the one term of a helper's address that is made of a parameter which depends on a variable.
 
     argument: an expression of the helper, or a variable that it sets once; calls: the calls around, innermost first.
     """
-    function = find_function_at(functions, argument[0])
+    function = find_enclosing_function(blank, argument[0])
     if function is None or not variable:
         return None
     terms: set[Span] = set()
-    for word in list_source_words(blank, functions, argument) & set(function.parameters):
+    for word in list_source_words(blank, argument) & set(function.parameters):
         given = find_argument_span(blank, calls[0], function.parameters.index(word))
-        words = list_source_words(blank, functions, given) if given is not None else frozenset()
+        words = list_source_words(blank, given) if given is not None else frozenset()
         if not any(re.compile(variable).fullmatch(name) for name in words):
             continue
         inside = "[" in blank[slice(*argument)]
         expressions = [argument] if inside else list(_list_local_expressions(blank, function, argument))
-        indexes = [find_term(blank, functions, span, word) for span in expressions if "[" in blank[slice(*span)]]
+        indexes = [find_term(blank, span, word) for span in expressions if "[" in blank[slice(*span)]]
         terms |= {span for span in indexes if span is not None and word in _WORD.findall(blank[slice(*span)])}
     return terms.pop() if len(terms) == 1 else None
 
@@ -70,14 +66,14 @@ def _list_local_expressions(blank: str, function: FunctionText, argument: Span) 
             yield values[0]
 
 
-def follow_stage_item(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
+def follow_stage_item(blank: str, at: Span) -> Span:
     """Return the term that sets the distance of an array of stage pointers; the place itself if it names no such array,
     or several.
 
     For `smem_b[s] + k * 32` that is `i * BYTES` of `smem_b[i] = buffer + i * BYTES;`.
     """
     found: set[Span] = set()
-    function = find_function_at(functions, at[0])
+    function = find_enclosing_function(blank, at[0])
     for match in _ITEM.finditer(blank, *at) if function is not None else ():
         form = re.compile(rf"(?<![\w.]){match[1]}\s*\[\s*(\w+)\s*\]\s*=(?!=)\s*([^;{{}}]+);")
         assigned = list(form.finditer(blank, *function.body)) if function is not None else []
@@ -119,18 +115,18 @@ def _list_values(steps: Sequence[OperandStep], name: str) -> set[int | None]:
     return {step.loops.get(name) for step in steps}
 
 
-def find_given_argument(blank: str, functions: tuple[FunctionText, ...], inner: Span, call: Span) -> Span | None:
+def find_given_argument(blank: str, inner: Span, call: Span) -> Span | None:
     """Find the one argument of a call that an expression in the called function depends on; else None."""
-    function = find_function_at(functions, inner[0])
+    function = find_enclosing_function(blank, inner[0])
     named = re.compile(rf"\b{function.name}\b").search(blank, *call) if function is not None else None
     if function is None or named is None:
         return None
-    numbers = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, functions, inner)]
+    numbers = [n for n, name in enumerate(function.parameters) if name in list_source_words(blank, inner)]
     return find_argument_span(blank, (named.start(), call[1]), numbers[0]) if len(numbers) == 1 else None
 
 
 @lru_cache(maxsize=256)
-def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span) -> frozenset[str]:
+def list_source_words(blank: str, at: Span) -> frozenset[str]:
     """Return the names in an expression and, for local variables among them, in the expressions that set them."""
     words: set[str] = set()
     expressions = [at]
@@ -138,7 +134,7 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
         span = expressions.pop()
         more = set(_WORD.findall(blank[slice(*span)])) - words
         words |= more
-        function = find_function_at(functions, span[0])
+        function = find_enclosing_function(blank, span[0])
         if function is not None and len(words) < _MOST_WORDS:
             variables = sorted(more - set(function.parameters))
             values = (list_local_values(blank, function, name, span) for name in variables)
@@ -146,7 +142,7 @@ def list_source_words(blank: str, functions: tuple[FunctionText, ...], at: Span)
     return frozenset(words)
 
 
-def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, variable: str) -> Span | None:
+def find_term(blank: str, argument: Span, variable: str) -> Span | None:
     """Find the term of an argument that contains a variable, or a name set from it; else the index."""
     index = next(_INDEX.finditer(blank, *argument), None)
     if index is not None and blank[find_closing(blank, index.start()) + 1 : argument[1]].strip(" )"):
@@ -155,7 +151,7 @@ def find_term(blank: str, functions: tuple[FunctionText, ...], argument: Span, v
     terms = list(list_terms(blank, inside)) if variable else []
     named = [span for span in terms if any(map(re.compile(variable).fullmatch, _WORD.findall(blank[slice(*span)])))]
     if not named:
-        further = ((span, list_source_words(blank, functions, span)) for span in terms)
+        further = ((span, list_source_words(blank, span)) for span in terms)
         named = [span for span, words in further if any(map(re.compile(variable).fullmatch, words))]
     return named[0] if len(named) == 1 else inside if index is not None else None
 
@@ -172,9 +168,9 @@ def list_terms(blank: str, inside: Span) -> Iterator[Span]:
     yield trim_span(blank, (first, inside[1]))
 
 
-def find_pointer_value(blank: str, functions: tuple[FunctionText, ...], at: Span) -> Span:
+def find_pointer_value(blank: str, at: Span) -> Span:
     """Return the value of the one local pointer that the argument around a place moves; the place if there is none."""
-    function = find_function_at(functions, at[0])
+    function = find_enclosing_function(blank, at[0])
     if function is None:
         return at
     values = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lanescope.cxx.source_text import list_argument_spans
 from lanescope.workbench.results import Span, TextEdit
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 MOST_CALLS = 8
 _TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
@@ -28,7 +28,7 @@ def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
     A flag is 0, 1, false or true, or a constant with such a value.
     """
     blank = blank_text(text)
-    function = find_function_at(find_functions(blank), at)
+    function = find_enclosing_function(blank, at)
     if function is None:
         return
     calls = [list_argument_spans(blank, *match.span(1)) for match in _find_calls(blank, function.name)][:MOST_CALLS]

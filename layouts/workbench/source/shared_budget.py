@@ -25,7 +25,7 @@ from lanescope.workbench.kernels.kernel_runs import KernelText
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, find_given_value, follow_number
 from lanescope.workbench.repair.blamed_terms import list_source_words
 from lanescope.workbench.results import Span
-from lanescope.workbench.text.function_texts import FunctionText, find_function_at, list_launches
+from lanescope.workbench.text.function_texts import find_enclosing_function, find_functions, list_launches
 
 TITLES = {
     "shared_memory_over": "More shared memory than a block may have",
@@ -68,15 +68,15 @@ def find_budget_mistakes(text: KernelText, target: str = "") -> list[Pitfall]:
         return []
     arrays, limit = _get_limit(target, True), _get_limit(target, False)
     return [
-        *(_check_arrays(text.blank, text.functions, arrays) if arrays else ()),
-        *(_check_limits(text.code, text.blank, text.functions, limit) if limit else ()),
-        *_check_launches(text.code, text.blank, text.functions),
+        *(_check_arrays(text.blank, arrays) if arrays else ()),
+        *(_check_limits(text.code, text.blank, limit) if limit else ()),
+        *_check_launches(text.code, text.blank),
     ]
 
 
-def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit) -> Iterator[Pitfall]:
+def _check_arrays(blank: str, limit: _SharedLimit) -> Iterator[Pitfall]:
     """Yield kernels whose arrays, as far as known, are more than ptxas 13.5 takes; older releases take 48 KB."""
-    for kernel in functions:
+    for kernel in find_functions(blank):
         body = blank[slice(*kernel.body)]
         if not kernel.kernel or re.search(r"^[ \t]*#[ \t]*(?:if|el)", body, re.M):
             continue
@@ -84,7 +84,7 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _Share
         for match in _ARRAY.finditer(blank, *kernel.body):
             before = blank[kernel.body[0] : match.start()]
             if before.count("{") == before.count("}"):
-                size = count_array_bytes(blank, functions, match)
+                size = count_array_bytes(blank, match)
                 sizes.update({match.span(3): size} if size is not None else {})
         total = sum(sizes.values())
         if total > limit.bytes:
@@ -95,22 +95,20 @@ def _check_arrays(blank: str, functions: tuple[FunctionText, ...], limit: _Share
             )
 
 
-def count_array_bytes(blank: str, functions: tuple[FunctionText, ...], match: re.Match[str]) -> int | None:
+def count_array_bytes(blank: str, match: re.Match[str]) -> int | None:
     """Count the bytes of an array, None if they are open. match: its groups 1 and 3 are its type and its brackets."""
     name = match[1].rpartition("::")[2]
     known, bits = find_size(name), find_element_bits(name)
     size = known.bytes if known is not None else bits // 8 if bits and bits % 8 == 0 else None
     counts = [
-        compute_number(blank, functions, (match.start(3) + dimension.start(1), match.start(3) + dimension.end(1)))
+        compute_number(blank, (match.start(3) + dimension.start(1), match.start(3) + dimension.end(1)))
         for dimension in re.finditer(r"\[([^\]]*)\]", match[3])
     ]
     sure = [count for count in counts if count is not None]
     return prod(sure) * size if size and len(sure) == len(counts) else None
 
 
-def _check_limits(
-    code: Evaluation, blank: str, functions: tuple[FunctionText, ...], limit: _SharedLimit
-) -> Iterator[Pitfall]:
+def _check_limits(code: Evaluation, blank: str, limit: _SharedLimit) -> Iterator[Pitfall]:
     """Yield limits that are raised beyond what a block may have."""
     reported: set[Span] = set()
     for call in code.bodiless_calls:
@@ -125,7 +123,7 @@ def _check_limits(
         at = find_argument_span(blank, call.term.span, 2)
         if value is None or value.known is None or value.known <= limit.bytes or at is None:
             continue
-        place = follow_number(blank, functions, at, call.calls)
+        place = follow_number(blank, at, call.calls)
         if place not in reported:
             reported.add(place)
             yield Pitfall(
@@ -136,14 +134,14 @@ def _check_limits(
             )
 
 
-def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText, ...]) -> Iterator[Pitfall]:
+def _check_launches(code: Evaluation, blank: str) -> Iterator[Pitfall]:
     """Yield launches with more than 48 KB for a kernel whose limit is not raised."""
-    kernels = {function.name for function in functions if function.kernel}
+    kernels = {function.name for function in find_functions(blank) if function.kernel}
     unraised = {name for name in kernels - _find_raised(blank, kernels) if _is_only_launched(blank, name)}
     found: dict[Span, int] = {}
     for name, arguments in list_launches(blank):
         if len(arguments) >= 3 and name in unraised:
-            count = compute_number(blank, functions, arguments[2])
+            count = compute_number(blank, arguments[2])
             found.update({arguments[2]: count} if count is not None else {})
     for launch in code.launches:
         if launch.size is not None and launch.name in unraised:
@@ -161,7 +159,6 @@ def _check_launches(code: Evaluation, blank: str, functions: tuple[FunctionText,
 
 def find_short_launches(
     blank: str,
-    functions: tuple[FunctionText, ...],
     recorded: Sequence[KernelLaunchRecord],
     needed: Mapping[str, int],
     evaluate: Callable[[Span], int | None] = lambda at: None,
@@ -176,24 +173,24 @@ def find_short_launches(
         name = names.get(at, written)
         if not needed.get(name) or len(arguments) < 2 or _passes_undeclared(blank, arguments[0]):
             continue
-        count = compute_number(blank, functions, at) if len(arguments) > 2 else 0
+        count = compute_number(blank, at) if len(arguments) > 2 else 0
         known = sizes.get(at) if count is None else count
         if known is None and len(arguments) > 2:
-            known = evaluate(follow_number(blank, functions, at, ()))
-        if known is not None and known < needed[name] and not _is_size_passed(blank, functions, arguments):
+            known = evaluate(follow_number(blank, at, ()))
+        if known is not None and known < needed[name] and not _is_size_passed(blank, arguments):
             yield Pitfall(
                 "shared_memory_short",
                 f"The launch gives {name} {known:,} bytes of dynamic shared memory, and its threads and"
                 f" copies fill {needed[name]:,}.",
-                follow_number(blank, functions, at, ()) if len(arguments) > 2 else at,
+                follow_number(blank, at, ()) if len(arguments) > 2 else at,
             )
 
 
-def _is_size_passed(blank: str, functions: tuple[FunctionText, ...], arguments: Sequence[Span]) -> bool:
+def _is_size_passed(blank: str, arguments: Sequence[Span]) -> bool:
     """Return whether the bytes of a launch depend on what the kernel is passed: it may store to as many."""
     opening = blank.find("(", blank.find(">>>", arguments[-1][1]))
     passed = set(re.findall(r"[A-Za-z_]\w*", blank[opening : find_closing(blank, opening)]))
-    return len(arguments) > 2 and bool(passed & list_source_words(blank, functions, arguments[2]))
+    return len(arguments) > 2 and bool(passed & list_source_words(blank, arguments[2]))
 
 
 def _passes_undeclared(blank: str, launch: Span) -> bool:
@@ -227,18 +224,18 @@ def _find_raised(blank: str, kernels: set[str]) -> set[str]:
     return raised if raised or not _RAISED.search(blank) else kernels
 
 
-def compute_number(blank: str, functions: tuple[FunctionText, ...], at: Span, depth: int = 0) -> int | None:
+def compute_number(blank: str, at: Span, depth: int = 0) -> int | None:
     """Compute an expression of a text from its constants; None if it depends on anything else."""
     known: dict[str, str] = {}
     text = blank[slice(*at)]
     for name in dict.fromkeys(re.findall(r"(?<![\w.])[A-Za-z_]\w*", re.sub(r"sizeof\s*\([^()]*\)", "", text))):
         if find_size(name) is not None:
             continue  # a cast
-        function = find_function_at(functions, at[0])
-        further = find_given_value(blank, functions, name, at) if depth < _DEEP else None
+        function = find_enclosing_function(blank, at[0])
+        further = find_given_value(blank, name, at) if depth < _DEEP else None
         if further is None or (function is not None and name in function.parameters):
             return None
-        value = compute_number(blank, functions, further, depth + 1)
+        value = compute_number(blank, further, depth + 1)
         if value is None:
             return None
         known[name] = str(value)

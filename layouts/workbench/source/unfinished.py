@@ -13,8 +13,7 @@ from lanescope.workbench.source.open_names import can_be_given
 from lanescope.workbench.text.function_texts import (
     FunctionText,
     blank_text,
-    find_function_at,
-    find_functions,
+    find_enclosing_function,
     list_loop_conditions,
 )
 
@@ -44,14 +43,13 @@ def list_open_bounds(text: str, variables: Iterable[str], endless: Iterable[str]
     ('K',)
     """
     blank = blank_text(text)
-    functions = find_functions(blank)
     names: dict[str, None] = {}
     for variable in dict.fromkeys(variables):
         if variable not in endless:
             continue
         for condition in list_loop_conditions(blank, variable):
-            function = find_function_at(functions, condition[0])
-            words = list_source_words(blank, functions, condition)
+            function = find_enclosing_function(blank, condition[0])
+            words = list_source_words(blank, condition)
             parameters = _list_settable(blank, function, caller) if function is not None else ()
             names.update(dict.fromkeys(name for name in parameters if name in words and can_be_given(name)))
     return tuple(names)[:MOST_NAMED]

@@ -26,7 +26,7 @@ from lanescope.workbench.repair.blamed_numbers import find_argument_span
 from lanescope.workbench.results import Bench, VerifiedOperand
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode, find_tensor_instruction
 from lanescope.workbench.text.asm_operands import find_operand_argument
-from lanescope.workbench.text.function_texts import blank_text, find_function_at, find_functions
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 
 TITLES = {
     "idesc_illegal": "The instruction descriptor is not legal for the instruction",
@@ -226,14 +226,13 @@ def _follow_size(text: str, place: Span) -> Span:
     of the term, since the term itself is right.
     """
     blank = blank_text(text)
-    functions = find_functions(blank)
     found = _SHIFTED.match(blank, *place)
     for _ in range(_MOST_FOLLOWED):
-        function = find_function_at(functions, place[0])
+        function = find_enclosing_function(blank, place[0])
         if found is None or function is None or found[1] not in function.parameters:
             break
         named = re.finditer(rf"\b{function.name}\s*(?:<[^<>;(){{}}]*>\s*)?\(", blank)
-        calls = [match.span() for match in named if find_function_at(functions, match.start()) is not None]
+        calls = [match.span() for match in named if find_enclosing_function(blank, match.start()) is not None]
         end = find_closing(blank, calls[0][1] - 1) + 1 if len(calls) == 1 else 0
         given = find_argument_span(blank, (calls[0][0], end), function.parameters.index(found[1])) if end else None
         if given is None:

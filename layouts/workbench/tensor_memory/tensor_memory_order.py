@@ -104,10 +104,7 @@ def _check_resets(
 
 
 def _may_be_read(
-    kernel: TensorKernel,
-    barriers: TensorBarriers,
-    between: tuple[TensorStep, TensorStep],
-    loads: Sequence[TensorStep],
+    kernel: TensorKernel, barriers: TensorBarriers, between: tuple[TensorStep, TensorStep], loads: Sequence[TensorStep]
 ) -> bool:
     """Return whether some thread may load an accumulator between two products."""
     first, past = between
@@ -223,7 +220,7 @@ def _find_early_use(kernel: TensorKernel, load: TensorStep, wait: TensorStep | N
     run = load.run
     if not isinstance(run, AsmRun) or (wait is not None and wait.run is run):
         return None
-    holder = find_accumulator(run, kernel.text.blank, kernel.text.functions)
+    holder = find_accumulator(run, kernel.text.blank)
     if holder is None or holder.indexed:
         return None
     body = holder.function.body

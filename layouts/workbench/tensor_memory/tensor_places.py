@@ -11,7 +11,7 @@ from lanescope.workbench.repair.blamed_numbers import list_local_values
 from lanescope.workbench.repair.blamed_terms import find_term, narrow_to_term
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_steps import TensorStep
-from lanescope.workbench.text.function_texts import find_function_at
+from lanescope.workbench.text.function_texts import find_enclosing_function
 
 _MOST_FOLLOWED = 4  # variables
 _CONDITION = re.compile(r"\bif\s*(?:constexpr\s*)?(?=\()")
@@ -24,20 +24,20 @@ def narrow_operand(text: KernelText, step: TensorStep, source: Span, variable: s
 
     source: where the asm statement is given it; variable: a pattern of its name, "" for the complete expression.
     """
-    blank, functions = text.blank, text.functions
+    blank = text.blank
     chain = [source, *(call for _, call in reversed(step.run.calls))]
     place = source
     if step.at in chain[1:]:
-        place = narrow_to_term(blank, functions, chain, step.at, variable)
+        place = narrow_to_term(blank, chain, step.at, variable)
     place = follow_local_value(text, place)
-    return (find_term(blank, functions, place, variable) or place) if variable else place
+    return (find_term(blank, place, variable) or place) if variable else place
 
 
 def follow_local_value(text: KernelText, place: Span) -> Span:
     """Return the expression that the declaration of a local variable gives it; the place itself if it is no variable,
     or one that is assigned again.
     """
-    function = find_function_at(text.functions, place[0])
+    function = find_enclosing_function(text.blank, place[0])
     for _ in range(_MOST_FOLLOWED):
         name = text.blank[slice(*place)].strip()
         values = list_local_values(text.blank, function, name, place) if function and name.isidentifier() else ()
@@ -49,7 +49,7 @@ def follow_local_value(text: KernelText, place: Span) -> Span:
 
 def find_enclosing_condition(text: KernelText, at: Span) -> Span:
     """Return the condition of the innermost `if` around a place of a function; the place itself if there is none."""
-    function = find_function_at(text.functions, at[0])
+    function = find_enclosing_function(text.blank, at[0])
     branches = _list_branches(text.blank, *function.body) if function is not None else ()
     return next((condition for condition, (start, past) in reversed(branches) if start <= at[0] <= past), at)
 

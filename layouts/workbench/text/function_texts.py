@@ -46,7 +46,7 @@ def blank_text(text: str) -> str:
     return blank_comments_and_literals(text)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
     """Find the functions of a blanked text that have a body, in its order."""
     return tuple(_list_functions(blank))
@@ -56,6 +56,11 @@ def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionTe
     """Find the innermost function whose body holds a place."""
     inside = [function for function in functions if function.body[0] <= at < function.body[1]]
     return max(inside, key=lambda function: function.body[0], default=None)
+
+
+def find_enclosing_function(blank: str, at: int) -> FunctionText | None:
+    """Find the innermost function of a blanked text whose body holds a place."""
+    return find_function_at(find_functions(blank), at)
 
 
 @lru_cache(maxsize=8)
