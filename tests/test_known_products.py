@@ -132,6 +132,7 @@ WRONG = {
     "a sum that goes on beyond K": (KERNEL, ("k < K / 32", "k <= K / 32"), SHORT, "k <= K / 32"),
     "by ldmatrix": (TILED, LAST, SHORT, "k0 < K - BK"),
     "by wgmma": (GROUPS, ("k0 < K", "k0 < K - 64"), SHORT, "k0 < K - 64"),
+    "half of each tile": (TILED, ("kk < BK;", "kk < BK - 16;"), "k_slice_skipped", "kk < BK - 16"),
     "a copy of half of K": (TILED, ("c = i % (BK / 8) * 8;", "c = i % (BK / 16) * 8;"), PARTIAL, "i < BM * BK / 8"),
     "a copy of half the rows": (GROUPS, ("i < 64 * 8", "i < 32 * 8"), PARTIAL, "i < 32 * 8"),
 }
@@ -166,6 +167,7 @@ def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: 
         (LAST, ("n * 8 + e % 2] = acc", "n * 8 + e % 2] += acc")),  # another launch adds the rest
         (LAST, ("float acc[8][4] = {};", "float acc[8][4] = {};\n  if (*C > 0) K += BK;")),
         (("BK = 32", "BK = 80"),),  # K is a multiple of 80
+        (("kk < BK;", "kk < BK - 16;"), ("K; k0 += BK", "K; k0 += BK / 2")),  # tiles overlap
     ],
 )
 def test_a_sum_that_may_be_meant_is_open(changes: tuple[tuple[str, str], ...]) -> None:

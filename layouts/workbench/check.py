@@ -40,7 +40,7 @@ from lanescope.workbench.cute.cute_reads import (
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
 from lanescope.workbench.fragments.fragment_blame import assign_fragment_blame
-from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, list_kernels_by_text
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNREAD_PARTS, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
@@ -299,7 +299,8 @@ def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> tuple[
     """Check D of the kernels whose fragments are right, and which may still not be A·B."""
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
-    return judge_known_products(source.text, given, launches, proved, fragments.doubted)
+    doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap == UNREAD_PARTS}
+    return judge_known_products(source.text, given, launches, proved, doubted)
 
 
 def _list_named_fragments(source: _EvaluatedText) -> list[CuteFragment]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 
 import numpy as np
@@ -14,14 +15,41 @@ from lanescope.workbench.text.function_texts import blank_text, find_enclosing_f
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
 
-def describe_part(text: str, fragments: Sequence[KnownFragment], part: tuple[int, int], depth: int) -> CheckFinding:
-    """Make the finding of sums of a part of K, or beyond it. part: (first, past) of the k of a sum over depth."""
-    first, past = part
+def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[int], depth: int) -> CheckFinding:
+    """Make the finding of sums that do not take each k, or go on beyond K. part: the k of a sum over depth."""
+    first, past = part[0], part[-1] + 1
+    products = fragments[0].products
+    if len(part) < past - first:
+        gap = min(set(range(first, past)) - set(part))
+        until = min(k for k in part if k > gap) - 1
+        message = f"No product takes the elements of A and B from K = {gap} to {until}, which threads store."
+        return CheckFinding("k_slice_skipped", message, _find_inner_loop(text, products[0]))
     short = [f"the first {first}"] * (first > 0) + [f"the last {depth - past}"] * (past < depth)
     long = [f"{-first} before the first"] * (first < 0) + [f"{past - depth} after the last"] * (past > depth)
     what = f"leaves out {' and '.join(short)} of all K" if short else f"goes on for {' and '.join(long)} of all K"
     message = f"The loop over K {what}: with K = {depth}, elements of D are sums over K = {first} to {past - 1}."
-    return CheckFinding("k_slices_left", message, _find_loop(text, fragments[0].products))
+    return CheckFinding("k_slices_left", message, _find_loop(text, products))
+
+
+def leaves_slices(run: KernelRunner, fragments: Sequence[KnownFragment]) -> bool:
+    """Return whether threads store elements of A, and elements of B, that nothing reads."""
+    sides = ({each.sides[n].array for one in fragments for each in one.products} for n in (0, 1))
+    return all(_leaves_unread(run, arrays) for arrays in sides)
+
+
+def _leaves_unread(run: KernelRunner, arrays: Set[str]) -> bool:
+    """Return whether bytes that come from some arrays are stored to shared memory and never read."""
+    mine = np.array([record.array in arrays for record in run.records])
+    return bool((mine[run.shared.record.clip(0)] & ~find_read_bytes(run)).any())
+
+
+def _find_inner_loop(text: str, product: KnownProduct) -> Span:
+    """Return the condition of the innermost loop around a product whose variable moves both operands."""
+    at, blank = product.calls[0] if product.calls else product.span, blank_text(text)
+    loops = _list_loops(text, at)
+    words = [set(re.findall(r"\w+", blank[slice(*site)])) for site in product.sites]
+    moving = [loop for loop in loops if all(loop.variable in of_site for of_site in words)]
+    return _find_condition(blank, (moving or loops)[-1]) if loops else at
 
 
 def _find_loop(text: str, products: Sequence[KnownProduct]) -> Span:
@@ -72,8 +100,7 @@ def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragmen
 
 def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
     """Return the loop that copies elements of arrays to shared memory, if all that it stores is read; else None."""
-    mine = np.array([record.array in arrays for record in run.records])
-    if (mine[run.shared.record.clip(0)] & ~find_read_bytes(run)).any():
+    if _leaves_unread(run, arrays):
         return None
     sites = {record.site for record in run.records if record.array in arrays} - {(0, 0)}
     site = sites.pop() if len(sites) == 1 else None

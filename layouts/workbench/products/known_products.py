@@ -23,7 +23,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_fragments import FragmentLister
-from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled
+from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, leaves_slices
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, find_other_sum, find_part_of_k
 from lanescope.workbench.products.product_origins import Block
@@ -216,16 +216,18 @@ class _KnownRun:
         return None
 
     def _find_part(self, verdict: _Verdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:
-        """Return the loop that ends or begins the same number of elements too early or too late with another K."""
+        """Return the loop that leaves out some k, or goes on beyond K, and does so with another K."""
         part = find_part_of_k(fragments, self.known, verdict.grid)
-        if part is None:
+        has_gaps = bool(part) and len(part) <= part[-1] - part[0]
+        if not part or (has_gaps and not leaves_slices(verdict.runners[0], fragments)):
             return None
         again = replace(self, known=MATRICES[1])
-        more = again.known.k - self.known.k
-        expected = part[0], part[1] + more
+        times = again.known.k // self.known.k
+        more = range(part[0], part[-1] + 1 + again.known.k - self.known.k)
+        expected = {n * self.known.k + k for n in range(times) for k in part} if has_gaps else more
         for other in again.list_verdicts():
             parts = [find_part_of_k(one, again.known, other.grid) for one in other.fragments.values()]
-            if other.reason and len(parts) == len(verdict.fragments) and set(parts) == {expected}:
+            if len(parts) == len(verdict.fragments) and set(parts) == {tuple(sorted(expected))}:
                 return describe_part(self.text, fragments, part, self.known.k)
         return None
 

@@ -87,14 +87,14 @@ class KnownFragment:
 @dataclass(frozen=True, slots=True)
 class _Order:
     """How the matrices of a product are stored. turned: whether D is Bᵀ·Aᵀ; by_k: of A and B, whether k is innermost;
-    by_columns: whether rows of D are innermost; part: the first and the last k of the sums, if they are not of all.
+    by_columns: whether rows of D are innermost; part: the k of the sums, if they are not all.
     """
 
     known: KnownMatrices
     turned: bool
     by_k: tuple[bool, bool]
     by_columns: bool
-    part: tuple[int, int] | None = None
+    part: tuple[int, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -108,21 +108,17 @@ def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, gri
     return max(_judge_order(order, fragments, grid) for order in _list_orders(known))[1]
 
 
-def find_part_of_k(
-    fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None
-) -> tuple[int, int] | None:
-    """Return (first, past) of the k that every sum is of if that is all that is wrong: some of them are missing at one
-    end, or go on beyond K; else None.
-    """
+def find_part_of_k(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> tuple[int, ...]:
+    """Return the k that every sum is of if that is all that is wrong: some are missing, or they go on beyond K."""
     if not fragments or any(one.adds for one in fragments):
-        return None
+        return ()
     for order in _list_orders(known):
         part = _find_part(order, fragments[0])
-        if part is None or part == (0, known.k):
+        if part in ((), tuple(range(known.k))):
             continue
         if _judge_order(replace(order, part=part), fragments, grid)[0] == _WHOLE:
             return part
-    return None
+    return ()
 
 
 def _list_orders(known: KnownMatrices) -> list[_Order]:
@@ -183,7 +179,7 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     part //= one.depth if is_split else 1
     first = one.block[2] * part if is_split else 0
     every = np.sort(np.concatenate([line.k for line in a]))
-    if not np.array_equal(every, np.arange(*(order.part or (first, first + part)))):
+    if not np.array_equal(every, order.part or np.arange(first, first + part)):
         return 3, f"it is not the sum over each of the K = {order.known.k} once"
     rows, columns = order.sizes
     outer, within = np.divmod(one.place, rows if order.by_columns else columns)
@@ -196,14 +192,13 @@ def _judge_sum(order: _Order, one: KnownFragment, a: Sequence[_Lines], b: Sequen
     return (6, "") if right else (5, "A, B and D are not of one matrix of a batch, that of the block")
 
 
-def _find_part(order: _Order, one: KnownFragment) -> tuple[int, int] | None:
-    """Return (first, past) of the k of A in a sum, if they are elements and follow each other; else None."""
+def _find_part(order: _Order, one: KnownFragment) -> tuple[int, ...]:
+    """Return the k of A in a sum, if they are elements that are taken once; else nothing."""
     side = _read_side(order, one, 0)
     if len(side) < len(one.products) or one.bits < 8:
-        return None
-    every = np.sort(np.concatenate([line.k for line in side]))
-    first, past = int(every[0]), int(every[-1]) + 1
-    return (first, past) if np.array_equal(every, np.arange(first, past)) else None
+        return ()
+    every = np.concatenate([line.k for line in side]).tolist()
+    return tuple(sorted(every)) if len(set(every)) == len(every) else ()
 
 
 def _read_side(order: _Order, one: KnownFragment, n: int) -> list[_Lines]:
