@@ -24,7 +24,7 @@ from lanescope.workbench.copies import (
 )
 from lanescope.workbench.copies.unfilled_reads import UnfilledRead
 from lanescope.workbench.cute import cute_order
-from lanescope.workbench.kernels import bulk_store_order, order
+from lanescope.workbench.kernels import bulk_store_order, order, ptx_order
 from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
 from lanescope.workbench.reads import exchanged_products, stage_distances
 from lanescope.workbench.source import shared_budget
@@ -67,6 +67,7 @@ def _find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find instructions of kernels in a wrong order, and wrong accesses of tensor memory."""
     return [
         *order.find_order_mistakes(text),
+        *ptx_order.find_ptx_order_mistakes(text.code.text),
         *bulk_store_order.find_bulk_store_mistakes(text),
         *cute_order.find_cute_order_mistakes(text),
         *tensor_steps.check_tensor_kernels(

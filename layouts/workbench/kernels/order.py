@@ -23,7 +23,13 @@ from lanescope.workbench.kernels.kernel_runs import (
     list_buffers,
 )
 from lanescope.workbench.kernels.scale_inputs import find_scale, find_scale_place
-from lanescope.workbench.kernels.wgmma_groups import RunningProducts, describe_short_wait
+from lanescope.workbench.kernels.wgmma_groups import (
+    RunningProducts,
+    describe_missing_commit,
+    describe_missing_fence,
+    describe_missing_wait,
+    describe_short_wait,
+)
 from lanescope.workbench.repair.blamed_numbers import follow_number
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.asm_operands import join_strings
@@ -95,8 +101,7 @@ class _KernelOrder:
             start = find_place_before_products(self.blank, function, product[0]) if function else product[0]
             yield Pitfall(
                 "wgmma_fence_missing",
-                f"{self.kernel.name} issues its first wgmma.mma_async without a wgmma.fence.sync.aligned before it: the"
-                " accesses to its registers before it are not ordered. It belongs before this.",
+                describe_missing_fence(self.kernel.name),
                 (start, max(start + 1, product[1])),
             )
 
@@ -229,8 +234,7 @@ class _KernelOrder:
             function = find_enclosing_function(self.blank, event.at[0])
             at = find_place_after_products(self.blank, function, event.at) if function else event.at[0]
             place = at, at + 1
-        message = f"A wgmma.commit_group is missing before this: the wgmma before it are in no group, {why}."
-        return Pitfall("wgmma_commit_missing", message, place)
+        return Pitfall("wgmma_commit_missing", describe_missing_commit(why), place)
 
     def _find_use(self, holder: Accumulator, between: Span) -> Span | None:
         products = [
@@ -241,12 +245,7 @@ class _KernelOrder:
         return find_access(holder, self.blank, between, products)
 
     def _make_missing_wait(self, holder: Accumulator, used: Span) -> Pitfall:
-        return Pitfall(
-            "wgmma_wait_missing",
-            f"{holder.name} is used while the wgmma that writes it may be running: no wgmma.wait_group waits for its"
-            " group before. It belongs before this.",
-            used,
-        )
+        return Pitfall("wgmma_wait_missing", describe_missing_wait(holder.name), used)
 
     # fence.proxy.async ----------------------------------------------------------------------------------------------
 

@@ -44,3 +44,21 @@ def describe_short_wait(wait: str, count: int | None, used: str) -> str:
     """Describe a wait that leaves `count` groups pending although the accumulators of one are used after it."""
     groups = "the last group" if count == 1 else f"the last {count} groups"
     return f"{wait} lets {groups} stay pending, and {used} is used after it. Wait for 0."
+
+
+def describe_missing_fence(kernel: str) -> str:
+    return (
+        f"{kernel} issues its first wgmma.mma_async without a wgmma.fence.sync.aligned before it: the accesses to its"
+        " registers before it are not ordered. It belongs before this."
+    )
+
+
+def describe_missing_commit(why: str) -> str:
+    return f"A wgmma.commit_group is missing before this: the wgmma before it are in no group, {why}."
+
+
+def describe_missing_wait(used: str) -> str:
+    return (
+        f"{used} is used while the wgmma that writes it may be running: no wgmma.wait_group waits for its group before."
+        " It belongs before this."
+    )
