@@ -102,3 +102,71 @@ __global__ void __launch_bounds__(160) tiles(uint64_t a, uint64_t b, float* C, i
 }
 """
 )
+
+# D = A·B of tiles that TMA brings: one thread copies and multiplies, all store
+BY_TMA = (
+    GEMM.split("__global__ void")[0].replace(
+        '"r"(0x8080490)', '"r"(1u << 4 | 1u << 7 | 1u << 10 | BN / 8 << 17 | 8u << 24)'
+    )
+    + r"""__device__ uint64_t describe(const void* p) {
+  return (uint64_t)((shared(p) & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 46 | 2ull << 61;
+}
+__device__ void load(void* to, const CUtensorMap* map, uint64_t* bar, int k, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               :: "r"(shared(to)), "l"(map), "r"(shared(bar)), "r"(k), "r"(row));
+}
+__global__ void __launch_bounds__(128) gemm(const __grid_constant__ CUtensorMap ta,
+                                            const __grid_constant__ CUtensorMap tb, float* C, int M, int N, int K) {
+  extern __shared__ __align__(1024) __nv_bfloat16 tiles[];
+  __nv_bfloat16 *sA = tiles, *sB = tiles + 128 * BK;
+  __shared__ uint64_t full, done;
+  __shared__ uint32_t slot;
+  const int warp = threadIdx.x / 32, row = blockIdx.y * 128, col = blockIdx.x * BN;
+  if (warp == 0)
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :: "r"(shared(&slot)), "r"(BN));
+  if (threadIdx.x == 32) { init(&full, 1); init(&done, 1); }
+  __syncthreads();
+  const uint32_t d = slot;
+  for (int t = 0; t < K / BK; ++t) {
+    if (threadIdx.x == 0) {
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared(&full)),
+                   "r"((128 + BN) * BK * 2));
+      load(sA, &ta, &full, t * BK, row);
+      load(sB, &tb, &full, t * BK, col);
+    }
+    wait(&full, t & 1);
+    if (threadIdx.x == 0) {
+      for (int k = 0; k < BK / 16; ++k) multiply(d, describe(sA + k * 16), describe(sB + k * 16), t > 0 || k > 0);
+      commit(&done);
+    }
+    wait(&done, t & 1);
+  }
+  asm volatile("tcgen05.fence::after_thread_sync;");
+  for (int c = 0; c < BN; c += 2) {
+    float r[2];
+    const uint32_t at = d + (warp * 32 << 16) + c;
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1]) : "r"(at));
+    asm volatile("tcgen05.wait::ld.sync.aligned;");
+    for (int i = 0; i < 2; ++i) C[(row + threadIdx.x) * N + col + c + i] = r[i];
+  }
+  __syncthreads();
+  if (warp == 0)
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(d), "r"(BN));
+}
+void make_map(CUtensorMap* map, void* data, uint64_t rows, uint64_t k, uint32_t box_rows) {
+  uint64_t dims[2] = {k, rows}, strides[1] = {k * 2};
+  uint32_t box[2] = {BK, box_rows}, ones[2] = {1, 1};
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, data, dims, strides, box, ones,
+                         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+void run(void* A, void* B, float* C, int M, int N, int K) {
+  CUtensorMap ta, tb;
+  make_map(&ta, A, M, K, 128);
+  make_map(&tb, B, N, K, BN);
+  const int bytes = (128 + BN) * BK * 2;
+  gemm<<<dim3(N / BN, M / 128), 128, bytes>>>(ta, tb, C, M, N, K);
+}
+"""
+)
+BY_TMA = "constexpr int BN = 32, BK = 64;\n" + BY_TMA

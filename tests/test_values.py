@@ -30,6 +30,7 @@ READING = {  # what is read or put together step by step
     "lanescope.reader.threads.memory.shared_fills.StageReads",
     "lanescope.reader.threads.memory.storage.LocalMemory",
     "lanescope.reader.threads.memory.storage.SharedMemory",
+    "lanescope.reader.threads.memory.tensor_products.TensorSums",
     "lanescope.reader.threads.memory.tile_trace.TileTrace",
     "lanescope.workbench.reads.operands.OperandCase",
     "lanescope.workbench.kernels.order._KernelOrder",

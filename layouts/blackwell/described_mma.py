@@ -45,6 +45,7 @@ class Tcgen05Mma:
     majors: tuple[tuple[str, str], ...]
     pair: bool
     target: str = ""
+    d: str = ""  # the type of D
     family: MmaFamily = MmaFamily()
 
     def operand(self, name: str) -> MmaOperand:
@@ -78,4 +79,5 @@ def find_described_mma(words: str, word: int, target: str = "") -> Tcgen05Mma | 
     pair = opcode.ctas == 2
     ptx = f"tcgen05.mma{words} {descriptor.m}×{descriptor.n}×{descriptor.k} {types['a']}"
     majors = tuple((name, "MN" if descriptor.get_code(f"transpose_{name}") else "K") for name in "ab")
-    return Tcgen05Mma(ptx, descriptor.m, descriptor.n, descriptor.k, tuple(types.items()), majors, pair, target)
+    sizes, d = (descriptor.m, descriptor.n, descriptor.k), descriptor.types["d"]
+    return Tcgen05Mma(ptx, *sizes, tuple(types.items()), majors, pair, target, d)

@@ -324,7 +324,8 @@ def _run_to_end(runner: KernelRunner, function: tree.Function, scope: Scope) -> 
         runner.run(function.body, scope, runner.everyone)
     except (OrderMistakeFound, KernelErrorFound):
         return True
-    except (StepsOverError, TraceLostError, RecursionError):
+    except (StepsOverError, TraceLostError, RecursionError) as error:
+        runner.lost = str(error) if isinstance(error, TraceLostError) else ""
         return False
     return True
 

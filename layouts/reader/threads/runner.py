@@ -119,6 +119,7 @@ class KernelRunner:
         self.grid = self.block_index = (0, 0, 0)  # of a run with known sizes
         self.cluster: ClusterPlace | None = None  # of a run that follows mbarriers, if its shape is known
         self.kernel = ""  # its name
+        self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
         self.most_steps = MOST_STEPS
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too

@@ -200,7 +200,8 @@ def _describe(array: str, shifted: Sequence[ShiftedTile], turned: bool, text: st
     what = "row" if side == 0 else "column"
     made = int(tile.made[:, side].min())
     put = made + (wrong.rows, wrong.columns)[side]
-    who = f"block ({', '.join(map(str, tile.block))})" + f", warpgroup {tile.group}"
+    of_group = "" if tile.sum.products[0].in_memory else f", warpgroup {tile.group}"
+    who = f"block ({', '.join(map(str, tile.block))}){of_group}"
     sizes = f"D of {tile.size[0]} × {tile.size[1]}"
     shared = None if both else _find_shared_read(shifted, side)
     if shared is not None:

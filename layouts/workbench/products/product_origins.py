@@ -18,7 +18,7 @@ from lanescope.descriptor.matrix import View
 from lanescope.errors import LayoutError
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.threads.barriers.barrier_agents import Agent, is_exact, make_agents
-from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation
+from lanescope.reader.threads.barriers.barrier_simulation import REPLAY, Simulation
 from lanescope.reader.threads.memory.matrix_reads import find_described_places
 from lanescope.reader.threads.memory.storage import SHARED_BYTES, Ints
 from lanescope.reader.threads.memory.tile_trace import BoxMove, TileProduct, TileTrace
@@ -118,6 +118,11 @@ class SumOrigin:
         """The rows and columns of D, 0 if they are not known."""
         return self.get_size(0) or 0, self.get_size(1) or 0
 
+    @property
+    def elements(self) -> int:
+        """The number of elements of D."""
+        return len(self.rows) * len(self.columns)
+
     def get_size(self, side: int) -> int | None:
         """Return the rows of the tensor of A (0), or the columns of that of B (1); None if they are not known."""
         return measure_tensor(self.boxes[side].map)[self.numbers[side]]
@@ -210,7 +215,7 @@ class OriginFinder:
         if not self.trace.ended or not self.trace.loads or not is_exact(events):
             return False
         agents = make_agents(events, self.run.threads)
-        outcome = Simulation(agents).run(SCHEDULES[2])
+        outcome = Simulation(agents).run(REPLAY)
         if outcome.blocked:
             return False
         loads: dict[int, list[BoxMove]] = {}
@@ -230,7 +235,7 @@ class OriginFinder:
         self, agent: Agent, event: int, loads: Mapping[int, list[BoxMove]], products: Mapping[int, TileProduct]
     ) -> bool:
         if event in products:
-            first = agent.warp // 4 * 4
+            first = 0 if products[event].in_memory else agent.warp // 4 * 4
             if 32 * (first + 4) > self.run.threads:
                 return False
             if (event, first) not in self.origins:  # once for the warpgroup

@@ -218,7 +218,7 @@ def find_uncovered(sums: Sequence[SumOrigin], grid: Block | None, adds: bool) ->
 def _is_whole(tiles: Mapping[tuple[object, ...], Sequence[_Cover]], grid: Block | None) -> bool:
     """Return whether a grid has no more blocks than D has tiles, so that a block adds all that its tile needs."""
     covers = [cover for of_tile in tiles.values() for cover in of_tile]
-    elements = sum(64 * len(cover.total.columns) for cover in covers if cover.block == covers[0].block)
+    elements = sum(cover.total.elements for cover in covers if cover.block == covers[0].block)
     rows, columns = covers[0].total.sizes
     return grid is not None and grid[2] == 1 and grid[0] * grid[1] * elements <= rows * columns
 

@@ -59,7 +59,7 @@ TITLES = {
 }
 SIZE, BLOCKS = 768, 16  # of square matrices; of the grid along x
 MANY_BLOCKS = 96  # of the grid, if M, N and K differ
-_FORM = re.compile(r"wgmma\s*\.\s*mma_async")
+_FORM = re.compile(r"wgmma\s*\.\s*mma_async|tcgen05\s*\.\s*mma")
 _COPY = re.compile(r"cp\.async\.bulk\.tensor|cp_async_bulk_tensor")
 _LOST = "its code cannot be followed to the end, so that whole tiles may have a wrong row, column or position along K"
 _Part = tuple[Ints, Ints, Ints, ResultStore | BoxMove]  # origins, places, coordinates inside D, and their store
@@ -149,7 +149,7 @@ class _BlockRunner:
                 if _is_known(run):
                     self.runs.setdefault((run.function.name, n), []).append(OriginFinder(run.runner, self.maps))
                 elif not run.why:
-                    self.lost[run.function.name] = _LOST
+                    self.lost[run.function.name] = run.runner.lost or _LOST
         return True
 
     def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
@@ -322,7 +322,7 @@ def _list_tiles(finder: OriginFinder) -> Iterator[tuple[str, StoredTile]]:
         if (made.max(axis=0) < size).all():  # a block beyond the matrix has no place in it
             stores = tuple(dict.fromkeys(part[3] for part in of_tile))
             staged = finder.trace.staged.sites.get(record)
-            left = 64 * len(total.columns) - len(np.unique(inside, axis=0))
+            left = total.elements - len(np.unique(inside, axis=0))
             yield array, StoredTile(made, put, size, total, stores, staged, left)
 
 
@@ -332,7 +332,7 @@ def _list_parts(finder: OriginFinder) -> Iterator[tuple[str, int, int, _Part]]:
     for array, one, put in chain(list_placed(finder.run), _list_boxed(finder)):
         for warp, row, column, at in places.split_warps(one, put):
             total = finder.find_sum(-one.record - 1, warp)
-            if total is not None and all(product.mask[one.lanes].all() for product in total.products[-1:]):
+            if total is not None and all(last.in_memory or last.mask[one.lanes].all() for last in total.products[-1:]):
                 made = np.stack([total.rows[row], total.columns[column]], axis=1)
                 yield array, one.record, warp // WARPGROUP, (made, at, np.stack([row, column], axis=1), one.store)
 

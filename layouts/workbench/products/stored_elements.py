@@ -16,6 +16,7 @@ from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.reader.threads.memory.records import ProductResult, ResultStore
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
+from lanescope.reader.threads.memory.tensor_products import LANES
 from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.reader.threads.runner import KernelRunner
 
@@ -83,6 +84,8 @@ class TilePlaces:
 
     def find_coordinates(self, record: int, thread: Ints, byte: Ints) -> tuple[Ints, Ints, int] | None:
         """Return (rows, columns, threads of an instruction); None if the instruction is not known."""
+        if self.run.results[-record - 1].in_memory:
+            return thread, byte // 4, LANES
         instruction = self.find_instruction(record)
         if instruction is None:
             return None

@@ -108,7 +108,7 @@ def _shares_barrier(events: Sequence[BarrierEvent]) -> bool:
 
 def _is_stored(one: SumOrigin, tiles: Tiles) -> bool:
     """Return whether every element of a sum is stored, to one array or to several that have a part each."""
-    elements = 64 * len(one.columns)
+    elements = one.elements
     mine = [elements - tile.left for of_array in tiles.values() for tile in of_array if tile.sum is one]
     return one.is_joined or elements in mine or sum(mine) == elements
 
@@ -183,7 +183,7 @@ def _covers_matrix(sums: Sequence[SumOrigin], grid: Block | None) -> bool:
         if one.block[2] == 0 and not one.is_joined:
             corners.setdefault(one.block, []).append((int(one.rows.min()), int(one.columns.min())))
     first = sums[0]
-    return grid is not None and are_whole(corners, first.sizes, (64, len(first.columns)), grid)
+    return grid is not None and are_whole(corners, first.sizes, (len(first.rows), len(first.columns)), grid)
 
 
 def are_whole(
@@ -212,5 +212,5 @@ def find_last_block(finders: Finders, grid: Block | None) -> list[Block]:
     total = next(iter(known.values()))[0]
     rows, columns = total.sizes
     part = gcd(*map(len, known.values()))
-    last = (rows // 64 * (columns // len(total.columns)) // part - 1) % grid[0], 0, 0
+    last = (rows // len(total.rows) * (columns // len(total.columns)) // part - 1) % grid[0], 0, 0
     return [] if last in known or last[0] < 0 else [last]

@@ -76,7 +76,7 @@ def follow_barrier(code: AsmCode, opcode: str, instruction: PtxInstruction) -> b
         return False
     if _ELSEWHERE.search(opcode) or (run.cluster is None and _OF_CLUSTER.search(opcode)):
         trace.of_cluster = run.cluster is None
-        raise TraceLostError
+        raise TraceLostError("clusters of CTAs are not followed")
     if opcode.startswith("mapa."):
         _map_address(code, operands)
         return True
@@ -108,12 +108,23 @@ def _follow_other(code: AsmCode, opcode: str, instruction: PtxInstruction) -> bo
         _note_bytes(code, opcode, instruction)
     if _JOINT.search(opcode):
         trace.meet_warps(code.run)
-    if opcode.startswith("tcgen05.") and trace.skips_products:
-        follow_tensor(code, opcode, instruction)
+    if opcode.startswith("tcgen05."):
+        _follow_tensor(code, opcode, instruction)
         return True
     _follow_groups(code, opcode)
     silent = opcode.startswith("bra") or bool(_SILENT.match(opcode))
     return silent or trace.follow_move(code, opcode, instruction.operands, require_known(code.find_mask(instruction)))
+
+
+def _follow_tensor(code: AsmCode, opcode: str, instruction: PtxInstruction) -> None:
+    trace = code.run.barriers
+    assert trace is not None
+    before = len(trace.tensor.events)
+    follow_tensor(code, opcode, instruction)
+    if trace.tensor.lost and not trace.skips_products:
+        raise TraceLostError
+    for event in trace.tensor.events[before:]:
+        trace.follow_tensor(code, event, instruction.operands)
 
 
 def _follow_groups(code: AsmCode, opcode: str) -> None:

@@ -15,6 +15,7 @@ from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, THREAD_BA
 from lanescope.reader.threads.barriers.clusters import EVERYONE, get_rank
 
 SCHEDULES = ("first thread first", "last thread first", "in turns")
+REPLAY = "in turns, copies with the step before"  # no product is ahead of the copies that its barrier expects
 _ALL = 1 << 30
 
 
@@ -99,8 +100,8 @@ class Simulation:
         order = list(range(len(self.agents)))
         if schedule == SCHEDULES[1]:
             order.reverse()
-        most = 1 if schedule == SCHEDULES[2] else _ALL
-        state = _BlockState(self, outcome)
+        most = 1 if schedule in (SCHEDULES[2], REPLAY) else _ALL
+        state = _BlockState(self, outcome, schedule == REPLAY)
         moved = True
         while moved:
             moved = False
@@ -168,8 +169,9 @@ def _key_meeting(agent: Agent, step: AgentStep) -> tuple[int, int]:
 class _BlockState:
     """Where every agent is, and who has come to which barrier of threads."""
 
-    def __init__(self, simulation: Simulation, outcome: Outcome) -> None:
+    def __init__(self, simulation: Simulation, outcome: Outcome, joins_copies: bool) -> None:
         self.simulation, self.outcome = simulation, outcome
+        self.joins_copies = joins_copies
         self.at = [0] * len(simulation.agents)
         self.reached: dict[tuple[int, int], int] = {}  # (event, warp or warpgroup) → agents that have come to a meeting
         self.members = Counter(_key_meeting(a, s) for a in simulation.agents for s in a.steps if s.kind in MEETINGS)
@@ -182,8 +184,10 @@ class _BlockState:
     def advance(self, n: int, most: int) -> bool:
         """Run an agent until it is blocked, or for some steps; return whether it has moved."""
         agent, moved = self.simulation.agents[n], 0
-        while self.at[n] < len(agent.steps) and moved < most:
-            if not self._take(n, agent, agent.steps[self.at[n]]):
+        while self.at[n] < len(agent.steps):
+            step = agent.steps[self.at[n]]
+            joined = self.joins_copies and step.kind == "copy"
+            if (moved >= most and not joined) or not self._take(n, agent, step):
                 break
             self.at[n] += 1
             moved += 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes
-from lanescope.reader.threads.barriers.tensor_trace import TensorTrace
+from lanescope.reader.threads.barriers.tensor_trace import TensorEvent, TensorTrace
 from lanescope.reader.threads.memory.shared_fills import SharedFills
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
 
@@ -31,7 +31,7 @@ Known = TypeVar("Known")
 
 
 class TraceLostError(Exception):
-    """Something with an unknown effect on mbarriers was executed."""
+    """Something with an unknown effect on mbarriers was executed, or is not followed: the argument says why."""
 
 
 def require_known(value: Known | None) -> Known:
@@ -155,6 +155,9 @@ class BarrierTrace:
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         """Follow an instruction without mbarriers; return whether nothing is left to do for it."""
         return False
+
+    def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
+        """Follow an instruction on tensor memory."""
 
     def note_store(self, places: Ints, data: DataBytes, mask: Mask, site: Span) -> None:
         """Note a store of running threads to shared memory."""

@@ -77,11 +77,15 @@ class MmaUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductResult:
-    """D of one mma or wgmma, whose bytes have the record -1 - its number; use: the mma, None for a wgmma."""
+    """D of one mma or wgmma, whose bytes have the record -1 - its number; use: the mma, None for a wgmma.
+
+    in_memory: whether it is in tensor memory; the thread of a byte is then its row, and four bytes are a column.
+    """
 
     opcode: str
     span: Span
     use: MmaUse | None
+    in_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from lanescope.ptx import catalog
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.instructions.immediates import find_transposes
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace, TraceLostError, require_known
+from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.program import Scope, split_operands
 from lanescope.reader.threads.language.sites import trace_site
@@ -32,6 +33,7 @@ from lanescope.reader.threads.memory.storage import (
     spread_coefficient,
     spread_number,
 )
+from lanescope.reader.threads.memory.tensor_products import LANES, TensorSums, follow_tensor_sum, spread_issued
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -69,8 +71,9 @@ class BoxMove:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileProduct:
-    """A wgmma. words: the descriptors of A and B of every thread; added: the first register of D before it, None if D
-    is not added to; sites: where the addresses of A and B are given.
+    """A wgmma or a tcgen05.mma. words: the descriptors of A and B of every thread; added: the first register of D
+    before it, None if D is not added to; sites: where the addresses of A and B are given; in_memory: whether D is in
+    tensor memory; mask is then of the threads of four warps, one for each row of D.
     """
 
     event: int
@@ -81,6 +84,7 @@ class TileProduct:
     added: DataBytes | None
     sites: dict[str, Span]
     calls: tuple[Span, ...]
+    in_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class TileTrace(BarrierTrace):
     stores: list[BoxMove] = field(default_factory=list)
     staged: StagedBytes = field(default_factory=StagedBytes)
     order: StagedOrder = field(default_factory=StagedOrder)
+    sums: TensorSums = field(default_factory=TensorSums)
 
     @property
     def skips_products(self) -> bool:
@@ -135,6 +140,10 @@ class TileTrace(BarrierTrace):
         if _TENSOR.match(opcode):
             _note_box(code, opcode, operands, mask, len(self.events) - 1)
 
+    def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
+        if follow_tensor_sum(self.sums, code, event, operands):
+            _note_tensor_tile(code, event, operands)
+
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         run, outer = code.run, code.run.mask
         run.mask = mask
@@ -149,7 +158,7 @@ class TileTrace(BarrierTrace):
             pass
         else:
             done = False
-            if opcode.startswith("wgmma.mma_async.sp") or opcode.startswith("tcgen05.mma"):
+            if opcode.startswith("wgmma.mma_async.sp"):
                 raise TraceLostError
             if opcode.startswith("wgmma.mma_async."):
                 done = _note_tile(code, opcode, operands)
@@ -285,6 +294,26 @@ def _note_tile(code: AsmCode, opcode: str, operands: Sequence[str]) -> bool:
     if again:
         code.written.update(n for n in (code.find_number(outputs[n]) for n in (0, -1)) if n is not None)
     return again
+
+
+def _note_tensor_tile(code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
+    """Note a tcgen05.mma, whose D is in tensor memory."""
+    run, trace = code.run, code.run.barriers
+    assert isinstance(trace, TileTrace)
+    rows: Mask = np.arange(run.threads) < LANES
+    if np.count_nonzero(rows) < LANES:
+        raise TraceLostError
+    result, instruction = trace.sums.add_product(code, event)
+    nothing = np.zeros(run.threads, np.int64)
+    trace.add(run, BarrierEvent("wgmma", event.mask, nothing, nothing, event.call, event.call))
+    words = {name: spread_issued(code, event, token) for name, token in zip("ab", operands[1:3], strict=True)}
+    try:
+        views = {name: instruction.make_view(name, major) for name, major in instruction.majors}
+    except LayoutError:
+        raise TraceLostError from None
+    sites = {name: code.get_site(token) for name, token in zip("ab", operands[1:3], strict=True)}
+    number, calls = len(trace.events) - 1, tuple(run.calls)
+    trace.products.append(TileProduct(number, result, rows, words, views, None, sites, calls, True))
 
 
 def _find_result(code: AsmCode, scale_d: str, outputs: Sequence[str]) -> tuple[int, DataBytes | None]:

@@ -1,0 +1,116 @@
+"""D of tcgen05.mma in a run that follows tiles: the products that add to it, and what tcgen05.ld returns of it.
+
+Followed are products of 128 rows by one CTA, each D in columns of its own: lane i of tensor memory is row i of D, and
+each column of 32 bits one of its columns. PTX ISA 9.1, 9.7.16.8 and 9.7.16.10.5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
+from lanescope.reader.threads.barriers.barrier_trace import TraceLostError, require_known
+from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
+from lanescope.reader.threads.language.program import split_operands
+from lanescope.reader.threads.memory.records import ProductResult
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, Mask
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.instructions.asm_code import AsmCode
+
+LANES, COLUMNS = 128, 512
+_LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.32x32b\.x\d+\.b32")
+_ACCESSING = ("st", "cp", "shift")
+
+
+@dataclass(slots=True)
+class TensorSums:
+    """The D in tensor memory. owner: of each column the number of its result, -1 for none; first: the first column of
+    each result.
+    """
+
+    owner: Ints = field(default_factory=lambda: np.full(COLUMNS, -1, np.int64))
+    first: dict[int, int] = field(default_factory=dict)
+
+    def add_product(self, code: AsmCode, event: TensorEvent) -> tuple[int, Tcgen05Mma]:
+        """Return (the number of the result that a product adds to or begins, the instruction)."""
+        lane = int(event.mask.argmax())
+        instruction = find_described_mma(event.opcode.partition(event.verb)[2], int(event.operands["idesc"][lane]))
+        if instruction is None:
+            raise TraceLostError("the instruction descriptor of a tcgen05.mma is not legal, or its elements are padded")
+        reason = _explain_unfollowed(event, instruction)
+        if reason:
+            raise TraceLostError(reason)
+        start = int(event.operands["d"][lane])
+        columns = slice(start, start + instruction.n)
+        owners = set(self.owner[columns].tolist()) if 0 <= start <= COLUMNS - instruction.n else set()
+        if event.operands["adds"][lane]:
+            (result,) = owners if len(owners) == 1 else (-1,)
+            if result < 0 or self.first[result] != start or np.count_nonzero(self.owner == result) != instruction.n:
+                raise TraceLostError("a tcgen05.mma adds to columns of tensor memory that no other has set")
+            return result, instruction
+        if owners != {-1}:
+            raise TraceLostError("its tiles use the same columns of tensor memory in turn")
+        result = len(code.run.results)
+        code.run.results.append(ProductResult(instruction.ptx, code.assembly.span, None, True))
+        self.owner[columns], self.first[result] = result, start
+        return result, instruction
+
+    def load(self, code: AsmCode, event: TensorEvent, outputs: Sequence[str]) -> None:
+        """Write the elements of D that tcgen05.ld returns to its registers."""
+        if not _LOAD.fullmatch(event.opcode):
+            raise TraceLostError("only tcgen05.ld of the shape .32x32b is followed")
+        threads = np.arange(code.run.threads)
+        address = event.operands["at"]
+        row = (address >> 16) + threads % 32
+        mine = event.mask & (row // 32 == threads // 32 % 4)
+        for n, output in enumerate(outputs):
+            code.put_value(output, self._read_column(row, (address & 0xFFFF) + n, mine))
+
+    def _read_column(self, row: Ints, column: Ints, mask: Mask) -> DataBytes:
+        """Return a register of each thread: the element of D in a row and a column of tensor memory."""
+        inside = mask & (column < COLUMNS)
+        owner = np.where(inside, self.owner[np.where(inside, column, 0)], -1)
+        first = np.array([self.first.get(int(one), 0) for one in owner])
+        record = np.where(owner >= 0, -owner - 1, OPEN)
+        four = np.arange(4)
+        return DataBytes(
+            np.repeat(record[:, None], 4, axis=1),
+            np.repeat(row[:, None], 4, axis=1),
+            4 * (column - first)[:, None] + four,
+        )
+
+
+def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
+    """Return why D of a product is not followed, "" if it is."""
+    if instruction.pair:
+        return "products of pairs of CTAs are not followed"
+    if instruction.m != LANES:
+        return f"products with M = {instruction.m} are not followed"
+    if instruction.d not in ("f32", "s32"):
+        return f"D of the type {instruction.d} is not followed"
+    if "a" in event.operands:
+        return "products with A in tensor memory are not followed"
+    return (
+        "" if np.count_nonzero(event.mask) == 1 and "adds" in event.operands else "several threads issue its products"
+    )
+
+
+def follow_tensor_sum(sums: TensorSums, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> bool:
+    """Follow an instruction that accesses D in tensor memory, but for a product; return whether it is a product."""
+    if event.verb == "ld":
+        sums.load(code, event, split_operands(operands[0].strip("{} ")))
+    elif event.verb in _ACCESSING:
+        raise TraceLostError(f"tcgen05.{event.verb} is not followed")
+    return event.verb == "mma"
+
+
+def spread_issued(code: AsmCode, event: TensorEvent, token: str) -> Ints:
+    """Return the value that the issuing thread has, for all threads."""
+    values = require_known(code.find_lanes(token))
+    return np.full(code.run.threads, values[int(event.mask.argmax())], np.int64)

@@ -1,0 +1,67 @@
+"""D of tcgen05.mma is followed from the boxes of TMA through tensor memory to its rows and columns in global memory."""
+
+from __future__ import annotations
+
+from lanescope.reader.code.evaluation import evaluate_text
+from lanescope.workbench.kernels.kernel_runs import KernelText
+from lanescope.workbench.products.result_origins import OriginReport, check_origins
+from tests.cases import for_each
+from tests.checked import check_whole
+from tests.tensor_kernels import BY_TMA
+from tests.transfer_kernels import plant
+
+
+def run_blocks(text: str) -> OriginReport:
+    """Return what the runs of a few blocks say."""
+    code = evaluate_text(text)
+    assert code is not None
+    return check_origins(KernelText(code), {}, code.launches)
+
+
+def test_a_right_kernel_is_verified() -> None:
+    report = check_whole(BY_TMA)
+    assert (report.findings, report.open, report.steps) == ((), (), 8)
+
+
+MISTAKES = [  # what stands there, what is planted, code, line
+    (
+        "load(sB, &tb, &full, t * BK, col)",
+        "load(sB, &tb, &full, t * BK, blockIdx.y * BN)",
+        "row_coordinate_wrong",
+        "load(sB",
+    ),
+    ("load(sB, &tb, &full, t * BK", "load(sB, &tb, &full, t * BK + BK", "k_coordinate_wrong", "load(sB"),
+    ("t < K / BK;", "t < K / BK - 1;", "k_slices_left", "load(sA"),
+    ("describe(sB + k * 16)", "describe(sB + (k ^ 1) * 16)", "k_slice_repeated", "for (int k = 0"),
+    ("bytes = (128 + BN)", "bytes = (128)", "shared_memory_short", "const int bytes"),
+]
+
+
+@for_each(("old", "new", "code", "line"), MISTAKES)
+def test_a_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
+    text = plant((old, new), text=BY_TMA)
+    lines = text.split("\n")
+    found = {one.code: lines[text.count("\n", 0, one.span[0])].strip() for one in run_blocks(text).mistakes}
+    assert found.get(code, f"none of it: {found}").startswith(line)
+
+
+def test_a_column_of_another_block_is_found() -> None:
+    report = run_blocks(plant(("N + col + c", "N + blockIdx.y * BN + c"), text=BY_TMA))
+    assert [one.code for one in report.mistakes] == ["result_misplaced"]
+
+
+OPEN = [  # what stands there, what is planted, the reason
+    ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
+    ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)", "is not known"),
+    ("(warp * 32 << 16) + c", "c", "stored nowhere"),
+    ("8u << 24", "4u << 24", "M = 64 are not followed"),
+    ("t > 0 || k > 0", "k > 0", "the same columns of tensor memory in turn"),
+    ("t > 0 || k > 0", "1", "that no other has set"),
+]
+
+
+@for_each(("old", "new", "reason"), OPEN)
+def test_what_is_not_shown_to_be_the_product_is_open(old: str, new: str, reason: str) -> None:
+    report = run_blocks(plant((old, new), text=BY_TMA))
+    assert not report.mistakes
+    assert [reason in one.message for one in report.open] == [True]
