@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.cases import for_each
 from tests.checked import check_text
 from tests.tensor_kernels import GEMM
@@ -113,6 +115,21 @@ def list_all_findings(text: str) -> list[tuple[str, str]]:
 
 def test_a_right_kernel_has_no_finding() -> None:
     assert list_all_findings(GEMM) == []
+
+
+def test_a_function_may_load_and_wait() -> None:
+    """The wait stands between the load and the use of its registers there, not in the kernel's own lines."""
+    first, loop, rest = re.split(r"(?s)(    for \(int c = 0; c < 32.*?\n    }\n)", GEMM)
+    (load,) = [line for line in loop.split("\n") if "tcgen05.ld" in line]
+    functions = f"""__device__ void load(float* r, uint32_t at) {{ {load} }}
+__device__ void wait_loaded() {{ {WAIT_LOADED} }}
+__device__ void read(float* C, uint32_t d, int warp) {{
+{loop.replace(load, "load(r, at);").replace(WAIT_LOADED, "wait_loaded();")} }}
+"""
+    text = first.replace("__global__", functions + "__global__") + "read(C, d, warp);" + rest
+    assert list_all_findings(text) == []
+    ((code, line),) = list_all_findings(text.replace("wait_loaded(); ", ""))
+    assert code == "tcgen05_wait_missing" and line.startswith("C[threadIdx.x")
 
 
 @for_each(("right", "planted", "code", "line"), PLANTED, ids=[f"{n}-{row[2]}" for n, row in enumerate(PLANTED)])

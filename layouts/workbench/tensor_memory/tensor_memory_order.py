@@ -224,15 +224,19 @@ def _find_early_use(kernel: TensorKernel, load: TensorStep, wait: TensorStep | N
     if holder is None or holder.indexed:
         return None
     body = holder.function.body
-    past = body[1] if wait is None else wait.at[0]
-    if wait is not None and not body[0] <= wait.at[0] < body[1]:
-        past = body[1]
+    past = body[1] if wait is None else _find_place_within(wait, body)
     if past <= holder.at[1] or (wait is not None and wait.run.loops != run.loops and past != body[1]):
         return None
     between = (holder.at[1], past)
     if wait is not None and "}" in kernel.text.blank[slice(*between)].split(holder.name, 1)[0]:
         return None  # a loop or a branch ends first
     return find_access(holder, kernel.text.blank, between, [load.at])
+
+
+def _find_place_within(step: TensorStep, body: Span) -> int:
+    """Return where a function's body runs a step, itself or by a call; its end if it does not."""
+    places = (*(call for _, call in step.run.calls), step.span)
+    return next((at[0] for at in places if body[0] <= at[0] < body[1]), body[1])
 
 
 # threads --------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, LONG, ULONG
 from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.calling import builtin_calls
+from lanescope.reader.code.calling.overloads import accepts_count
 from lanescope.reader.code.expression.integer_values import get_integer, make_size, make_unsized_type
 from lanescope.reader.code.naming.scopes import Cell
 from lanescope.reader.code.objects.construction import construct_with
@@ -174,18 +175,24 @@ def _convert_to_record(ev: Evaluator, value: Any, record: RecordType, name: str)
 def _convert_to_base(ev: Evaluator, value: ObjectValue, record: RecordType, name: str) -> Any:
     """Convert an object to another class: its base part, or the result of a constructor."""
     instance = ev.make_instance(record, name)
-    if value.record.is_derived_from(record) and record.copies and not value.record.hidden:
+    derived = value.record.is_derived_from(record)
+    if derived and record.copies and not value.record.hidden:
         ev.copy_into(instance, record, replace(ev.make_place_argument(value), const=None, loose=True))
         return instance
-    if value.record.is_derived_from(record) and record.fields is None and not value.record.hidden:
-        for member, cell in instance.members.items():
-            if member in value.members:
-                ev.write_cell(cell, ev.copy_assigned(value.members[member].value))
+    if record.fields is None and ((derived and not value.record.hidden) or _is_deduced_instance(value.record, record)):
+        for member in instance.members.keys() & value.members.keys():
+            ev.write_cell(instance.members[member], ev.copy_assigned(value.members[member].value))
         return instance
     ctors = record.methods.get(record.name)
-    if ctors is not None and not value.record.is_derived_from(record):
-        return ev.construct_object(instance, [value])
-    return ev.forget_members(instance)
+    if ctors is None or derived or not any(accepts_count(f, 1) for f in ctors.functions):
+        return ev.forget_members(instance)
+    return ev.construct_object(instance, [value])
+
+
+def _is_deduced_instance(deduced: RecordType, record: RecordType) -> bool:
+    """Return whether a class is the template of another, of which `Template object(…)` leaves the arguments open."""
+    same = record.template is not None and deduced.template is record.template and deduced.members == record.members
+    return same and all(isinstance(a, ResolvedType) and a.unbound for a in deduced.arguments)
 
 
 def _convert_to_pointer(ev: Evaluator, value: Any, kind: ResolvedType) -> Any:

@@ -222,12 +222,16 @@ def _read_line_head(text: str, at: int) -> str:
 
 
 def _allocate_shared(run: KernelRunner, declaration: tree.Declaration, kind: SizedType | None, head: str) -> Any:
-    """Return the place of an array in shared memory; all names of dynamic shared memory share one address."""
+    """Return the place of an array in shared memory; all names of dynamic shared memory share one address.
+
+    An `extern` array with a size is not dynamic: nvcc defines it (its warning 20044).
+    """
     if kind is None:
         run.shared.broken = "shared memory of a type that is not known"
         return None
     dims, item_type = kind.dims, replace(kind, dims=())
-    if "extern" in head or declaration.external:
+    sized = declaration.type is not None and declaration.type.dims[:1] not in ((), (None,))
+    if ("extern" in head or declaration.external) and not sized:
         known = run.dynamic.get("")
         address = known.offset if known is not None else make_uniform(run.shared.dynamic, LONG)
         result = Pointer("shared", None, address, item_type, (0, *dims[1:]))
