@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from lanescope.bits import BitField, format_word
 from lanescope.descriptor.format import DescriptorFormat
@@ -109,7 +111,7 @@ def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
         {
             key: group
             for key, group in groups.items()
-            if not all(_is_passed_on(descriptor.value) for descriptor in group)
+            if not all(_is_passed_on(value) or _is_upper_word(value) for value in (one.value for one in group))
         }
     )
 
@@ -179,6 +181,14 @@ def _is_unstarted(
 def _is_passed_on(value: SymbolicInt) -> bool:
     """Return whether the upper half is copied from another descriptor, of which only the start is changed."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
+
+
+def _is_upper_word(value: SymbolicInt) -> bool:
+    """Return whether a value is 32 bits in the upper half that are no matrix descriptor's: CUTLASS passes instruction
+    descriptors so (UMMA::make_runtime_instr_desc).
+    """
+    bits = reduce(or_, (piece.mask for piece in value.pieces), value.const)
+    return not bits & 0xFFFFFFFF and bool(bits & WGMMA.reserved_mask & TCGEN05.reserved_mask)
 
 
 def _make_builder(

@@ -127,6 +127,8 @@ class ControlLowering(DeclarationLowering):
                 inside = [c for c in child.named_children if value is None or c.id != value.id]
                 statements = tuple(s for c in inside for s in self.lower_statement(c))
                 cases.append((self.lower_expression(value) if value else None, statements))
+            elif cases:  # the grammar ends a case before a static_assert or an alias
+                cases[-1] = cases[-1][0], (*cases[-1][1], *self.lower_statement(child))
             elif child.type != "comment":
                 cases.append((tree.OpaqueExpression("unreachable"), tuple(self.lower_statement(child))))
         yield Switch(
