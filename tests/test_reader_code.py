@@ -171,7 +171,7 @@ CONFUSED = {
     "a hash": "h ^= h << 13; h ^= h >> 7; h ^= h << 17; uint64_t key = (uint64_t)a << 32 | (uint64_t)b << 16 | c;",
     "flags": "enum { A = 1 << 0, B = 1 << 16 }; uint64_t flags = A | B;",
     "an instruction descriptor": "uint32_t idesc = (1u << 4) | (1u << 7) | (1u << 10) | ((256 / 8) << 17) | (8 << 24);",
-    "one in the upper half": "uint32_t idesc = (1u << 4) | (N >> 3 << 17) | (8u << 24); uint64_t desc = (uint64_t)idesc << 32;",
+    "one in the upper half": "uint32_t i = (1u << 4) | (N >> 3 << 17) | (8u << 24); uint64_t desc = uint64_t(i) << 32;",
     "words about it": "The matrix descriptor holds LBO at bits 16 to 29; swizzle 128B is code 1 at bit 62.",
     "a barrier": "uint64_t mbar_desc = ((uint64_t)phase << 62) | ((uint64_t)count << 32) | address;",
     "SQL": "SELECT desc FROM tables WHERE swizzle = 1 ORDER BY id DESC;",
