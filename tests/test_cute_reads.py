@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,16 @@ def test_reads_of_a_wgmma_kernel_are_verified() -> None:
     assert (report.findings, report.open) == ((), ())
     assert (report.descriptors, report.steps, report.placed) == (2, 16 + 4, 20)
     assert {one.gap for one in report.checked} == {""}
+
+
+def test_an_atom_may_take_its_major_as_an_argument() -> None:
+    """Layout_SW128_Atom<T, Major::K> is Layout_K_SW128_Atom<T>."""
+    name = re.compile(r"(GMMA)::Layout_(K|MN)_(\w+)<half_t>")
+    text = name.sub(r"\1::Layout_\3<half_t, \1::Major::\2>", WGMMA_KERNEL)
+    report = check_text(text)
+    assert (report.findings, report.steps) == ((), 16 + 4)
+    (finding,) = check_text(text.replace("Atom<half_t, GMMA::Major::K>", "Atom<half_t, GMMA::Major::MN>")).findings
+    assert finding.code == "cute_not_canonical"
 
 
 def test_reads_of_a_umma_kernel_are_verified() -> None:

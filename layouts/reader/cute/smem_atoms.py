@@ -16,7 +16,8 @@ _WORDS = r"(?P<major>K|MN)_(?:INTER|SW(?P<width>32|64|128(?P<base32>_32B)?))"
 NAMED = re.sub(
     r"\?P<\w+>", "?:", rf"Layout_{_WORDS}_(?:Sp)?Atom(?:_Bits)?"
 )  # without groups, for use in longer patterns
-_NAME = re.compile(rf"(?<!\w)Layout_{_WORDS}_(?P<sparse>Sp)?Atom(?P<in_bits>_Bits)?\Z")
+_MAJOR, _, _REST = _WORDS.partition("_")
+_NAME = re.compile(rf"(?<!\w)Layout_(?:{_MAJOR}_)?{_REST}_(?P<sparse>Sp)?Atom(?P<in_bits>_Bits)?\Z")
 _KIND = re.compile(rf"SmemLayoutAtomKind\.{_WORDS}\Z")
 
 
@@ -34,21 +35,27 @@ class SmemAtomName(NamedTuple):
         return self.mode is BASE32B
 
 
-def parse_atom_name(name: str) -> SmemAtomName | None:
-    """Return the atom whose name is at the end of a text."""
+def parse_atom_name(name: str, major: str = "") -> SmemAtomName | None:
+    """Return the atom whose name is at the end of a text. major: K or MN, of Layout_SW128_Atom<T, major>.
+
+    >>> parse_atom_name("GMMA::Layout_SW128_Atom", "K") == parse_atom_name("Layout_K_SW128_Atom")
+    True
+    """
     found = _NAME.search(name)
-    return _make_name(found, bool(found["sparse"]), bool(found["in_bits"])) if found else None
+    if found is None or not (found["major"] or major):
+        return None
+    return _make_name(found, found["major"] or major, bool(found["sparse"]), bool(found["in_bits"]))
 
 
 def parse_atom_kind(path: str) -> SmemAtomName | None:
     """Return the atom of the DSL's enumerator at the end of a path."""
     found = _KIND.search(path)
-    return _make_name(found) if found else None
+    return _make_name(found, found["major"]) if found else None
 
 
-def _make_name(found: re.Match[str], sparse: bool = False, in_bits: bool = False) -> SmemAtomName:
+def _make_name(found: re.Match[str], major: str, sparse: bool = False, in_bits: bool = False) -> SmemAtomName:
     mode = BASE32B if found["base32"] else get_mode(f"{found['width']}B" if found["width"] else "none")
-    return SmemAtomName(found["major"], mode, sparse, in_bits)
+    return SmemAtomName(major, mode, sparse, in_bits)
 
 
 def make_canonical_layout(major: str, mode: Mode, bits: int) -> CuteLayout:

@@ -19,7 +19,7 @@ from lanescope.cute.layout import CuteLayout
 from lanescope.cute.words import TUPLES
 from lanescope.cxx.sizes import ELEMENT_BITS, find_element_bits
 from lanescope.errors import LayoutError
-from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
+from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError, parse_atom_major
 from lanescope.reader.code.cute.cute_tuples import call_tuple_function
 from lanescope.reader.code.cute.cute_values import CuteEvaluator, make_call_layout
 from lanescope.reader.code.values import ArrayValue, OpaqueValue, ResolvedType
@@ -84,10 +84,10 @@ def _parse_atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
         return _parse_dsl_atom(value)
     kind = value.typed if isinstance(value, ArrayValue) else value
     name = kind.name if isinstance(kind, ResolvedType) else value.head if isinstance(value, OpaqueValue) else ""
-    atom = parse_atom_name(name)
+    arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(getattr(value, "named", ())).get("<>", ())
+    atom = parse_atom_name(name, parse_atom_major(arguments))
     if atom is None or atom.sparse or atom.base32:
         return None
-    arguments = kind.arguments if isinstance(kind, ResolvedType) else dict(value.named).get("<>", ())
     element = arguments[0] if arguments else None
     bits = element.bits if isinstance(element, ResolvedType) else ELEMENT_BITS.get(str(element).split("::")[-1])
     return atom.major, atom.mode.name, bits, str(element) if element is not None else None

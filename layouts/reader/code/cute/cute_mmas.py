@@ -303,6 +303,11 @@ def parse_major(value: Any) -> str:
     return word if word in MAJORS else ""
 
 
+def parse_atom_major(arguments: Sequence[Any]) -> str:
+    """Return the major of GMMA::Layout_SW128_Atom<T, major>, "" without one."""
+    return parse_major(arguments[1]) if len(arguments) > 1 else ""
+
+
 def _parse_majors(values: Sequence[Any]) -> tuple[str, str] | None:
     majors = [parse_major(value) for value in values]
     return (majors[0], majors[1]) if len(majors) == 2 and all(majors) else None

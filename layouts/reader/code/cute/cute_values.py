@@ -27,6 +27,7 @@ from lanescope.reader.code.cute.cute_mmas import (
     evaluate_mma_call,
     get_last_word,
     get_type_bits,
+    parse_atom_major,
     select_smem_atom,
 )
 from lanescope.reader.code.cute.cute_tuples import TUPLE_CALLS, call_tuple_function
@@ -147,7 +148,7 @@ class CuteEvaluator:
             return None
         if name in LEFT or name in RIGHT:
             return "left" if name in LEFT else "right"
-        if (atom := parse_atom_name(name)) and not atom.base32:
+        if (atom := parse_atom_name(name, parse_atom_major(kind.arguments))) and not atom.base32:
             of = 1 if atom.in_bits else _get_element_bits(kind.arguments[:1], self.bits)
             return make_canonical_atom(atom, of)
         if (inner := _get_inner(name, kind)) is not None:

@@ -186,7 +186,8 @@ def _make_type(run: KernelRunner, name: str, values: list[Any]) -> Any:
         return mma
     if _COPY.fullmatch(name) and values:
         return CopyOperation(name, get_bits(values[0]) or 0)
-    if (atom := parse_atom_name(name)) and not atom.base32 and not atom.sparse:
+    major = next((word for word, code in MAJORS.items() if values[1:2] == [code]), "")
+    if (atom := parse_atom_name(name, major)) and not atom.base32 and not atom.sparse:
         bits = 1 if atom.in_bits else get_bits(values[0]) if values else None
         return algebra.swizzle_elements(make_canonical_atom(atom, bits)) if bits else None
     act = _TEMPLATES.get(name)
