@@ -108,6 +108,18 @@ def test_what_differs_from_thread_to_thread_is_not_asked_for() -> None:
     assert note.endswith("Give -D BK=VALUE.")
 
 
+@for_each(
+    ("text", "said"),
+    [
+        ('void f() { asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"); }', "wgmma and no descriptor"),
+        ("using Mma = TiledMMA<MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>>;", "CuTe's TiledMMA and no tile"),
+    ],
+)
+def test_what_a_file_has_none_of_is_what_it_would_multiply(text: str, said: str) -> None:
+    report = merge_reports([check_source(SourceText("a.cu", text), 60.0)])
+    assert f"It has {said} that is" in "\n".join(list_notes(report))
+
+
 def test_folders_of_the_table_begin_at_the_argument() -> None:
     report = merge_reports(check_source(SourceText(f"/a/b/{name}", ""), 60.0) for name in ("x.cu", "c/y.cu"))
     assert [line.split()[0] for line in list_stats(report.sources, ["/a/b"])] == ["folder", ".", "c", "all"]

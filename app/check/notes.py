@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lanescope.app.check.facts import CheckReport, OpenQuestion, SourceSpan
-from lanescope.app.check.running import UNREAD, describe_gap, describe_kernel_gaps, describe_unverified
+from lanescope.app.check.running import (
+    UNREAD,
+    describe_gap,
+    describe_kernel_gaps,
+    describe_unverified,
+    name_unrecognized,
+)
 from lanescope.inputs import format_count, join_words
 
 
@@ -114,8 +120,8 @@ def _list_verdicts(report: CheckReport) -> Iterator[str]:
     elif report.kernels:
         every = f"all {report.kernels:,} kernels with mma have" if report.kernels > 1 else "the kernel with mma has"
         yield f"{every} a verdict"
-    if silent:
-        names = "/".join(sorted({source.multiplier for source in silent}))
-        yield f"{format_count(len(silent), 'file')} with {names} and no descriptor that is recognized"
+    for lack in sorted({name_unrecognized(source.multiplier) for source in silent}):
+        names = [source.multiplier for source in silent if name_unrecognized(source.multiplier) == lack]
+        yield f"{format_count(len(names), 'file')} with {'/'.join(sorted({*names}))} and {lack}"
     if unread:
         yield f"{format_count(unread, 'file')} not read: not verified"

@@ -31,7 +31,7 @@ from lanescope.workbench import check as engine, check_report, results
 from lanescope.workbench.finding_codes import get_finding_title
 from lanescope.workbench.fragments.thread_gaps import BLOCK_NAME, LOADING, NO_THREADS
 from lanescope.workbench.source.condition_balance import UNBALANCED, find_unbalanced_conditions
-from lanescope.workbench.source.gaps import UNSAID
+from lanescope.workbench.source.gaps import KITTENS, TILED_MMA, UNSAID
 from lanescope.workbench.source.open_names import can_be_given
 
 _DEPENDS = "depends on "  # before the names of a gap
@@ -337,6 +337,11 @@ def describe_kernel_gaps(kernels: int, gaps: Mapping[str, int]) -> str:
     return f"{count:,} of {kernels:,} kernels with {kind} not verified: {reasons}" if gaps else ""
 
 
+def name_unrecognized(multiplier: str) -> str:
+    """Return what a file has none of: tiles of a library may be in registers, without descriptors."""
+    return "no tile that is followed" if multiplier in (TILED_MMA, KITTENS) else "no descriptor that is recognized"
+
+
 def describe_missing(source: CheckedSource) -> str:
     """Return in one line what is missing to verify all descriptors and fragments of a file; "" if nothing is."""
     gaps = {gap: count for gap, count in source.gaps.items() if gap != UNREAD}
@@ -346,7 +351,7 @@ def describe_missing(source: CheckedSource) -> str:
         count = sum(gaps.values())
         parts.append(f"{count:,} of {format_count(source.descriptors, 'descriptor')} not verified: {reasons}")
     elif source.multiplier and not source.descriptors and not source.verified:
-        parts.append(f"it has {source.multiplier} and no descriptor that is recognized: nothing was verified")
+        parts.append(f"it has {source.multiplier} and {name_unrecognized(source.multiplier)}: nothing was verified")
     parts += filter(None, (describe_kernel_gaps(source.kernels, source.kernel_gaps),))
     sentence = capitalize_sentence("; ".join(parts))
     return f"{sentence}.{_suggest_options(source)}" if sentence else ""

@@ -97,6 +97,8 @@ def describe_open_fragment(fragment: CuteFragment) -> str:
     where = f" for {fragment.name}" if fragment.name else ""
     part = {OPEN_MMA: "which TiledMMA it is", OPEN_LAYOUT: "how the tile is laid out"}.get(fragment.gap, "its parts")
     words = " ".join(fragment.words.split())
+    if " ? " in words:
+        words = f"it depends on {words.partition(' ? ')[0].lstrip('(')}"
     if fragment.gap.startswith("depends on "):
         return f"{what}{where} are not verified: this {fragment.gap}; give values by -D."
     return f"{what}{where} are not verified: the text leaves open {part}" + (f" ({words})." if words else ".")

@@ -18,8 +18,9 @@ from lanescope.workbench.source.open_names import find_open_name, list_names
 from lanescope.workbench.source.tally import list_first_wrong_steps
 
 TCGEN05, NO_STORAGE, NO_READER, UNSAID = "tcgen05", "without a storage", "read by no instruction", "open otherwise"
+NO_UMMA = "read by no known tcgen05.mma"
 UNSURE = "wrong if the storage is as assumed"
-_UNSPECIFIC = (TCGEN05, NO_READER, UNSAID)  # these do not name what is missing
+_UNSPECIFIC = (NO_UMMA, NO_READER, UNSAID)  # these do not name what is missing
 _BLACKWELL = re.compile(r"tcgen05\.mma(?![\w])|\bSM100_MMA_\w+|\bUMMA::(?!Layout_)|\btc_gen5_mma\b|\bUTC\w*MMA\b", re.I)
 _HOPPER = re.compile(
     r"wgmma\.mma_async(?!\w)|\b(?:SM90|MMA)_\d+x\d+x\d+_\w+|\bGMMA::(?!Layout_)|\b[HIQB]GMMA\.\d|\bwarp_group_dot\b"
@@ -151,7 +152,7 @@ def _find_piece_gap(piece: TextPiece, machine: str) -> str:
     """Return why a descriptor without an operand is not verified."""
     if match := _NO_CODE.match(piece.title):
         return f"built by {match[1]}, whose code is not in the text"
-    return TCGEN05 if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
+    return NO_UMMA if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
 
 
 def _join_names(terms: Iterable[str], text: str = "") -> str:
