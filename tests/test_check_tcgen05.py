@@ -101,6 +101,16 @@ def test_an_opcode_takes_the_number_of_its_operand() -> None:
     assert (made.steps, made.findings) == (8, ())
 
 
+@for_each("name", ["FILL", "Usage::FILL"])
+def test_an_opcode_takes_the_string_of_its_operand(name: str) -> None:
+    """The constraint "C" writes it into the PTX."""
+    head = 'constexpr char FILL[] = "fill";\nstruct Usage { static constexpr char FILL[] = "fill"; };\n'
+    text = plant("__device__ void mma(", f"{head}template <const char* Use> __device__ void mma(")
+    text = text.replace("mma(taddr", f"mma<{name}>(taddr").replace('"r"(acc)', '"r"(acc), "C"(Use)')
+    made = check_text(text.replace("kind::f16 [", "kind::f16.collector::a::%5 ["))
+    assert (made.steps, made.findings) == (8, ())
+
+
 def test_of_a_pair_of_ctas_each_holds_half_of_a_and_of_b() -> None:
     """PTX ISA 9.1, 9.7.16.2: with M = 256 and N = 128 of cta_group::2 a CTA has 128 rows of A and 64 of B."""
     text = plant("cta_group::1", "cta_group::2").replace("64u >> 3", "128u >> 3").replace("128u >> 4", "256u >> 4")

@@ -74,7 +74,7 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     call_spans = tuple(at[1] for at in origins)
     ev.asm_runs.append(
         AsmRun(
-            assembly.text,
+            _fill_in_strings(assembly, values),
             assembly.span,
             assembly.names,
             inputs=inputs,
@@ -88,6 +88,27 @@ def _record_assembly(ev: Evaluator, assembly: Assembly, values: Sequence[Any]) -
     )
     if assembly.code is not None and "mma" in assembly.code:
         _record_products(ev, assembly, ev.asm_runs[-1], values)
+
+
+def _fill_in_strings(assembly: Assembly, values: Sequence[Any]) -> str:
+    """Return a statement's template with its operands of constraint "C": nvcc writes these strings into the PTX."""
+    text = assembly.text
+    for n, ((kind, _), value) in enumerate(zip(assembly.operands, values, strict=True)):
+        string = _read_string(value) if kind == "C" else None
+        if string is not None:
+            name = re.escape(f"[{assembly.names[n]}]") if assembly.names and assembly.names[n] else rf"{n}\b"
+            text = re.sub(f"%{name}", string, text)
+    return text
+
+
+def _read_string(value: Any) -> str | None:
+    """Return the word that a string or an array of characters holds; None if it is not known to be one."""
+    if isinstance(value, ArrayValue):
+        codes = [get_integer(cell.value) for cell in value.cells]
+        known = [code.known for code in codes if code is not None and code.known is not None]
+        ended = len(known) == len(codes) and known[-1:] == [0] and 0 not in known[:-1]
+        value = "".join(map(chr, known[:-1])) if ended else None
+    return value if isinstance(value, str) and re.fullmatch(r"[\w.:]*", value) else None
 
 
 def _list_operands(assembly: Assembly, values: Sequence[Any]) -> list[ptx_evaluation.AsmOperand]:
