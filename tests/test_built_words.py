@@ -84,6 +84,25 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
 @for_each(
     "text",
     [
+        "uint2 v = make_uint2(0x10100, 64 | 1u << 30); return *reinterpret_cast<uint64_t*>(&v);",
+        "uint2 v{0x10100, 64 | 1u << 30}; return std::bit_cast<uint64_t>(v);",
+        "uint2 v; v.x = 0x10100; v.y = 64 | 1u << 30; return (uint64_t)v.y << 32 | v.x;",
+        "uint64_t d; uint2* v = reinterpret_cast<uint2*>(&d); v->x = 0x10100; v->y = 64 | 1u << 30; return d;",
+        "union { uint2 v; uint64_t d; } u; u.v.x = 0x10100; u.v.y = 64 | 1u << 30; return u.d;",
+        "ushort4 v = make_ushort4(0x100, 1, 64, 1 << 14); uint64_t d; memcpy(&d, &v, 8); return d;",
+        "uint4 v = make_uint4(7, 7, 0x10100, 64 | 1u << 30); return reinterpret_cast<uint64_t*>(&v)[1];",
+        "ulonglong2 v = make_ulonglong2(7, 0x4000004000010100); return v.y;",
+        "struct uint2 { uint32_t hi, lo; }; uint2 v{64 | 1u << 30, 0x10100}; return (uint64_t)v.hi << 32 | v.lo;",
+    ],
+)
+def test_cudas_vectors_are_structs_of_their_items(text: str) -> None:
+    """g++ gives this word for each text, with vector_types.h of CUDA 13.0."""
+    assert build_word(f"uint64_t make() {{ {text} }}").word == WORD
+
+
+@for_each(
+    "text",
+    [
         "return (__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | 1ull << 62;",
         "(uint64_t)(__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | (uint64_t)1 << 62",
         "uint32_t at = cute::cast_smem_ptr_to_uint(&smem[0]); return uint64_t((at & 0x3FFFF) >> 4) | 1ull << 62;",

@@ -256,6 +256,27 @@ def test_every_field_says_where_it_came_from() -> None:
     assert [step.start for step in found.steps] == ["tile", "tile + 32", "tile + 64", "tile + 96"]
 
 
+@for_each(
+    "text",
+    [
+        "desc |= 64ull << 32;\ndesc |= 1ull << 62;",
+        "struct K : Base { void f() { d_ |= 64ull << 32 | 1ull << 62; g(d_); } };",
+    ],
+)
+def test_fields_that_the_lines_above_may_set_are_open(text: str) -> None:
+    (found,) = find_builders(text)
+    assert (found.lbo_bytes, found.sbo_bytes, found.swizzle, found.word) == (None, 1024, "128B", None)
+    assert isinstance(found.start, str)
+
+
+def test_the_type_of_a_ptx_opcode_names_no_swizzle() -> None:
+    halves = 'asm("mov.b64 %0, {%1, %2};" : "=l"(desc) : "r"((a & 0x3FFFF) >> 4), "r"(64 | 1 << 30));'
+    (found,) = find_builders(f"uint64_t desc; {halves}")
+    assert (found.swizzle, found.doubts) == ("128B", ())
+    (found,) = find_builders(f"uint64_t desc; {halves} // the B64 swizzle")
+    assert [doubt.code for doubt in found.doubts] == ["comment_contradicts"]
+
+
 def test_a_macro_is_marked_where_it_is_used() -> None:
     text = next(c for c in BUILT if c.title == "macros").code
     found = find_builders(text)[0]

@@ -72,6 +72,16 @@ WORDS = (
         "/idesc/0x08400490?kind=f16",
     ),
     ("idesc = (1 << 4) | (1 << 7) | (1 << 10) | ((64 >> 3) << 17) | ((128 >> 4) << 24)", "/idesc/0x08100490?kind=f16"),
+    (
+        "uint32_t idesc = 0; idesc |= 1 << 4; idesc |= 1 << 16; idesc |= (64 / 8) << 17; idesc |= (64 / 16) << 24;",
+        "/idesc/0x04110010?kind=f16",
+    ),
+    ("uint32_t i_desc = 0x10;\ni_desc |= 0x480;\ni_desc |= 8 << 24 | 32 << 17;", "/idesc/0x08400490?kind=f16"),
+    (
+        "uint32_t make_idesc(int m, int n) { uint32_t idesc = 0x490; idesc |= (n >> 3) << 17; idesc |= (m >> 4) << 24;"
+        " return idesc; }\nauto word = make_idesc(128, 64);",
+        "/idesc/0x08100490?kind=f16",
+    ),
 )
 
 

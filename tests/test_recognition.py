@@ -190,6 +190,7 @@ def test_a_number_that_nothing_else_has_stays_a_descriptor(text: str) -> None:
         "instr_desc.desc_ = 0x08400490;",
         "UMMA::InstrDescriptor instr_desc;\ninstr_desc.desc_ = 0x08400490;",
         "0x08400490",
+        "0x0840_0490",
     ],
 )
 def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text: str) -> None:

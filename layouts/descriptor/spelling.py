@@ -1,8 +1,7 @@
 """Parse a 64-bit word: digits, two halves, or a constant C++ expression.
 
 - hex with or without 0x, 0b… binary, 0d… decimal; `_`, `'`, a backtick or blanks between digits, C's suffixes. Digits
-alone are hex
-up to 16 of them; 17 to 20 decimal digits can only be decimal.
+  alone are hex up to 16 of them; 17 to 20 decimal digits can only be decimal, 64 digits 0 and 1 only binary.
 - `hi:lo`, two halves of up to 8 hex digits; `{lo, hi}` as PTX and debuggers print a pair of registers, x and y or lo
   and hi named or not.
 - a constant expression or declaration of C++: lanescope.cxx.expression.
@@ -21,6 +20,7 @@ from lanescope.inputs import LONGEST_NUMBER, SUFFIX, parse_digits, quote_value, 
 _BETWEEN = r"(?:[_'`]|\s+)?"
 _HEX = re.compile(rf"(0[xX])?([0-9a-fA-F](?:{_BETWEEN}[0-9a-fA-F])*)({SUFFIX})")
 _BINARY = re.compile(rf"0[bB]([01](?:{_BETWEEN}[01])*){SUFFIX}")
+_BITS = re.compile(rf"([01](?:{_BETWEEN}[01]){{63}})")
 _DECIMAL = re.compile(rf"0[dD]([0-9](?:{_BETWEEN}[0-9])*)")
 _COLON = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,8})\s*:\s*(?:0[xX])?([0-9a-fA-F]{1,8})")
 _BRACES = re.compile(r"(?:make_uint2\s*\(|\{)\s*(?:(\w+)\s*=\s*)?(\w+)\s*,\s*(?:(\w+)\s*=\s*)?(\w+)\s*[})]")
@@ -65,7 +65,7 @@ def _parse_digits(text: str, field: str, statement: bool) -> int:
         raise LayoutError("bad_word", f"'{shorten_value(text, 80)}' is negative.", HINT, field)
     if len(text) > 2 * LONGEST_NUMBER:
         raise LayoutError("bad_word", f"{field} has {len(text)} characters.", HINT, field)
-    for spelling, base in ((_BINARY, 2), (_DECIMAL, 10)):
+    for spelling, base in ((_BINARY, 2), (_BITS, 2), (_DECIMAL, 10)):
         match = spelling.fullmatch(text)
         if match:
             return _require_64_bits(int(_strip_separators(match[1]), base), text, field)

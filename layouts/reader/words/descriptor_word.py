@@ -55,7 +55,7 @@ _MEMBER_OF = re.compile(
 )
 _SEVERAL = re.compile(r"\s*0[xX][0-9a-fA-F]{9,16}(?:[,;\s]\s*0[xX][0-9a-fA-F]{9,16}){1,15}[,;]?\s*")
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may also be a layout
-_PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F']+(?:[uU]?[lL]{0,2})")
+_PLAIN = re.compile(r"(?:0[xX])?[0-9a-fA-F'_]+(?:[uU]?[lL]{0,2})")
 _ALL_DIGITS = 16  # digits of a word with leading zeros
 _DIGITS = 9  # hex digits without 0x from which a number is a 64-bit word
 RESERVED = find_runs(WGMMA.reserved_mask)
@@ -163,7 +163,7 @@ def _is_strange(word: int) -> bool:
 
 def _is_other_value(plain: str, word: int) -> bool:
     """Return whether a number is rather an address, a hash or a count."""
-    bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() != "0x")
+    bare = plain.isalnum() and (word >> 32 == 0 or plain[:2].lower() not in ("0x", "0b"))
     return is_address_number(word) or (bare and _is_strange(word))
 
 
@@ -224,13 +224,14 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
 
 
+def _names_no_matrix(text: str) -> bool:
+    """Return whether a text names no matrix descriptor, or an instruction descriptor, which has 32 bits."""
+    return not _NAMED.search(text) or bool(instruction_word.NAMED.search(text)) or "InstrDescriptor" in text
+
+
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
-    if (
-        not built.start
-        and built.word >> 32 == 0
-        and (not _NAMED.search(text) or instruction_word.NAMED.search(text) or "InstrDescriptor" in text)
-    ):
+    if not built.start and built.word >> 32 == 0 and _names_no_matrix(text):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)

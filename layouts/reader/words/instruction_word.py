@@ -25,7 +25,7 @@ from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
 
-_NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,17}[uU]?[lL]{0,2}\s*;?\s*")
+_NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
 NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)(?:\.\w*desc\w*)?\s*(?:\|?=|\{)", re.I)
 _LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
@@ -76,7 +76,7 @@ def _parse_number(text: str) -> tuple[TextMeaning, ...]:
             word = idesc.parse_idesc_word(plain.rstrip(";"))
         except LayoutError:
             return ()
-        wide = len(plain.rstrip("uUlL;")) > _DIGITS
+        wide = len(re.sub("['_]", "", plain.rstrip("uUlL;"))) > _DIGITS
         return tuple(replace(meaning, fits=wide) for meaning in _make_meanings(word, list(KINDS), False))
     if plain.isdecimal() and len(plain) <= _MOST_DECIMAL:
         return tuple(replace(meaning, fits=True) for meaning in _make_meanings(int(text), list(KINDS), False))
@@ -152,7 +152,7 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
     for match in _LABELLED.finditer(text):
         if not _LABEL.search(match["label"]) or match["label"][-2:-1] == " ":  # instruction descriptor M=128
             continue
-        if _FIELD.search(match["label"]):
+        if _FIELD.search(match["label"]) or _is_changed(text, match):
             continue
         word = int(match["word"].replace("'", ""), 0) if match["word"] != "0" * len(match["word"]) else 0
         word = word >> 32 if word > idesc.MOST and not word & idesc.MOST else word
@@ -160,6 +160,14 @@ def _find_labelled_word(text: str) -> tuple[TextMeaning, ...]:
             continue
         return _make_meanings(word, _list_kinds(text), True) or _explain_word(word, list(KINDS))
     return ()
+
+
+def _is_changed(text: str, match: re.Match[str]) -> bool:
+    """Return whether a labelled number is only a part of its variable's value: `idesc = 0; idesc |= …;`."""
+    variable = re.escape(re.split(r"[\s*&]", match["label"])[-1])
+    assigned = re.compile(rf"(?<![\w.]){variable}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+    continues = re.compile(r"\s*[|^&]\s*\(*\s*\w[^;]*;")
+    return any((continues.match(text, match.end()), assigned.search(text, match.end())))
 
 
 def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
@@ -174,7 +182,10 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
 def _evaluate_word(text: str) -> int:
     """Evaluate one declaration, or the statements that assemble a word. LayoutError if the word is not determined."""
     named = NAMED.search(text)
-    if named is None or text.count(";") <= 1 or "return" in text:
+    if "return" in text:
+        word = build_word(text)
+        return word.word if not word.start else -1
+    if named is None or text.count(";") <= 1:
         return parse_word(text, "text").word
     word = build_word(f"{text.strip()} \nreturn {named[1]};")
     return word.word if not word.start else -1

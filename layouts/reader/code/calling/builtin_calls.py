@@ -29,8 +29,7 @@ _WIDTHS = {
     **dict.fromkeys("c_uint32 uint32 Uint32 c_int32 int32 Int32 cuuint32_t".split(), 32),
 }
 _TUPLES = set(
-    "make_tuple make_pair make_shape make_stride make_coord tie forward_as_tuple make_uint2 make_tile array tuple"
-    " list".split()
+    "make_tuple make_pair make_shape make_stride make_coord tie forward_as_tuple make_tile array tuple list".split()
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 
@@ -23,13 +23,21 @@ from lanescope.reader.code.descriptors.start_shift import find_wrong_shift
 from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.findings import FoundDescriptor, Pitfall, find_origins, get_field
 from lanescope.reader.code.objects.half_words import get_low_half, join_half_words
-from lanescope.reader.code.symbolic_integers import Span, SymbolicInt
+from lanescope.reader.code.symbolic_integers import (
+    FIELD_SHIFT,
+    Span,
+    SymbolBits,
+    SymbolicInt,
+    make_symbol,
+    or_ints,
+)
 
 _START_MASK = 0x3FFF  # bits 0 to 13 of either format
 MOST_BUILDERS = 24
 _OPERAND = re.compile(
     r"(?:^|_)([ab])(?:$|_|\d)|[a-z](A|B)(?:$|_|\d|[A-Z])|(?:^|_)s?(A|B|[ab])_?desc|desc_?s?([abAB])(?:$|_|\d)"
 )
+_CHANGED = re.compile(r"\s*[|+^]=")  # a name that its declaration does not precede
 _HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)")  # half of a 64-bit word
 
 
@@ -105,7 +113,8 @@ def build_descriptors(evaluation: Evaluation, target: str = "") -> Iterator[Desc
 def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
     """Group the values of each descriptor of an evaluated text; all iterations of its loops are in one group."""
     groups: dict[tuple[str, Span, tuple[Span, ...]], list[FoundDescriptor]] = {}
-    for descriptor in evaluation.descriptors:
+    for found in evaluation.descriptors:
+        descriptor = _leave_unset_fields(found, evaluation.text)
         groups.setdefault((descriptor.name, descriptor.span, descriptor.calls), []).append(descriptor)
     return _drop_superseded(
         {
@@ -114,6 +123,23 @@ def group_values(evaluation: Evaluation) -> list[list[FoundDescriptor]]:
             if not all(_is_passed_on(value) or _is_upper_word(value) for value in (one.value for one in group))
         }
     )
+
+
+def _leave_unset_fields(descriptor: FoundDescriptor, text: str) -> FoundDescriptor:
+    """Return a descriptor with its unset fields open, if it begins with `desc |= …` of a variable that is not declared:
+    the lines above may have set them.
+    """
+    value = descriptor.value
+    first = next((mark for mark in value.marks if not mark.bit and not mark.origin), None)
+    if first is None or not text[slice(*first.span)].isidentifier() or not _CHANGED.match(text, first.span[1]):
+        return descriptor
+    source = make_symbol(text[slice(*first.span)])
+    set_bits = [mark.bit for mark in value.marks if mark is not first]
+    for part in WGMMA.fields:
+        if part.amount != "base_offset" and not any(part.low <= bit <= part.high for bit in set_bits):
+            bits = SymbolBits(part.low, part.width, source, FIELD_SHIFT, True)
+            value = or_ints(value, SymbolicInt(0, value.type, (bits,)))
+    return replace(descriptor, value=value)
 
 
 def _drop_superseded(

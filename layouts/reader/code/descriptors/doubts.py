@@ -26,6 +26,7 @@ _MODE = re.compile(
     r"|(?<![A-Za-z0-9])(?:B|SW_?|SWIZZLE_)(128|64|32)(?!\d)",
     re.I,
 )
+_PTX_TYPE = re.compile(r"\.b(?:128|64|32)(?![A-Za-z0-9])")  # mov.b64 names no swizzle
 _SWIZZLE = re.compile(r"swizzl|\bSW_?\d|\bB(?:128|64|32)\b", re.I)
 _NONE = re.compile(r"\bno(?:n-|[ -_]?)swizzl|SWIZZLE_NONE|\bINTERLEAVED?\b", re.I)
 _LBO = re.compile(r"(?:\b|_|\bk)LBO|(?<!per_)leading", re.I)
@@ -184,6 +185,7 @@ def _check_named_swizzle(
 
 def _find_named_modes(words: str, alone: bool) -> set[str]:
     """Return the swizzle modes that a line names. alone: it sets only the mode, so that a bare number is one."""
+    words = _PTX_TYPE.sub("", words)
     named = {match[1] or match[2] for match in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
     return {f"{match}B" for match in named} | ({"none"} if _NONE.search(words) else set())
 

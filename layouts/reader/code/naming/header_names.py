@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType
+from lanescope.cxx.integers import INT, LONG, SCHAR, SHORT, UCHAR, UINT, ULONG, USHORT, IntegerType, find_integer_type
+from lanescope.cxx.sizes import VECTORS
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.map_enums import INTERLEAVES, MAP_TYPES, SWIZZLES
 
@@ -110,6 +111,7 @@ ENCODE = re.compile(
 # (PTX ISA 9.1, canonical layouts; CUTLASS's make_gmma_desc)
 STANDARD = {mode.name: (mode.width_bytes, code) for mode, code in WGMMA.codes.items() if mode.chunks > 1}
 # Descriptor types of CUTLASS and of Triton's Utility.h that programs use without defining them.
+_UNSIGNED = re.compile(r"\bu(char|short|int|long)")
 PRELUDE = """
 union GmmaDescriptor {
   uint64_t desc_; uint32_t reg32_[2]; uint16_t reg16_[4];
@@ -131,13 +133,30 @@ union SMEMDescriptor {
            matrixBaseOffset : 3, : 10, swizzlingMode : 2; };
 };
 """
+# CUDA's vectors of integers, which are structs: name → definition (vector_types.h)
+VECTOR_TYPES: dict[str, str] = {
+    name: f"struct alignas({size.align}) {name} {{ {kind} {', '.join('xyzw'[: int(name[-1])])}; }};"
+    for name, size in VECTORS.items()
+    if (kind := _UNSIGNED.sub(r"unsigned \1", name[:-1]).replace("longlong", "long long")) != name
+    and find_integer_type(kind) is not None
+}
 FIELDS_UNION = "MatrixDescriptor"
+_VECTOR_NAME = re.compile(rf"(?<!\w)(?:make_)?({'|'.join(VECTOR_TYPES)})(?!\w)")
 _LAYS_OUT = re.compile(r"(?:->|\.)\s*(?:leading|stride)_byte_offset_?\b")
 _CONTAINED = re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)\s*\.\s*(?:leading|stride)_byte_offset_?\b")
 _OF_BLACKWELL = re.compile(r"\.\s*(?:version|lbo_mode)_?\b|\bUMMA\b|tcgen05|sm_?10\d|blackwell", re.I)
 _WORDS_OF_UNION = "desc desc_ raw raw_ u64 value".split()
 _HOLDER = re.compile(r"(?<![\w.>])(\w{1,80})(?:\[\w*\])?(?:->|\.)\w+\.(?:leading|stride)_byte_offset_?\b")
 MOST_HOLDERS = 16  # objects of one text
+
+
+def write_vector_types(text: str) -> str:
+    """Write the definitions of the vectors of integers that a text names.
+
+    >>> write_vector_types("uint2 halves = make_uint2(lo, hi);")
+    'struct alignas(8) uint2 { unsigned int x, y; };'
+    """
+    return "\n".join(VECTOR_TYPES[name] for name in dict.fromkeys(_VECTOR_NAME.findall(text)))
 
 
 def find_matching_union(text: str) -> str:

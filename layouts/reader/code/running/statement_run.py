@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from lanescope.reader.code.calling.call_frames import CallFrame
@@ -11,7 +11,7 @@ from lanescope.reader.code.calling.launches import note_instantiations
 from lanescope.reader.code.evaluator import Evaluator
 from lanescope.reader.code.expression.expressions import BudgetError
 from lanescope.reader.code.naming.definitions import DEFINITIONS
-from lanescope.reader.code.naming.header_names import PRELUDE, find_fields_union
+from lanescope.reader.code.naming.header_names import PRELUDE, find_fields_union, write_vector_types
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.later_members import LaterMember
 from lanescope.reader.code.preprocessing.used_functions import Entry
@@ -40,15 +40,20 @@ def make_evaluator(text: str, budget: int, python: bool = False) -> tuple[Evalua
     for statement in () if python else parse_prelude():
         ev.define(statement, ev.prelude)
     union, ev.unions = ("", frozenset()) if python else find_fields_union(text)
-    for statement in cxx.parse_cxx(make_plain_source(union)) if union else ():
+    added = "" if python else union + write_vector_types(text)
+    for statement in _parse_definitions(added) if added else ():
         ev.define(statement, ev.prelude)
     ev.globals = NameScope(NameScope(ev.prelude), "namespace")
     return ev, ev.globals
 
 
-@cache
 def parse_prelude() -> tuple[tree.Statement, ...]:
-    return cxx.parse_cxx(make_plain_source(PRELUDE))
+    return _parse_definitions(PRELUDE)
+
+
+@lru_cache(maxsize=64)
+def _parse_definitions(text: str) -> tuple[tree.Statement, ...]:
+    return cxx.parse_cxx(make_plain_source(text))
 
 
 def run_statements(
