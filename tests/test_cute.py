@@ -116,6 +116,7 @@ def test_offset_and_unit_move_the_data() -> None:
         ("(8,64):(64,x)", "has 'x': its value is not in the text"),
         ("(?{div=8},64):(64,1)", "its value is not in the text"),
         ("(8,64):(64,-1)", "has the stride -1"),
+        ("(-8,64):(64,1)", "has the size -8"),
         ("(8,64):(64,1)x", "not a CuTe layout"),
         ("(８,64):(64,1)", "not a CuTe layout"),
         ("((8,64):(64,1)", "ends before"),

@@ -84,6 +84,21 @@ def test_a_tiled_layout_is_the_linear_layout_that_jax_defines(name: str) -> None
     assert evaluate(f"#mosaic_gpu.TiledLayout<{listed}, {mlir}>") == expected
 
 
+@for_each(
+    ("text", "name"),
+    [
+        ("acc = plgpu.layout_cast(acc, plgpu.Layout.WGMMA)", "D of wgmma"),
+        ("fa.WGMMA_LAYOUT", "D of wgmma"),
+        ("plgpu.Layout.WGMMA_ROW", "a row"),
+        ("plgpu.Layout.WGMMA.reduce(1)", "a row"),
+        ("plgpu.Layout.WGMMA.reduce(0)", "a column"),
+        ("plgpu.Layout.WGMMA_TRANSPOSED", "transposed"),
+    ],
+)
+def test_a_layout_that_jax_names_is_the_one_that_it_defines(text: str, name: str) -> None:
+    assert evaluate(text) == list_places(*LAYOUTS[name])
+
+
 @for_each("text", ["WGStridedFragLayout(shape=(32, 64), vec_size=4)", "#mosaic_gpu.WGStridedFragLayout<[32, 64], 4>"])
 def test_a_strided_layout_deals_vectors_to_threads_in_order(text: str) -> None:
     places = evaluate(text)

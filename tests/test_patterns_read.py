@@ -56,11 +56,17 @@ ROWS = {  # formula of a row and a column → layout
     "const int at = i * 32 + (j ^ ((i >> 1 & 3) << 3));": "Sw<2,3,3> o (8,32):(32,1)",
     "(k * 128) + (m ^ ((k % 8) * 8))": "Sw<3,3,4> o (8,128):(128,1)",
     "row * 128 + ((chunk ^ (row & 7)) << 4)": "Sw<3,0,3> o (8,8):(8,1)",  # in units of 16
+    "#define AT(r, c) \\\n  ((r) * 64 + ((((c) / 8) ^ ((r) % 8)) * 8 + (c) % 8))": "Sw<3,3,3> o (8,64):(64,1)",
+    "auto at = [](int r, int c) { return r * 64 + (((c / 8) ^ (r % 8)) * 8 + c % 8); };": "Sw<3,3,3> o (8,64):(64,1)",
+    "def at(r: int, c: int) -> int:\n    return r * 128 + (c ^ ((r % 8) << 4))": "Sw<3,4,3> o (8,128):(128,1)",
+    "lambda r, c: r * 64 + (((c // 8) ^ (r % 8)) * 8 + c % 8)": "Sw<3,3,3> o (8,64):(64,1)",
 }
 INDICES = {  # formula of an index → swizzle
     "addr ^ ((addr & 0x380) >> 3)": "Swizzle<3,4,3> of addr",
     "uint32_t swizzled = byte ^ ((byte >> 3) & 0x70u);": "Swizzle<3,4,3> of byte",
     "((x & (7 << 6)) >> 3) ^ x": "Swizzle<3,3,3> of x",
+    "#define SWIZZLE(off) ((off) ^ (((off) >> 3) & 0x70))": "Swizzle<3,4,3> of off",
+    "swz = lambda x: x ^ ((x & 0x380) >> 3)": "Swizzle<3,4,3> of x",
     "at ^ ((at & 0xe000) >> 9)": "Swizzle<3,4,9> of at",  # bits beyond the indices that are all compared
     "i ^ (i / 16 % 2)": "Swizzle<1,0,4> of i",
 }
@@ -75,6 +81,8 @@ OTHERS = (
     "x ^ ((x >> 3) & 0x70) ^ (x >> 20 & 1)",
     "a ^ b",
     "a ^ b ^ c",
+    "#define SWIZZLE(off) ((off) ^ (((off) >> 3) & 0x71))",
+    "lambda x: x ^ (x << 3 & 0x70)",
 )
 
 

@@ -54,6 +54,13 @@ _WORDS = {  # names that are values
 _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 
 
+def _explain_negative(text: str, value: re.Match[str]) -> tuple[str, str]:
+    """Return why a layout with a negative number is refused, and what is allowed."""
+    if value.start() < text.index(":"):
+        return f"has the size {value[0]}", "Sizes are from 1."
+    return f"has the stride {value[0]}", "Lanescope reads strides from 0."
+
+
 class CuteReader:
     """The parser of one text. printed: whether to accept only what CuTe prints of a layout."""
 
@@ -72,7 +79,7 @@ class CuteReader:
                 *(
                     ("is not a CuTe layout",)
                     if open_value is None
-                    else (f"has the stride {open_value[0]}", "Lanescope reads strides from 0.")
+                    else _explain_negative(self.text, open_value)
                     if open_value[0].startswith("-")
                     else (f"has '{open_value[0]}': its value is not in the text", "Write the number in its place.")
                 )

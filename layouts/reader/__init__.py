@@ -74,7 +74,7 @@ RECOGNISERS = (  # if two recognisers accept a text, the first one takes it
         "a register layout of Mosaic GPU (JAX)",
         "TiledLayout(Tiling(((64, 8), (16, 8), (8, 8), (2,))), warp_dims=(-7,), lane_dims=(-3, -2), vector_dim=-1)",
         mosaic_layouts.recognise_mosaic_layouts,
-        ("tiledlayout", "wgstridedfraglayout"),
+        ("tiledlayout", "wgstridedfraglayout", "layout.wgmma", "_layout"),
     ),
     Recogniser(
         "a message of ptxas about a matrix instruction",

@@ -1,5 +1,5 @@
 """Names of instructions in compilers: MLIR's nvvm and nvgpu, LLVM's intrinsics, also as CUDA.jl calls them, TVM's and
-TileLang's ptx_mma and T.ptx.
+TileLang's ptx_mma, ptx_ldmatrix and T.ptx.
 
 Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
 of nvvm.wgmma are left open: the meaning of `row` for B changed between releases.
@@ -29,7 +29,11 @@ _OPERATION = re.compile(
     r"|nvvm\.stmatrix|nvgpu\.ldmatrix|nvgpu\.warpgroup\.mma)\"?(?=[\s(])(?P<rest>[^#]{0,40})"
 )
 _CALL = re.compile(
-    r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_wgmma_[sr]s)\s*\((?P<arguments>[^;]{0,600})"
+    r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_wgmma_[sr]s|ptx_ldmatrix)\s*\((?P<arguments>[^;]{0,600})"
+)
+_LOAD = re.compile(
+    r"\s*(?:[\"']\w+[\"']\s*,\s*)?(?:T\.bool\(\s*)?(?P<trans>True|False|[01])\s*\)?\s*,\s*(?P<count>[124])\s*,"
+    r"\s*(?:[\"']\.?b16[\"']|(?![\"']))"
 )
 _SPELLED = re.compile(
     r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
@@ -289,9 +293,20 @@ def _parse_warpgroup(rest: str) -> list[str]:
     return [f"wgmma.mma_async.sync.aligned.m64n{sums[1]}k{k}.{d}.{kind}.{kind}"] if int(sums[1]) <= 256 else []
 
 
+def _parse_load(arguments: str) -> list[str]:
+    """Parse the arguments of ptx_ldmatrix("float16", transposed, matrices, ".b16", …) of TVM; TileLang has no types."""
+    load = _LOAD.match(arguments)
+    if not load:
+        return []
+    trans = ".trans" if load["trans"] in ("True", "1") else ""
+    return [f"ldmatrix.sync.aligned.m8n8.x{load['count']}{trans}.shared.b16"]
+
+
 def _parse_call(match: re.Match[str]) -> list[str]:
     """Parse ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
     arguments = match["arguments"]
+    if match["op"] == "ptx_ldmatrix":
+        return _parse_load(arguments)
     shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", arguments)
     if not shape:
         return []

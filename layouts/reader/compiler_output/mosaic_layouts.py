@@ -21,6 +21,17 @@ from lanescope.reader.meaning import TextMeaning
 _LAYOUT = re.compile(
     r"(?<![\w.])(?:#mosaic_gpu\.|(?:\w+\.){0,4})(TiledLayout|WGStridedFragLayout)\s*[(<](?=\s*[\w\[({.=])"
 )
+_NAMED = {  # members of plgpu.Layout, and constants …_LAYOUT: the accumulator of wgmma, and its sums along a dimension
+    "WGMMA": "((64, 8), (16, 8), (8, 8), (2,)), (-7,), (-3, -2), -1",
+    "WGMMA_ROW": "((64,), (16,), (8,), (1,)), (-4,), (-2, Replicated(4)), -1",
+    "WGMMA_COL": "((8,), (2,)), (Replicated(4),), (Replicated(8), -2), -1",
+    "WGMMA_TRANSPOSED": "((64, 8), (16, 8), (8, 8), (2, 2), (2, 1)), (-10,), (-6, -3, -5), -2",
+}
+_NAME = re.compile(
+    r"(?<!\w)(?:Layout\.(?P<member>WGMMA(?:_[A-Z]+)?)|(?P<constant>WGMMA(?:_[A-Z]+)?)_LAYOUT)(?![\w(]|\s*=)"
+    r"(?:\.reduce\(\s*(?P<summed>[01])\s*\))?"
+)
+_REDUCED = ("WGMMA_COL", "WGMMA_ROW")  # WGMMA.reduce(dimension)
 _REPLICATED = re.compile(
     r"(?:#mosaic_gpu\.|(?:\w+\.){0,4})Replicated\s*[(<]\s*(?:times\s*=\s*)?(\d{1,4})(?:\s*:\s*i\d+)?\s*[)>]"
 )
@@ -56,9 +67,10 @@ def recognise_mosaic_layouts(text: str) -> tuple[TextMeaning, ...]:
     """Return the layouts of Mosaic GPU that a text spells. LayoutError if the only one cannot be read."""
     meanings: list[TextMeaning] = []
     errors: list[LayoutError] = []
-    for name, body in _find_calls(text):
+    for name, body in (*_find_calls(text), *_find_names(text)):
+        kind = name if name in _PARAMETERS else "TiledLayout"
         try:
-            meanings.append(_make_meaning(name, _parse_arguments(name, body)))
+            meanings.append(_make_meaning(name, kind, _parse_arguments(kind, body)))
         except LayoutError as error:
             errors.append(error)
     if errors and not meanings:
@@ -73,6 +85,18 @@ def _find_calls(text: str) -> Iterator[tuple[str, str]]:
         _, close = split_list(text, first, min(len(text), first + _LONGEST))
         if text[close : close + 1] in (")", ">"):
             yield match[1], text[first:close]
+
+
+def _find_names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the layouts that JAX defines and a text names: (name, arguments of TiledLayout)."""
+    for match, _ in zip(_NAME.finditer(text), range(_MOST), strict=False):
+        name = match["member"] or match["constant"]
+        if match["summed"] and name == "WGMMA":
+            name = _REDUCED[int(match["summed"])]
+        elif match["summed"]:
+            continue
+        if name in _NAMED:
+            yield name, _NAMED[name]
 
 
 def _parse_arguments(name: str, body: str) -> dict[str, Any]:
@@ -92,9 +116,9 @@ def _refuse(message: str, hint: str = "") -> LayoutError:
     return LayoutError("bad_mosaic", message, hint, "text")
 
 
-def _make_meaning(name: str, values: dict[str, Any]) -> TextMeaning:
+def _make_meaning(name: str, kind: str, values: dict[str, Any]) -> TextMeaning:
     try:
-        shape, bases = (_tile if name == "TiledLayout" else _stride)(values)
+        shape, bases = (_tile if kind == "TiledLayout" else _stride)(values)
     except LayoutError:
         raise
     except (KeyError, TypeError, IndexError, ValueError):
@@ -103,7 +127,7 @@ def _make_meaning(name: str, values: dict[str, Any]) -> TextMeaning:
     (meaning,) = triton.recognise_triton_layouts(f"#ttg.linear<{{{listed}, block = []}}>")
     body = {**meaning.facts["body"], "shape": shape}
     title = f"Mosaic GPU {name} of {' × '.join(map(str, shape))} elements"
-    repeated = (_REPEATED,) if name == "TiledLayout" else ()
+    repeated = (_REPEATED,) if kind == "TiledLayout" else ()
     open_values = tuple(value for value in meaning.undetermined if value != "shape")
     notices = ("It is the same as Triton's linear layout with these bases.", *repeated)
     return replace(

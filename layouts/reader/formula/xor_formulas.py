@@ -20,7 +20,9 @@ from lanescope.reader.cute import cute_layout
 from lanescope.reader.meaning import TextMeaning
 from lanescope.shared.swizzle import MODES, Swizzle
 
-_RETURN = re.compile(r"[^;{}]{0,200}\{\s*return\b([^;{}]+);\s*\}\s*")
+_RETURN = re.compile(r"[^;{}]{0,200}\{\s*return\b([^;{}]+);\s*\}\s*;?\s*")
+_MACRO = re.compile(r"\s*#\s*define\s+\w+\([\w\s,]*\)\s((?:[^;{}\n]|\\\n)+)\s*")
+_PYTHON = re.compile(r"\s*(?:def\s+\w+\s*\([^()]*\)[^:()]*:\s*return\b|(?:\w+\s*=\s*)?lambda\b[\w\s,]*:)([^;:=]+)")
 _ASSIGNED = re.compile(
     r"\s*(?:return\b|(?:(?:const|constexpr|auto|unsigned|\w+_t|int|size_t)\s+){0,4}\w+\s*=(?!=))([^;=]+);?\s*"
 )
@@ -47,7 +49,11 @@ def recognise_xor_formulas(text: str) -> tuple[TextMeaning, ...]:
 
 
 def _take_formula(text: str) -> str:
-    """Return the formula of a function's return, an assignment or an index; otherwise the text."""
+    """Return the formula of a function, a macro, an assignment or an index; otherwise the text."""
+    if match := _PYTHON.fullmatch(text):
+        return match[1].replace("//", "/")
+    if match := _MACRO.fullmatch(text):
+        text = match[1].replace("\\\n", " ")
     for pattern in (_RETURN, _ASSIGNED, _INDEXED):
         if match := pattern.fullmatch(text):
             text = match[1]
