@@ -54,6 +54,10 @@ def _link_unnamed_space(ptx: str) -> str:
         ("ldmatrix x4 trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"),
         ("bf16 k16 n256 wgmma", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
         ("movmatrix m8n8", "movmatrix.sync.aligned.m8n8.trans.b16"),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 A",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
     ],
 )
 def test_a_name_that_fits_one_form_opens_it(client: Client, text: str, ptx: str) -> None:
@@ -95,6 +99,47 @@ def test_some_words_of_a_form_find_it_in_any_order_and_with_any_separator() -> N
 )
 def test_a_field_takes_a_name_for_an_instruction(text: str, ptx: str) -> None:
     assert lookup.parse_instruction(text, "instruction").ptx == ptx
+
+
+@for_each(
+    ("text", "why"),
+    [
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16",
+            "types 'f32.f16.f16.f16' are not legal here (allowed: f16 as the type of D or f32 as the type of C)",
+        ),
+        (
+            "tcgen05.ld.sync.aligned.16x256b.x64.b32",
+            "modifier 'x64' is not legal here (allowed: x1, x2, x4, x8, x16, x32)",
+        ),
+        (
+            "tcgen05.mma.cta_group::3.kind::f16",
+            "'cta_group::3' is not legal here (allowed: cta_group::1, cta_group::2)",
+        ),
+        ("tcgen05.cp.cta_group::1.64x128b", "a modifier is missing (allowed: warpx2::02_13, warpx2::01_23)"),
+        ("ldmatrix.sync.aligned.m8n8.shared.b16", "a modifier is missing (allowed: x1, x2, x4)"),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
+            "none or scale_vec::2X instead of scale_vec::4X; kind::mxf4nvf4 instead of kind::mxf4",
+        ),
+    ],
+)
+def test_a_refusal_names_the_wrong_word_and_what_may_stand_in_its_place(text: str, why: str) -> None:
+    with pytest.raises(LayoutError) as refusal:
+        catalog.find(text)
+    assert why in refusal.value.message
+
+
+@for_each(
+    ("text", "kind"),
+    [
+        ("tcgen05.ld.sync.aligned.32x32b.x256.b32 {r}, [t];", "unknown"),
+        ("tcgen05.cp.cta_group::1.64x128b [t], d;", "unknown"),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [a], 512;", "topic"),
+    ],
+)
+def test_a_line_of_tcgen05_that_does_not_exist_is_refused(text: str, kind: str) -> None:
+    assert text_meanings.read_text(text).kind == kind
 
 
 def test_every_name_that_the_site_prints_is_taken_for_its_instruction() -> None:

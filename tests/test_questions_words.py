@@ -309,3 +309,4 @@ def test_the_parts_of_a_line_may_stand_apart() -> None:
 def test_a_word_is_not_respelled_into_one_with_another_first_letter() -> None:
     assert "Did you mean" not in "".join(read("settings").notices)
     assert "Did you mean ‘mbarrier’?" in read("mbarier").notices
+    assert "Did you mean" not in "".join(read("ping-pong kernel").notices)  # png is a word of the site

@@ -33,7 +33,7 @@ def _respell_word(word: str) -> str:
     if len(word) < LEAST_LETTERS or any(form in known for form in (word.lower(), *full_text.split_words(word))):
         return word
     near = [
-        candidate for candidate in known if candidate[0] == word[0].lower()
+        candidate for candidate in known if candidate[0] == word[0].lower() and len(candidate) >= LEAST_LETTERS
     ]  # people mistype the first letter least
     return next(iter(get_close_matches(word.lower(), near, 1, LEAST_ALIKE)), word)
 

@@ -77,10 +77,17 @@ def find_forms(text: str) -> FormMatches:
     fits = _intersect(content) & assigned
     if fits and content:
         spelled_out = all(_is_spelled_out(word) for word in content)
-        forms = _sort_forms(fits, content, _WORD.findall(text))
+        forms = _sort_forms(fits, content, text)
         is_assigned = assigned != _intersect([])
         return FormMatches(tuple(content), ignored, forms, spelled_out=spelled_out, assigned=is_assigned)
     return _explain_none(content, ignored, assigned)
+
+
+def _find_lines(text: str) -> tuple[Instruction, ...]:
+    """Return the form that a text spells as PTX among other words; () unless it is one: mma.sync.aligned.…f32 A."""
+    parts = [_list_parts(word) for word in text.split() if "." in word]
+    lines = {line for words in parts if (line := _index_lines().get(words)) is not None}
+    return tuple(lines) if len(lines) == 1 else ()
 
 
 def _join_sizes(text: str) -> str:
@@ -253,8 +260,11 @@ def _has_types(form: Instruction, expected: dict[str, str]) -> bool:
     return all(actual[operand] in list_types(name) for operand, name in expected.items())
 
 
-def _sort_forms(bits: int, words: list[str], spelled_words: list[str]) -> tuple[Instruction, ...]:
-    """Return the forms of a bit set, the plain one first. spelled_words: the text's words in order, with repeats."""
+def _sort_forms(bits: int, words: list[str], text: str) -> tuple[Instruction, ...]:
+    """Return the forms of a bit set, the plain one first; only the one that the text spells as PTX if it does."""
+    if spelled := _find_lines(text):
+        return spelled
+    spelled_words = _WORD.findall(text)  # in order, with repeats
     forms = [form for n, form in enumerate(catalog.instructions()) if bits >> n & 1]
     return tuple(sorted(forms, key=lambda form: _rank_form(form, words, spelled_words)))
 

@@ -20,6 +20,7 @@ MOST_SPELLED = 200  # of the candidates nearest by their parts, how many are com
 # The cost of a change in each part: a caller can change a shape more easily than the types of the data.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
 MODIFIER = 0.5  # cost of each modifier that is missing
+SIZE = 0.5  # cost of each further size of a shape that differs
 # part → its name in a sentence, and the sentence where it is missing
 _LABELS = {
     "opcode": ("opcode", "opcode is missing"),
@@ -40,12 +41,15 @@ def find_nearest(syntax: OpcodeSyntax, rows: Sequence[Instruction]) -> list[Inst
     """Return the instructions nearest to a syntax: fewest different parts, then closest spelling."""
 
     def parts(candidate: Instruction) -> tuple[float, float]:
+        other = candidate.syntax
         cost = sum(
             weight / (1 if _format_part(part, syntax) else 2)  # a part that is missing can be filled in
             for part, weight in _PARTS.items()
-            if not _is_same_part(part, syntax, candidate.syntax)
-        ) + MODIFIER * max(len(candidate.syntax.modifiers) - len(syntax.modifiers), 0)
-        return cost, measure_shape_distance(syntax.shape, candidate.syntax.shape)
+            if not _is_same_part(part, syntax, other)
+        ) + MODIFIER * max(len(other.modifiers) - len(syntax.modifiers), 0)
+        if set(syntax.modifiers) < set(other.modifiers) and syntax.modifiers:
+            cost -= _PARTS["modifiers"] / 2
+        return cost + _count_sizes(syntax.shape, other.shape), measure_shape_distance(syntax.shape, other.shape)
 
     def spelling(candidate: Instruction) -> float:
         return -SequenceMatcher(None, _format_syntax(syntax), _format_syntax(candidate.syntax)).ratio()
@@ -72,6 +76,13 @@ def measure_shape_distance(shape: str, other: str) -> float:
     if not a or not b:
         return 9.0
     return sum(abs(log2(max(a.get(name, 1), 1) / max(b.get(name, 1), 1))) for name in dict.fromkeys((*a, *b)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _count_sizes(shape: str, other: str) -> float:
+    """Return the cost of the sizes that differ between two shapes, beyond the first."""
+    a, b = parse_sizes(shape), parse_sizes(other)
+    return SIZE * max(sum(size != b.get(name) for name, size in a.items()) - 1, 0) if a.keys() == b.keys() else 0.0
 
 
 def _format_syntax(syntax: OpcodeSyntax) -> str:
@@ -158,12 +169,39 @@ def _explain_part(part: str, syntax: OpcodeSyntax, fitting: Sequence[Instruction
         return sentence
     if part == "types" and len(syntax.types) > 1 and (sentence := explain_types(syntax.types, fitting)):
         return sentence
+    if part == "modifiers" and (sentence := _explain_modifier(syntax, fitting)):
+        return sentence
     label, missing = _LABELS[part]
     if part == "types" and "." in text:
         sentence = f"types '{text}' are not legal here"
     else:
         sentence = f"{label} '{text}' is not legal here" if text else missing
     return f"{sentence} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
+
+
+def _explain_modifier(syntax: OpcodeSyntax, fitting: Sequence[Instruction]) -> str:
+    """Return which single modifier is wrong or missing, and those allowed in its place; "" if more are."""
+    given = set(syntax.modifiers)
+    ways: dict[str, list[str]] = {}  # the wrong modifier, "" if one is missing → those allowed in its place
+    for i in fitting:
+        own = set(i.syntax.modifiers)
+        if len(given - own) < 2 and len(own - given) < 2:
+            ways.setdefault("".join(given - own), []).append("".join(own - given) or "none")
+    words = {wrong: _drop_others(wrong, _drop_repeats(allowed)) for wrong, allowed in ways.items()}
+    if len(words) == 1:
+        ((wrong, allowed),) = words.items()
+        listed = f"(allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
+        return f"modifier '{wrong}' is not legal here {listed}" if wrong else f"a modifier is missing {listed}"
+    if not words or "" in words or sum(map(len, words.values())) > 12:
+        return ""
+    listed = "; ".join(f"{inputs.join_words(allowed, 'or')} instead of {wrong}" for wrong, allowed in words.items())
+    return f"modifiers '{'.'.join(syntax.modifiers)}' are not legal together (allowed: {listed})"
+
+
+def _drop_others(wrong: str, allowed: list[str]) -> list[str]:
+    """Return the words allowed in place of a wrong one; if none is needed, only those of its kind, `collector::…`."""
+    kind = wrong.partition("::")[0]
+    return [word for word in allowed if word.partition("::")[0] in (kind, "none")] if "none" in allowed else allowed
 
 
 def _explain_space(space: str, legal: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ _NAMES = re.compile(
     r"|(?P<sass>UTC(?:MMA|ATOMSWS|BAR))(?:\.\w+)*"
     r"|(?P<atom>SM1[01]\d_(?:MMA|TMEM|UTCCP)\w*|UMMA|umma)\b(?!\s*<<)|(?P<word>TMEM|tmem|utcmma|tensor memory)\b)"
 )
+_SPECIFIC = re.compile(r"\.(?:\d+x\d+\w*|cta_group::\w+)(?=\.|\Z)")
 _SAYS = (
     ("UTCMMA", "UTC…MMA is tcgen05.mma: it multiplies matrices in shared and tensor memory."),
     ("UTCATOMSWS", "UTCATOMSWS is tcgen05.alloc or tcgen05.dealloc: it allocates or frees columns of tensor memory."),
@@ -31,10 +32,13 @@ def _describe(name: str) -> str:
     return f"{use.opcode} {use.does}" if use else next((said for start, said in _SAYS if name.startswith(start)), "")
 
 
-def _is_ptx_text(text: str) -> bool:
+def _is_ptx_text(text: str, name: str) -> bool:
+    """Return whether a text has an instruction of PTX. LayoutError if it has none and its opcode names a shape or CTAs."""
     try:
         return bool(ptx.recognise_ptx(text))
     except LayoutError:
+        if _SPECIFIC.search(name) and find_newer_form(text) is None:
+            raise
         return False
 
 
@@ -51,7 +55,7 @@ def recognise_tensor_memory(text: str) -> tuple[TextMeaning, ...]:
     if match is None or is_tensor_sass(text):
         return ()
     name = match[0]
-    if (match["ptx"] and _is_ptx_text(text)) or _is_tensor_atom(text):
+    if (match["ptx"] and _is_ptx_text(text, name)) or _is_tensor_atom(text):
         return ()  # the instruction has a page
     try:
         if tiled_mma.recognise_lone_atom(text):
