@@ -33,7 +33,7 @@ def _describe(name: str) -> str:
 
 
 def _is_ptx_text(text: str, name: str) -> bool:
-    """Return whether a text has an instruction of PTX. LayoutError if it has none and its opcode names a shape or CTAs."""
+    """Return whether a text has an instruction of PTX. LayoutError if its opcode names a shape or CTAs and is wrong."""
     try:
         return bool(ptx.recognise_ptx(text))
     except LayoutError:
