@@ -76,7 +76,7 @@ def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
         assert compute_contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5), fill
     assert compute_contrast(theme.ink, theme.wrong) >= 7
     assert all(compute_contrast(colour, theme.paper) >= 4.5 for colour in (theme.ok, theme.bad, theme.accent))
-    assert compute_contrast(theme.bad, theme.wrong) >= 3, "the sign on a wrong cell"
+    assert compute_contrast(theme.bad, theme.wrong) >= 4.5, "the sign on a wrong cell"
     assert compute_contrast(theme.muted, theme.paper) >= 4.5
 
 

@@ -107,7 +107,9 @@ def _paint_copy(copy: TiledCopy) -> str:
 
 def _render_verdict(good: bool, head: str, *lines: str) -> str:
     """Return a verdict as HTML: its sign and sentence, then the detail lines."""
-    colour = "#17784a" if good else "#bf2b2b"
+    from lanescope.render.palette import LIGHT
+
+    colour = LIGHT.ok if good else LIGHT.bad
     text = "".join(f"<div>{line}</div>" for line in lines)
     return f"<div><b style='color:{colour}'>{'✓' if good else '✗'} {escape(head)}</b>{text}</div>"
 

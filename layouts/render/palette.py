@@ -59,7 +59,7 @@ LIGHT = Palette(
     muted="#545b66",
     least_distance=12.0,
     ok="#17784a",
-    bad="#bf2b2b",
+    bad="#a92020",
     accent="#1f56c3",
     wrong="#f7c4be",
 )
