@@ -135,6 +135,10 @@ def test_a_newer_form_is_told_apart_from_a_wrong_one() -> None:
 # answers --------------------------------------------------------------------------------------------------------------
 
 
+def test_the_page_opens_a_target_if_the_address_has_an_empty_one(client: Client) -> None:
+    assert client.get("/targets?target=").text.count("sm_90a") == client.get("/targets").text.count("sm_90a")
+
+
 def test_the_api_lists_every_target_with_its_limits(client: Client) -> None:
     rows = {row["target"]: row for row in client.get("/api/v1/targets").json()}
     assert list(rows) == list(TARGETS)

@@ -157,3 +157,9 @@ def test_an_error_stands_beside_its_field(client: Client, path: str, name: str) 
     answer = client.get(f"/tiles/{path}")
     found = re.search(rf'<input name="{name}"[^<]*aria-invalid="true"[^<]*<small\s+class="bad" data-error', answer.text)
     assert answer.status_code == 422 and found and 'class="notice" role="alert"' not in answer.text
+
+
+def test_a_tile_without_a_number_is_refused(client: Client) -> None:
+    """x separates sizes, so that a tile of x alone has none."""
+    page = client.get("/tiles/mma", params={"tile": "xxx"})
+    assert page.status_code == 422 and 'id="tile-error"' in page.text and 'value="xxx"' in page.text

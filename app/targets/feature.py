@@ -20,8 +20,11 @@ OVERSIZED = "cudaSharedMemoryModeAllowOversizedSharedMemory"  # depends on the k
 
 
 def build_target_context(question: TargetQuestion, answer: tuple[TargetLimits, ...]) -> dict[str, Any]:
-    """Return the template's variables: every family, and every target in one table."""
-    (limits,) = answer  # the page shows one target
+    """Return the template's variables: every family, and every target in one table.
+
+    The page shows one target: the one that it opens with if the address has an empty one.
+    """
+    (limits,) = answer if question.target else facts.list_targets(TargetQuestion(target=DEFAULT))
     support = facts.list_support(limits.target)
     sections = {row.family: row.called for row in support}
     return {

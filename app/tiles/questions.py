@@ -41,7 +41,8 @@ HINT = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
 
 def parse_sizes(text: str) -> list[str]:
     """Return the parts of 64x64x32, 64 × 64 × 32 or (64, 64, 32), whether or not they are numbers."""
-    return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
+    parts = [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
+    return parts or text.split()
 
 
 def parse_layout_text(value: Any, field: str) -> str | None:
