@@ -110,6 +110,9 @@ def test_page_stands_without_scripts(client: Client) -> None:
     form = re.findall(r'<form action="/i/[^"]*" id="view">.*?</form>', page, re.S)[0]  # it keeps the pin
     assert '<input type="hidden" name="pin" value="d:3,2">' in form and "<button" in form
     assert "T13 R0" in client.get(f"/i/{M16}?pin=d:3,2&label=register").text
+    assert "lane : value index" in page
+    wide = client.get("/i/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").text
+    assert "thread : value index" in wide and "lane : value" not in wide  # T85 is a thread of the warpgroup
 
 
 @for_each(

@@ -41,7 +41,7 @@ def list_labels(instruction: Instruction) -> dict[str, str]:
     """List the labels of cells, in the words of their holder."""
     scope = instruction.family.scope
     return {
-        name: text.replace("value", scope.value).replace("register", scope.register)
+        name: text.replace("lane", scope.thread).replace("value", scope.value).replace("register", scope.register)
         for name, text in LABEL_WORDS.items()
     }
 

@@ -19,7 +19,7 @@ function show(pin, second, more) {
   if (more && state.pin) pinTexts(state.pin, pin);
   else pinTexts(pin, second);
   const [first] = readPins(), cell = first?.cell ?? heldCell(first?.thread);
-  if (cell) reveal(cell);
+  if (cell) reveal(cell, true);
 }
 
 function address() {

@@ -22,7 +22,7 @@ import { reveal } from "./window.js";
 import { followZoom } from "./zoom.js";
 
 listeners.push(fillPanel, fillHeadline, ringPlaced);
-if (pinnedCell() && !state.view) reveal(pinnedCell());
+if (pinnedCell() && !state.view) reveal(pinnedCell(), true);
 paint();
 followPointer();
 followGestures();

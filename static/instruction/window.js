@@ -105,12 +105,14 @@ export function legible() {
   return show(next);
 }
 
-/** Moves as little as it takes to show a cell. */
-export function reveal({ panel, row, col }) {
+/** Moves as little as it takes to show a cell, or so that one outside is in the middle. */
+export function reveal({ panel, row, col }, middle = false) {
   const next = { ...now };
   moving(panel).forEach(([dim, n]) => {
     const at = n ? col : row, [from, to] = now[dim];
-    next[dim] = placed(Math.min(at, Math.max(from, at + 1 - (to - from))), to - from, data.extents[dim]);
+    const least = Math.min(at, Math.max(from, at + 1 - (to - from)));
+    const begin = middle && least !== from ? Math.round(at - (to - from) / 2) : least;
+    next[dim] = placed(begin, to - from, data.extents[dim]);
   });
   return show(next);
 }
