@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from operator import mul
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from lanescope.app.agents.excerpt import LIMIT, excerpt_answer, excerpt_part, measure_json
+from lanescope.app.agents.tools import TOOLS
 from lanescope.app.guide.page_markdown import list_markdown_slugs, render_llms
 from lanescope.errors import LayoutError
 from tests.cases import for_each
@@ -88,3 +90,8 @@ def test_llms_lists_every_page_with_a_line(client: Client) -> None:
 def test_an_unknown_page_is_refused(client: Client, slug: str) -> None:
     answer = client.get(f"/guide/{slug}.md")
     assert answer.status_code == 404
+
+
+def test_the_document_describes_every_tool_once() -> None:
+    document = (Path(__file__).parents[1] / "docs" / "agents.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", document, re.M) == list(TOOLS)
