@@ -12,7 +12,7 @@ from lanescope.app.read import text_meanings
 from lanescope.app.read.facts import Reading
 from lanescope.workbench import build_bench
 from tests.cases import for_each
-from tests.client import share_client
+from tests.client import Client, share_client
 from tests.command import run_lanescope
 
 FIELDS = "{t} start_address_ : 14, : 2; {t} leading_byte_offset_ : 14, : 2; {t} stride_byte_offset_ : 14, : 2;"
@@ -197,6 +197,23 @@ def test_the_32_bits_of_an_instruction_descriptor_are_no_matrix_descriptor(text:
     told = text_meanings.read_text(text)
     assert told.kind == "topic" and "/idesc/0x08400490" in told.link
     assert not {"descriptor", "builder"} & set(list_kinds(told))
+
+
+@for_each(
+    ("text", "link"),
+    [
+        (
+            "0x4000004000010100 wgmma m64n64k16 bf16",
+            "/descriptor/wgmma/0x4000004000010100?instruction=wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16",
+        ),
+        ("0x4000004000010100ull, wgmma bf16", "/descriptor/wgmma/0x4000004000010100"),  # of many shapes
+        ("0x4000004000010100 bf16 128x64", "/descriptor/wgmma/0x4000004000010100"),
+        ("64x64 f16 K 128B base=0x400", "/smem?swizzle=128B&mn=64&k=64&element_bits=16&major=K&base=0x400"),
+        ("128x64 bf16 K-major", "/smem?swizzle=none&mn=128&k=64&element_bits=16&major=K"),
+    ],
+)
+def test_a_word_with_its_instruction_and_a_tile_in_words_have_a_page(client: Client, text: str, link: str) -> None:
+    assert text_meanings.read_text(text).link == link and client.get(link).status_code == 200
 
 
 @for_each("text", ["138413200", "0x0000000008400490"])

@@ -32,6 +32,7 @@ from lanescope.app.read import (
     thread_names,
     tile_elements,
     wildcards,
+    word_uses,
 )
 from lanescope.app.read.facts import Meaning, Reading
 from lanescope.errors import LayoutError
@@ -196,8 +197,8 @@ def _read_plain_words(text: str) -> Reading | None:
         return _read_thread(text, thread)
     if elsewhere.is_other_maker(text):
         return _read_other_maker(text)
-    if canonical := canonical_forms.find_meaning(text):
-        return copy_fact(Reading, canonical, also=())
+    if described := canonical_forms.find_meaning(text) or word_uses.find_meaning(text):
+        return copy_fact(Reading, described, also=())
     found = page_meanings.find_asked(text)
     if not found and not _ARGUMENTS.search(text) and (found := page_meanings.explain_name(text)):
         found += page_meanings.search_question(text, found)
