@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lanescope.blackwell import idesc, scales, scaling, tmem
+from lanescope.blackwell import idesc, scale_atoms, scaling, tmem
 from lanescope.blackwell.idesc import IdescWord
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.blackwell.zeromask import ZeroMask
-from lanescope.descriptor.matrix import Descriptor, View, find_inert_fields, reads
+from lanescope.descriptor.matrix import Descriptor, View, find_unread_fields, reads
 from lanescope.errors import LayoutError
 from lanescope.ptx import compressed_metadata
 from lanescope.ptx.table.descriptors import TCGEN05
@@ -183,7 +183,7 @@ def test_scale_factors_in_global_memory() -> None:
         assert lines.shape[0] % 128 == 0 and factors % 4 == 0
         least = {"a": (m, k), "b": (n, k), "dk": (m, n), "dm": (n, m)}[which]
         assert lines.shape[0] - least[0] < 128 and at.shape[1] - least[1] < 4 * int(vec)
-        meant = scales.compute_offset(np.arange(lines.shape[0])[:, None], np.arange(factors)[None], factors)
+        meant = scale_atoms.compute_factor_offset(np.arange(lines.shape[0])[:, None], np.arange(factors)[None], factors)
         assert np.array_equal(lines, meant), (which, vec, sizes)
         compared += 1
     assert compared == 32
@@ -291,7 +291,12 @@ def test_every_matrix_descriptor() -> None:
             ours, theirs = tile.descriptor(0, n * step, step), Descriptor(int(word, 16) + start, TCGEN05)
             assert np.array_equal(reads(ours, seen), reads(theirs, seen)), (bits, major, mode, mn, k, order)
             differs = {name for name, amount in ours.facts.items() if theirs.facts[name] != amount}
-            assert differs <= {name + "_bytes" for name in find_inert_fields(ours, seen)}, (bits, major, mode, differs)
+            assert differs <= {name + "_bytes" for name in find_unread_fields(ours.mode, seen)}, (
+                bits,
+                major,
+                mode,
+                differs,
+            )
             same, unread = same + (not differs), unread + bool(differs)
     assert (same, unread, refused) == (680, 48, 16)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.blackwell import idesc, scales, scaling, tmem
+from lanescope.blackwell import idesc, scale_atoms, scaling, tmem
 from lanescope.blackwell.tmem import TmemMma
 from lanescope.cute.text import parse_layout
 from lanescope.errors import LayoutError
@@ -162,7 +162,7 @@ def test_ue8m0_and_the_order_of_atoms_in_every_language() -> None:
     atoms = scope["to_atoms"](codes)
     rows, count = codes.shape
     assert atoms.size == 256 * 4
-    at = scales.compute_offset(np.arange(rows)[:, None], np.arange(count)[None], 4)
+    at = scale_atoms.compute_factor_offset(np.arange(rows)[:, None], np.arange(count)[None], 4)
     assert np.array_equal(atoms[at], codes) and atoms.sum() == codes.astype(int).sum() % (1 << 32)
     assert scope["words"](np.array([[1, 2, 3, 4]], np.uint8)).tolist() == [[0x04030201]]
     if cpp.find_compiler() is not None:

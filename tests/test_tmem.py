@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lanescope.app.tmem.draw import find_rectangles
-from lanescope.blackwell import idesc, scales, tmem
+from lanescope.blackwell import idesc, scale_atoms, tmem
 from lanescope.blackwell.tmem import Allocation, PlacedOperand, TmemMma
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern
@@ -244,7 +244,7 @@ def test_scale_factors_are_cutlasss_atoms() -> None:
         assert _hash_pattern(found) == sample["map_sha256_16"]
         row, factor = (np.asarray(one) for one in found.evaluate())
         at = np.arange(rows * factors).reshape(row.shape)
-        assert np.array_equal(scales.compute_offset(row, factor, factors), at)
+        assert np.array_equal(scale_atoms.compute_factor_offset(row, factor, factors), at)
         scope: dict[str, Any] = {}
         exec(code.render_scale_order()["numpy"], scope)
         flat = np.arange(rows * factors, dtype=np.uint16).reshape(rows, factors)
@@ -260,7 +260,9 @@ def test_the_cuda_function_of_scale_factors() -> None:
         ' printf("%u ", scale_offset(m, s, 8)); }\n'
     )
     row, factor = np.divmod(np.arange(256 * 8), 8)
-    assert cpp.build_and_run(source).decode().split() == [str(n) for n in scales.compute_offset(row, factor, 8)]
+    assert cpp.build_and_run(source).decode().split() == [
+        str(n) for n in scale_atoms.compute_factor_offset(row, factor, 8)
+    ]
 
 
 @for_each("form", WIDENED)

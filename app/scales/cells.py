@@ -8,7 +8,7 @@ from lanescope.app.kit.maps.bench import Longs
 from lanescope.app.kit.sheets import PinSheet, SheetGrid, SheetLayer
 from lanescope.app.scales.draw import BANDS, CELL, HIGH, TOP, UNIT, ScaleWindow
 from lanescope.blackwell import tmem
-from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
+from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_LINES, ATOM_ROWS
 from lanescope.blackwell.scaling import FactorLocation
 
 SELECTOR, GROUP = ".scale-way", "place"  # the same factor: the same byte in row-major order
@@ -21,30 +21,33 @@ def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[
     lanes = len(next(iter(places.values())).lanes)
     line = _make_line(name, lanes)
     rows_left, atom_left, tensor_left = window.lefts
-    first_row, first_factor = window.first_r * ROWS, window.first_k * COLUMNS
+    first_row, first_factor = window.first_r * ATOM_ROWS, window.first_k * ATOM_FACTORS
     rows = [
-        [(first_row + down, first_factor + across) for across in range(window.k_atoms * COLUMNS)]
-        for down in range(window.row_atoms * ROWS)
+        [(first_row + down, first_factor + across) for across in range(window.k_atoms * ATOM_FACTORS)]
+        for down in range(window.row_atoms * ATOM_ROWS)
     ]
-    start, column = row // ROWS * ROWS, factor // COLUMNS * COLUMNS
+    start, column = row // ATOM_ROWS * ATOM_ROWS, factor // ATOM_FACTORS * ATOM_FACTORS
     atom = [
-        [(start + GROUPS * (byte // COLUMNS) + down, column + byte % COLUMNS) for byte in range(BANDS * COLUMNS)]
-        for down in range(GROUPS)
+        [
+            (start + ATOM_LINES * (byte // ATOM_FACTORS) + down, column + byte % ATOM_FACTORS)
+            for byte in range(BANDS * ATOM_FACTORS)
+        ]
+        for down in range(ATOM_LINES)
     ]
     factor_at = {(lane, at.column, at.byte): key for key, at in places.items() for lane in at.lanes}
     tensor = [
         [
             factor_at.get((lane, window.side.column + shown, byte), (-1, -1))
             for shown in window.columns
-            for byte in range(COLUMNS)
+            for byte in range(ATOM_FACTORS)
         ]
         for lane in range(tmem.LANES)
     ]
     high = window.row_atoms * HIGH
     panels = (
-        ("rows", rows, rows_left, CELL, HIGH / ROWS),
-        ("atom", atom, atom_left, CELL, high / GROUPS),
-        ("tensor", tensor, tensor_left, UNIT / COLUMNS, high / tmem.LANES),
+        ("rows", rows, rows_left, CELL, HIGH / ATOM_ROWS),
+        ("atom", atom, atom_left, CELL, high / ATOM_LINES),
+        ("tensor", tensor, tensor_left, UNIT / ATOM_FACTORS, high / tmem.LANES),
     )
     return tuple(
         PinSheet(
@@ -63,9 +66,9 @@ def list_sheets(window: ScaleWindow, name: str, row: int, factor: int) -> tuple[
 def _locate_factors(window: ScaleWindow) -> dict[tuple[int, int], FactorLocation]:
     """Return the positions of all factors that are drawn, without padding."""
     side = window.side
-    first_row, first_factor = window.first_r * ROWS, window.first_k * COLUMNS
-    last_row = min(side.rows, first_row + window.row_atoms * ROWS)
-    last_factor = min(side.k // side.block, first_factor + window.k_atoms * COLUMNS)
+    first_row, first_factor = window.first_r * ATOM_ROWS, window.first_k * ATOM_FACTORS
+    last_row = min(side.rows, first_row + window.row_atoms * ATOM_ROWS)
+    last_factor = min(side.k // side.block, first_factor + window.k_atoms * ATOM_FACTORS)
     return {
         (row, factor): side.locate_factor(row, factor)
         for row in range(first_row, last_row)

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from lanescope.blackwell.scales import COLUMNS, GROUPS, ROWS
+from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_LINES, ATOM_ROWS
 from lanescope.blackwell.scaling import FactorLocation, ScaleOperand
 
 HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels: height of 128 rows, space above them, width of a factor
 GAP, LEFT = 76.0, 52.0
 UNIT = 2.2 * CELL  # width of a column of tensor memory
-BANDS = ROWS // GROUPS
+BANDS = ATOM_ROWS // ATOM_LINES
 MOST_ROWS, MOST_WORDS = 2, 4  # atoms drawn along the rows and along K
 
 
@@ -32,7 +32,7 @@ class ScaleWindow:
     @property
     def widths(self) -> tuple[float, float, float]:
         tensor = max(self.k_atoms * self.row_atoms * BANDS, 4) * UNIT
-        return max(self.k_atoms * COLUMNS * CELL, 150), 16 * CELL, tensor
+        return max(self.k_atoms * ATOM_FACTORS * CELL, 150), 16 * CELL, tensor
 
     @property
     def lefts(self) -> tuple[float, float, float]:
@@ -49,8 +49,8 @@ class ScaleWindow:
 def find_window(side: ScaleOperand, row: int, factor: int) -> ScaleWindow:
     """Return the atoms to draw: those around the selected factor if the tile is large."""
     row_atoms, k_atoms = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
-    first_r = min(row // ROWS, side.atoms[0] - row_atoms)
-    return ScaleWindow(side, first_r, min(factor // COLUMNS, side.atoms[1] - k_atoms), row_atoms, k_atoms)
+    first_r = min(row // ATOM_ROWS, side.atoms[0] - row_atoms)
+    return ScaleWindow(side, first_r, min(factor // ATOM_FACTORS, side.atoms[1] - k_atoms), row_atoms, k_atoms)
 
 
 def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocation) -> str:
@@ -68,19 +68,24 @@ def draw_scales(side: ScaleOperand, row: int, factor: int, location: FactorLocat
     parts += _draw_rows(lefts[0], row_atoms, k_atoms, first_r, first_k)
     parts += _draw_atom(lefts[1], row_atoms, first_r)
     parts += _draw_columns(lefts[2], side, row_atoms, k_atoms, first_r, first_k)
-    scale = HIGH / ROWS
-    lines = row_atoms * HIGH / GROUPS
-    place = row % ROWS // GROUPS * COLUMNS + factor % COLUMNS
+    scale = HIGH / ATOM_ROWS
+    lines = row_atoms * HIGH / ATOM_LINES
+    place = row % ATOM_ROWS // ATOM_LINES * ATOM_FACTORS + factor % ATOM_FACTORS
     marks = [
-        (lefts[0] + (factor - first_k * COLUMNS) * CELL, TOP + (row - first_r * ROWS) * scale, CELL, max(scale, 3)),
-        (lefts[1] + place * CELL, TOP + row % GROUPS * lines, CELL, max(lines, 3)),
+        (
+            lefts[0] + (factor - first_k * ATOM_FACTORS) * CELL,
+            TOP + (row - first_r * ATOM_ROWS) * scale,
+            CELL,
+            max(scale, 3),
+        ),
+        (lefts[1] + place * CELL, TOP + row % ATOM_LINES * lines, CELL, max(lines, 3)),
     ]
     unit, shown = UNIT, window.columns
     column = location.column - side.column
     if column in shown:
-        x_of_lane = lefts[2] + shown.index(column) * unit + location.byte * unit / COLUMNS
+        x_of_lane = lefts[2] + shown.index(column) * unit + location.byte * unit / ATOM_FACTORS
         marks += [
-            (x_of_lane, TOP + lane * row_atoms * scale, unit / COLUMNS, max(row_atoms * scale, 3))
+            (x_of_lane, TOP + lane * row_atoms * scale, unit / ATOM_FACTORS, max(row_atoms * scale, 3))
             for lane in location.lanes
         ]
     parts += [
@@ -113,27 +118,27 @@ def _draw_rows(left: float, row_atoms: int, k_atoms: int, first_r: int, first_k:
     """Draw row-major factors: a box is 32 rows by 4 factors."""
     band_height = HIGH / BANDS
     for band in range(row_atoms * BANDS):
-        row = first_r * ROWS + band * GROUPS
+        row = first_r * ATOM_ROWS + band * ATOM_LINES
         yield _draw_text(left - 6, TOP + band * band_height + band_height / 2 + 3, f"{row}", 9, anchor="end")
         for k in range(k_atoms):
-            factor = (first_k + k) * COLUMNS
-            tooltip = f"rows {row} to {row + GROUPS - 1}, factors {factor} to {factor + COLUMNS - 1}"
-            x = left + k * COLUMNS * CELL
-            yield _draw_box(x, TOP + band * band_height, COLUMNS * CELL, band_height, band % BANDS, tooltip)
+            factor = (first_k + k) * ATOM_FACTORS
+            tooltip = f"rows {row} to {row + ATOM_LINES - 1}, factors {factor} to {factor + ATOM_FACTORS - 1}"
+            x = left + k * ATOM_FACTORS * CELL
+            yield _draw_box(x, TOP + band * band_height, ATOM_FACTORS * CELL, band_height, band % BANDS, tooltip)
     for k in range(k_atoms):
-        yield _draw_text(left + k * COLUMNS * CELL, TOP - 5, f"{(first_k + k) * COLUMNS}", 9)
+        yield _draw_text(left + k * ATOM_FACTORS * CELL, TOP - 5, f"{(first_k + k) * ATOM_FACTORS}", 9)
 
 
 def _draw_atom(left: float, row_atoms: int, first_r: int) -> Iterator[str]:
     """Draw one atom: 32 lines of 16 bytes, four bytes for each band of rows."""
     for band in range(BANDS):
-        x = left + band * COLUMNS * CELL
-        first = first_r * ROWS + band * GROUPS
+        x = left + band * ATOM_FACTORS * CELL
+        first = first_r * ATOM_ROWS + band * ATOM_LINES
         tooltip = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
-        yield _draw_box(x, TOP, COLUMNS * CELL, row_atoms * HIGH, band, tooltip)
+        yield _draw_box(x, TOP, ATOM_FACTORS * CELL, row_atoms * HIGH, band, tooltip)
         yield _draw_text(x, TOP - 5, f"{4 * band}", 9)
-    for line in range(0, GROUPS, 8):
-        yield _draw_text(left - 6, TOP + (line + 0.8) * row_atoms * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
+    for line in range(0, ATOM_LINES, 8):
+        yield _draw_text(left - 6, TOP + (line + 0.8) * row_atoms * HIGH / ATOM_LINES, f"{16 * line}", 9, anchor="end")
 
 
 def _list_shown_columns(side: ScaleOperand, row_atoms: int, k_atoms: int, first_r: int, first_k: int) -> list[int]:

@@ -11,7 +11,7 @@ from lanescope.app.kit.question import declare_question, number_field, word_fiel
 from lanescope.app.kit.target import target_field
 from lanescope.app.kit.tcgen05 import columns_of_d_field, cta_group_field, rows_of_d_field, sparse_field
 from lanescope.blackwell import idesc, scaling
-from lanescope.blackwell.scales import SOURCE
+from lanescope.blackwell.scale_atoms import SOURCE
 from lanescope.blackwell.scaling import ScaledMmaStep, ScaleOperand
 from lanescope.blackwell.tmem import COLUMNS, FACTORS, TmemMma
 from lanescope.errors import LayoutError

@@ -1,7 +1,7 @@
 """The path of scale factors of a block-scaled tcgen05.mma: global memory → atoms of shared memory → tensor memory.
 
-Atoms: layouts/blackwell/scales.py. Tensor memory: PTX ISA 9.1, 9.7.16.10.7. Order of a tile's atoms in shared memory:
-CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp, deduce_smem_layoutSFA and …SFB. Not run on hardware.
+Atoms: layouts/blackwell/scale_atoms.py. Tensor memory: PTX ISA 9.1, 9.7.16.10.7. Order of a tile's atoms in shared
+memory: CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp, deduce_smem_layoutSFA and …SFB. Not run on hardware.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lanescope.bits import round_up
-from lanescope.blackwell import idesc, scales, tmem
+from lanescope.blackwell import idesc, tmem
 from lanescope.blackwell.idesc import IdescWord
+from lanescope.blackwell.scale_atoms import ATOM_BYTES, ATOM_FACTORS, ATOM_ROWS, LINE_BYTES, compute_factor_offset
 from lanescope.blackwell.tmem import FACTORS, TmemMma, TmemOperandLayout
 from lanescope.descriptor.matrix import Descriptor, encode_descriptor
 from lanescope.errors import LayoutError
@@ -89,17 +90,17 @@ class ScaleOperand:
     @property
     def factors(self) -> int:
         """Factors per row of the tile, padded to whole atoms."""
-        return round_up(self.k // self.block, scales.COLUMNS)
+        return round_up(self.k // self.block, ATOM_FACTORS)
 
     @property
     def padded(self) -> int:
         """Rows, padded to whole atoms."""
-        return round_up(self.rows, scales.ROWS)
+        return round_up(self.rows, ATOM_ROWS)
 
     @property
     def atoms(self) -> tuple[int, int]:
         """Atoms along the rows and along K."""
-        return self.padded // scales.ROWS, self.factors // scales.COLUMNS
+        return self.padded // ATOM_ROWS, self.factors // ATOM_FACTORS
 
     @property
     def split(self) -> bool:
@@ -118,9 +119,9 @@ class ScaleOperand:
 
     def shared_offset(self, row: int, factor: int) -> int:
         """Return the byte offset of a factor in the tile's shared memory: atoms along the rows first, then along K."""
-        atom = factor // scales.COLUMNS * self.atoms[0] + row // scales.ROWS
-        inside = scales.compute_offset(row % scales.ROWS, factor % scales.COLUMNS, scales.COLUMNS)
-        return int(scales.ATOM_BYTES * atom + inside)
+        atom = factor // ATOM_FACTORS * self.atoms[0] + row // ATOM_ROWS
+        inside = compute_factor_offset(row % ATOM_ROWS, factor % ATOM_FACTORS, ATOM_FACTORS)
+        return int(ATOM_BYTES * atom + inside)
 
     def list_copies(self) -> list[AtomCopy]:
         """Return the copies of the tile to tensor memory, in column order; LayoutError if they are not documented."""
@@ -129,11 +130,11 @@ class ScaleOperand:
         copies = []
         for k in range(self.atoms[1]):
             for r in range(self.atoms[0]):
-                row, factor = r * scales.ROWS, k * scales.COLUMNS
+                row, factor = r * ATOM_ROWS, k * ATOM_FACTORS
                 at = self.shared_offset(row, factor)
-                amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * scales.LINE_BYTES}
+                amounts = {"start_address": self.shared + at, "sbo_bytes": 8 * LINE_BYTES}
                 column = self.column + k * self.group_columns + ATOM_COLUMNS * r
-                byte = scales.compute_offset(row, factor, self.factors)
+                byte = compute_factor_offset(row, factor, self.factors)
                 copies.append(AtomCopy(row, factor, byte, at, encode_descriptor(TCGEN05, amounts), column))
         return copies
 
@@ -143,16 +144,16 @@ class ScaleOperand:
             if not 0 <= value < count:
                 message = f"{name} is {value}, but the tile has {count}."
                 raise LayoutError("outside", message, f"Allowed: 0 to {count - 1}.", name)
-        byte = factor % scales.COLUMNS
+        byte = factor % ATOM_FACTORS
         units = [
             (lane, unit)
             for lane, unit in self.layout.find_owners(row, factor % self.per_step)
-            if unit % scales.COLUMNS == byte
+            if unit % ATOM_FACTORS == byte
         ]
-        column = self.column + factor // scales.COLUMNS * self.group_columns + units[0][1] // scales.COLUMNS
+        column = self.column + factor // ATOM_FACTORS * self.group_columns + units[0][1] // ATOM_FACTORS
         return FactorLocation(
             row_major=row * (self.k // self.block) + factor,
-            atoms=int(scales.compute_offset(row, factor, self.factors)),
+            atoms=int(compute_factor_offset(row, factor, self.factors)),
             shared=None if self.split else self.shared_offset(row, factor),
             lanes=tuple(sorted({lane for lane, _ in units})),
             column=column,
@@ -201,7 +202,7 @@ def list_mma_steps(a: ScaleOperand, b: ScaleOperand) -> list[ScaledMmaStep]:
     steps = []
     for n in range(a.k // a.mma.k):
         first = n * a.per_step
-        number, group = first % scales.COLUMNS, first // scales.COLUMNS
+        number, group = first % ATOM_FACTORS, first // ATOM_FACTORS
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
         fields = {
             **idesc.get_factor_types(a.mma.kind, a.mma.scale_vec),

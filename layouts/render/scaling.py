@@ -6,7 +6,7 @@ Float32 factors → UE8M0 bytes → the order of atoms, in NumPy, PyTorch and CU
 
 from __future__ import annotations
 
-from lanescope.blackwell.scales import COLUMNS, ROWS
+from lanescope.blackwell.scale_atoms import ATOM_FACTORS, ATOM_ROWS
 from lanescope.blackwell.scaling import AtomCopy, ScaledMmaStep, ScaleOperand, format_copy_ptx
 from lanescope.ptx.compressed_metadata import CompressedOrder
 from lanescope.ptx.instruction import SCALES
@@ -27,8 +27,8 @@ def render_order() -> dict[str, str]:
     cuda = _PROGRAMS.fill(
         "scale_codes.cu",
         **slots,
-        last_row=ROWS - 1,
-        last_column=COLUMNS - 1,
+        last_row=ATOM_ROWS - 1,
+        last_column=ATOM_FACTORS - 1,
         offset=render_scale_order()["cuda"],
     )
     return {

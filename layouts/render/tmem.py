@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from lanescope.blackwell.scales import ATOM_BYTES, COLUMNS, GROUPS, LINE_BYTES, ROWS
+from lanescope.blackwell.scale_atoms import ATOM_BYTES, ATOM_FACTORS, ATOM_LINES, ATOM_ROWS, LINE_BYTES
 from lanescope.blackwell.tmem import TensorAccess
 from lanescope.render.template import Templates
 
 _PROGRAMS = Templates(__package__)
 SCALE_SIZES = {  # of an atom, as the templates call them
-    "rows": ROWS,
-    "columns": COLUMNS,
-    "groups": GROUPS,
-    "chunks": ROWS // GROUPS,
+    "rows": ATOM_ROWS,
+    "columns": ATOM_FACTORS,
+    "groups": ATOM_LINES,
+    "chunks": ATOM_ROWS // ATOM_LINES,
     "bytes": ATOM_BYTES,
     "line": LINE_BYTES,
 }

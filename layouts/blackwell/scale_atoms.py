@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-ROWS, COLUMNS, GROUPS = 128, 4, 32  # rows and factors of an atom; lines of 16 bytes
+ATOM_ROWS, ATOM_FACTORS, ATOM_LINES = 128, 4, 32  # rows and factors of an atom; lines of 16 bytes
 LINE_BYTES = 16  # the factors of the rows r, r + 32, r + 64 and r + 96
-ATOM_BYTES = ROWS * COLUMNS
+ATOM_BYTES = ATOM_ROWS * ATOM_FACTORS
 SOURCE = "CUTLASS, cutlass/detail/sm100_blockscaled_layout.hpp (3 maps); not executed on hardware"
 
 
-def compute_offset(row: Any, factor: Any, factors: int) -> Any:
+def compute_factor_offset(row: Any, factor: Any, factors: int) -> Any:
     """Return the byte offset of a factor from the first atom; factors: per row. Arguments broadcast."""
-    atom = row // ROWS * (factors // COLUMNS) + factor // COLUMNS
-    return ATOM_BYTES * atom + LINE_BYTES * (row % GROUPS) + COLUMNS * (row % ROWS // GROUPS) + factor % COLUMNS
+    atom = row // ATOM_ROWS * (factors // ATOM_FACTORS) + factor // ATOM_FACTORS
+    return (
+        ATOM_BYTES * atom
+        + LINE_BYTES * (row % ATOM_LINES)
+        + ATOM_FACTORS * (row % ATOM_ROWS // ATOM_LINES)
+        + factor % ATOM_FACTORS
+    )
