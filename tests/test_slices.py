@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lanescope.descriptor.matrix import View, find_inert_fields, reads
+from lanescope.descriptor.matrix import View, find_unread_fields, reads
 from lanescope.errors import LayoutError
 from lanescope.shared import slices
 from lanescope.shared.swizzle import MODES, Mode
@@ -150,7 +150,7 @@ def test_the_canonical_form_says_what_the_descriptor_reads(kind: tuple[int, str,
         for row, col in product(range(rows), range(cols)):
             mn, k = (row, col * along) if tile.major == "K" else (row * along, col)
             assert layout(row, col) * 16 == tile.compute_offset_before(mn, k), (tile.canonical(), row, col)
-    assert find_inert_fields(word, View(64, tile.step(), tile.element_bits, tile.major)).keys() <= {
+    assert find_unread_fields(word.mode, View(64, tile.step(), tile.element_bits, tile.major)).keys() <= {
         "lbo",
         "base_offset",
     }

@@ -27,7 +27,7 @@ from lanescope.app.hardware.evidence import summarize
 from lanescope.app.memory import facts as memory
 from lanescope.blackwell import tmem
 from lanescope.cute import calls as cutecalls
-from lanescope.descriptor.matrix import View, find_inert_fields
+from lanescope.descriptor.matrix import View, find_unread_fields
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx import catalog, hardware_runs
@@ -266,8 +266,8 @@ def render_strides() -> str:
         words = slices.describe_strides(_sample_tile(major, mode))
         word = _sample_tile(major, mode).descriptor()
         unread = (
-            find_inert_fields(word, View(64 * mode.chunks, 16, 16, major)),
-            find_inert_fields(word, View(8, 16, 16, major)),
+            find_unread_fields(word.mode, View(64 * mode.chunks, 16, 16, major)),
+            find_unread_fields(word.mode, View(8, 16, 16, major)),
         )
         cells = []
         for name in ("lbo", "sbo"):

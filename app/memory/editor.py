@@ -254,7 +254,7 @@ def _build_unjudged(
     found = build_verified(build_view_request(descriptor, view, None))
     _, seen = parse_view(view)
     return {
-        "unused": desc.find_inert_fields(descriptor, seen),
+        "unused": desc.find_unread_fields(descriptor.mode, seen),
         "fits": [
             {
                 "text": "A" + fit.text.removeprefix("a canonical").removeprefix("a"),
@@ -293,7 +293,7 @@ def _build_verdict(descriptor: Descriptor, made: JudgedRequest, query: dict[str,
         "cleared": str(Descriptor(descriptor.word & ~descriptor.reserved, descriptor.format)),
         "seen": seen,
         **_draw_pictures(made.cells),
-        "unused": desc.find_inert_fields(make_readable(descriptor), seen),
+        "unused": desc.find_unread_fields(make_readable(descriptor).mode, seen),
         "otherwise": [
             replace_storage(_find_page_query(query), found.storage) if found.storage else ""
             for found in result.diagnoses

@@ -186,9 +186,7 @@ def tile(question: TileQuestion) -> Tile:
 def build_tile(tile: tiling.Tile, rows: int) -> Tile:
     """Return the answer of GET /smem/tile."""
     (lbo, sbo), (lbo_used, sbo_used) = tile.get_lbo_sbo_bytes(), tile.get_used_strides(rows)
-    reasons = desc.find_inert_fields(
-        tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major, tile.form)
-    )
+    reasons = desc.find_unread_fields(tile.mode, View(rows, tile.step(), tile.element_bits, tile.major, tile.form))
     return Tile(
         atom=Atom(
             mn=tile.atom[0],

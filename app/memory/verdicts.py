@@ -176,7 +176,7 @@ def build_reads(body: Json) -> Reads:
         address=address,
         first=int(address.min()),
         last=int(address.max()) + max(seen.bits // 8, 1) - 1,
-        unused=desc.find_inert_fields(descriptor, seen),
+        unused=desc.find_unread_fields(descriptor.mode, seen),
         bank_ways=desc.count_bank_ways(address, seen),
         warnings=build_warnings(
             find_uncertain_reads(descriptor, seen)

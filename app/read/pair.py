@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from lanescope.descriptor.matrix import Descriptor, View, find_inert_fields
+from lanescope.descriptor.matrix import Descriptor, View, find_unread_fields
 from lanescope.render.read_pictures import OperandChunks
 
 LEFT, TOP, GAP, WIDE = 44.0, 40.0, 118.0, 53.0
@@ -214,7 +214,7 @@ def _list_legend(chunks: OperandChunks) -> Iterable[tuple[str, str]]:
 def _draw_guides(places: _Places, word: Descriptor) -> list[tuple[str, str, str]]:
     """Return (field, its guide as SVG, the text of the guide)."""
     chunks, seen, mode = places.chunks, places.chunks.seen, word.mode
-    start, unread = word.start_address, find_inert_fields(word, seen)
+    start, unread = word.start_address, find_unread_fields(word.mode, seen)
     swizzled = mode.chunks > 1
     first = chunks.read[:8].ravel().tolist() if swizzled else []
     guides = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lanescope.app.read.pair import PairPicture, draw_pair
-from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields, reads, view
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_unread_fields, reads, view
 from lanescope.descriptor.repair import compute_expected_reads, list_changes
 from lanescope.descriptor.verify import verify
 from lanescope.ptx import catalog
@@ -178,7 +178,7 @@ def _find_field(word: Descriptor, bit: int) -> str:
 
 
 def _list_fields(word: Descriptor, seen: View, changes: Mapping[str, tuple[int, int]]) -> Iterator[WordField]:
-    unread = find_inert_fields(word, seen)
+    unread = find_unread_fields(word.mode, seen)
     for field in reversed(word.format.fields):
         encoded, unit = field.get(word.word), " B" if field in (LBO, SBO) else ""
         code = f" ({encoded})" if field is SWIZZLE else ""

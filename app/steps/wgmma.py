@@ -211,7 +211,7 @@ def _build_descriptor(side: DescribedSide, step: int) -> StepDescriptor:
         step=step,
         descriptor=str(word),
         swizzle=word.mode.name,
-        unused=sorted(desc.find_inert_fields(word, side.view)),
+        unused=sorted(desc.find_unread_fields(word.mode, side.view)),
     )
 
 

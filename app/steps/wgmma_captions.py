@@ -21,7 +21,7 @@ from lanescope.app.steps.described import LINES_OF_CORE, AddressTerms, Described
 from lanescope.app.steps.wgmma_fields import caption_field, explain_line, mark_field, name_mn
 from lanescope.app.steps.wgmma_product import DescribedProduct, WgmmaMove, WgmmaStep
 from lanescope.app.steps.wgmma_registers import caption_next_step, caption_warp
-from lanescope.descriptor.matrix import Descriptor, find_inert_fields
+from lanescope.descriptor.matrix import Descriptor, find_unread_fields
 from lanescope.ptx.instruction import WARP, Operand
 
 WARP_ROWS = 16
@@ -155,7 +155,7 @@ def _caption_xor(operand: DescribedOperand) -> str:
 def _list_field_steps(product: DescribedProduct, name: str) -> list[WgmmaStep]:
     operand = product.operands[name]
     word = operand.words[0]
-    unread = find_inert_fields(word, operand.view)
+    unread = find_unread_fields(word.mode, operand.view)
     return [
         _make_step(
             "field",

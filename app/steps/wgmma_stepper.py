@@ -26,7 +26,7 @@ from lanescope.app.steps.wgmma_captions import build_timeline
 from lanescope.app.steps.wgmma_plan import count_per_cell, pack_cells, plan_product, view_cells
 from lanescope.app.steps.wgmma_product import DescribedProduct, WgmmaMove, WgmmaStep
 from lanescope.app.steps.wgmma_registers import HeldOperand, build_held_operand
-from lanescope.descriptor.matrix import find_inert_fields
+from lanescope.descriptor.matrix import find_unread_fields
 from lanescope.descriptor.repair import list_changes
 from lanescope.errors import LayoutError
 from lanescope.names import lookup
@@ -351,7 +351,7 @@ def _build_word(operand: DescribedOperand, step: int, cores: Any) -> ReadWord:
         descriptor=str(word),
         fields=build_fields(word),
         swizzle=word.mode.name,
-        unread=find_inert_fields(word, operand.view),
+        unread=find_unread_fields(word.mode, operand.view),
         lines=operand.reads[step].ravel()[cores[:, :, 0]],
         cause="" if verdict.match else first.message if first else "It reads other bytes than those stored.",
         repair=str(fix) if fix else None,

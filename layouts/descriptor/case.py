@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lanescope.descriptor.format import DescriptorFormat
-from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_unread_fields
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import BASE_OFFSET, ROWS
 from lanescope.shared.storage import Storage
@@ -55,11 +55,12 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldSlip:
+class FieldMistake:
     """Wrong amounts in some fields.
 
-    cost: higher for rarer and vaguer causes. implied: further amounts of the word that the slip explains, read or not.
-    copied: the amount was copied from the field itself, so no packing of it can be a second mistake.
+    cost: higher for rarer and vaguer causes. implied: further amounts of the word that the mistake explains, whether
+    they are read or not. copied: the amount was copied from the field itself, so no packing of it can be a second
+    mistake.
     """
 
     code: str
@@ -110,14 +111,14 @@ class DiagnosisCase:
     @cached_property
     def unread_bits(self) -> int:
         """The mask of bits that the hardware does not read, which are no evidence."""
-        unread = find_inert_fields(self.right, self.view)
+        unread = find_unread_fields(self.right.mode, self.view)
         mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
 
     @cached_property
     def read_fields(self) -> frozenset[str]:
         """The fields of the right descriptor that the hardware reads."""
-        return frozenset(f.name for f in self.form.fields) - set(find_inert_fields(self.right, self.view))
+        return frozenset(f.name for f in self.form.fields) - set(find_unread_fields(self.right.mode, self.view))
 
     @cached_property
     def wrong_fields(self) -> frozenset[str]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from lanescope.deadline import check_deadline
 from lanescope.descriptor.alternatives import AlternativeStorage, is_read_exactly, list_restored_storages
-from lanescope.descriptor.case import NAMES, Amounts, Diagnosis, DiagnosisCase, FieldSlip, format_bytes, pack_word
-from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_inert_fields, reads
-from lanescope.descriptor.mistakes import describe_required_strides, list_slips
+from lanescope.descriptor.case import NAMES, Amounts, Diagnosis, DiagnosisCase, FieldMistake, format_bytes, pack_word
+from lanescope.descriptor.matrix import Addresses, Descriptor, View, find_unread_fields, reads
+from lanescope.descriptor.mistakes import describe_required_strides, list_field_mistakes
 from lanescope.descriptor.notices import has_tcgen05_bits
 from lanescope.descriptor.packing import (
     LEAST_COST,
@@ -45,7 +45,7 @@ class Explanation:
     """Causes that together give the program's word, and their cost."""
 
     cost: float
-    causes: tuple[FieldSlip | PackingMistake, ...]
+    causes: tuple[FieldMistake | PackingMistake, ...]
 
 
 def diagnose_mismatch(
@@ -83,7 +83,7 @@ def diagnose_mismatch(
 
 def _find_likeliest(
     cases: list[DiagnosisCase], begin: int | None
-) -> tuple[DiagnosisCase, tuple[FieldSlip | PackingMistake, ...]]:
+) -> tuple[DiagnosisCase, tuple[FieldMistake | PackingMistake, ...]]:
     """Return the case with the cheapest explanation, and its causes; a start other than `begin` costs more."""
 
     def cost(explanation: tuple[DiagnosisCase, Explanation]) -> float:
@@ -94,10 +94,10 @@ def _find_likeliest(
     return case, explained.causes
 
 
-def _repair_word(case: DiagnosisCase, causes: tuple[FieldSlip | PackingMistake, ...]) -> Descriptor:
+def _repair_word(case: DiagnosisCase, causes: tuple[FieldMistake | PackingMistake, ...]) -> Descriptor:
     """Return the right descriptor; if a mistake also affected unread fields, they get their usual values."""
     packed = any(isinstance(cause, PackingMistake) for cause in causes)
-    beyond = any(set(slip.implied) - set(slip.amounts) for slip in causes if isinstance(slip, FieldSlip))
+    beyond = any(set(mistake.implied) - set(mistake.amounts) for mistake in causes if isinstance(mistake, FieldMistake))
     spoiled = packed or beyond or len(case.wrong_fields) > 1
     fix = clean_word(case.right, case.view, keep=not packed) if spoiled else case.right
     return Descriptor(fix.word & ~fix.reserved, fix.format)
@@ -117,7 +117,7 @@ def clean_word(right: Descriptor, view: View, keep: bool = True) -> Descriptor:
 
     keep: leave an LBO or SBO that already has a usual value.
     """
-    unread, pattern = find_inert_fields(right, view), right.mode.pattern_bytes
+    unread, pattern = find_unread_fields(right.mode, view), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     cleared = Descriptor(right.word & ~right.reserved, right.format)
     is_usual = {"lbo": cleared.lbo_bytes in (0, 16), "sbo": cleared.sbo_bytes in (0, pattern), "base_offset": False}
@@ -130,52 +130,52 @@ def clean_word(right: Descriptor, view: View, keep: bool = True) -> Descriptor:
     )
 
 
-def _is_proven(causes: tuple[FieldSlip | PackingMistake, ...]) -> bool:
+def _is_proven(causes: tuple[FieldMistake | PackingMistake, ...]) -> bool:
     """Return whether a single known mistake explains the word."""
     return len(causes) == 1 and causes[0].cost < 1.5
 
 
 def explain_case(case: DiagnosisCase) -> Explanation:
     """Return the cheapest explanation that turns the right word into the program's word."""
-    slips = list_slips(case)
-    best = min([_cover_fields(case, slips), *_explain_packings(case)], key=lambda e: e.cost)
+    mistakes = list_field_mistakes(case)
+    best = min([_cover_fields(case, mistakes), *_explain_packings(case)], key=lambda e: e.cost)
     tried: set[tuple[tuple[str, int], ...]] = set()
-    for slip in slips:
-        if slip.cost + TOGETHER + LEAST_COST > best.cost:  # no packing mistake is cheaper
+    for mistake in mistakes:
+        if mistake.cost + TOGETHER + LEAST_COST > best.cost:  # no packing mistake is cheaper
             continue
-        values = {**case.right_amounts, **slip.amounts, **slip.implied}
+        values = {**case.right_amounts, **mistake.amounts, **mistake.implied}
         key = tuple(sorted(values.items()))
-        if key in tried or slip.copied or min(values.values()) < 0:
+        if key in tried or mistake.copied or min(values.values()) < 0:
             continue
         tried.add(key)
         check_deadline()
-        best = min([best, *_explain_packings_with_slip(case, slip, values)], key=lambda e: e.cost)
+        best = min([best, *_explain_packings_with_mistake(case, mistake, values)], key=lambda e: e.cost)
     return best
 
 
-def _cover_fields(case: DiagnosisCase, slips: list[FieldSlip]) -> Explanation:
-    """Return slips of disjoint fields that cover every wrong field; a field without a known slip gets a generic one."""
+def _cover_fields(case: DiagnosisCase, mistakes: list[FieldMistake]) -> Explanation:
+    """Return mistakes in disjoint fields that cover every wrong field, generic ones where no known one fits."""
     fitting = [
-        s
-        for s in slips
-        if set(s.amounts) <= case.wrong_fields
-        and all(case.has_same_field(n, v) for n, v in {**s.amounts, **s.implied}.items())
+        m
+        for m in mistakes
+        if set(m.amounts) <= case.wrong_fields
+        and all(case.has_same_field(n, v) for n, v in {**m.amounts, **m.implied}.items())
     ]
 
-    def cheapest(remaining: frozenset[str]) -> tuple[float, tuple[FieldSlip, ...]]:
+    def cheapest(remaining: frozenset[str]) -> tuple[float, tuple[FieldMistake, ...]]:
         check_deadline()
         if not remaining:
             return 0.0, ()
         first = next(name for name in NAMES if name in remaining)
-        best: tuple[float, tuple[FieldSlip, ...]] | None = None
-        for slip in [
-            *(s for s in fitting if first in s.amounts and set(s.amounts) <= remaining),
+        best: tuple[float, tuple[FieldMistake, ...]] | None = None
+        for mistake in [
+            *(m for m in fitting if first in m.amounts and set(m.amounts) <= remaining),
             *_explain_leftover_field(case, first, remaining),
         ]:
-            cost_of_others, others = cheapest(remaining - set(slip.amounts))
-            cost = slip.cost + cost_of_others + (TOGETHER if others else 0)
+            cost_of_others, others = cheapest(remaining - set(mistake.amounts))
+            cost = mistake.cost + cost_of_others + (TOGETHER if others else 0)
             if best is None or cost < best[0] - 1e-9:
-                best = cost, (slip, *others)
+                best = cost, (mistake, *others)
         assert best is not None
         return best
 
@@ -197,17 +197,21 @@ def _explain_packings(case: DiagnosisCase) -> Iterator[Explanation]:
                     yield Explanation(exchanged.cost + packing.cost + TOGETHER, (exchanged, packing))
 
 
-def _explain_packings_with_slip(case: DiagnosisCase, slip: FieldSlip, values: Amounts) -> Iterator[Explanation]:
-    """Yield explanations by one packing mistake of amounts that a slip has changed."""
-    for packing in _list_packings(case, values, frozenset(slip.implied)):
+def _explain_packings_with_mistake(
+    case: DiagnosisCase, mistake: FieldMistake, values: Amounts
+) -> Iterator[Explanation]:
+    """Yield explanations by one packing mistake of amounts of which a field mistake has changed some."""
+    for packing in _list_packings(case, values, frozenset(mistake.implied)):
         if case.matches_actual(packing.word, packing.free):
-            yield Explanation(packing.cost + slip.cost + TOGETHER + _get_stacking_cost(packing, slip), (packing, slip))
+            yield Explanation(
+                packing.cost + mistake.cost + TOGETHER + _get_stacking_cost(packing, mistake), (packing, mistake)
+            )
 
 
-def _get_stacking_cost(packing: PackingMistake, slip: FieldSlip) -> float:
+def _get_stacking_cost(packing: PackingMistake, mistake: FieldMistake) -> float:
     """Return the extra cost if both mistakes concern the same single field."""
-    both = packing.fields & set(slip.amounts)
-    if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
+    both = packing.fields & set(mistake.amounts)
+    if packing.code == "generic_pointer" and set(mistake.amounts) <= packing.fields:
         return LEFT_OVER
     return max(TWICE[name] for name in both) if both == packing.fields and len(both) == 1 else 0.0
 
@@ -239,12 +243,12 @@ def _list_packings(
             return
 
 
-def _explain_leftover_field(case: DiagnosisCase, name: str, remaining: frozenset[str]) -> Iterator[FieldSlip]:
-    """Yield slips for a field without a known mistake, and for overlapping core matrices."""
+def _explain_leftover_field(case: DiagnosisCase, name: str, remaining: frozenset[str]) -> Iterator[FieldMistake]:
+    """Yield generic mistakes for a field without a known one, and overlapping core matrices."""
     actual, needed = case.actual_amounts[name], case.right_amounts[name]
     if name in ("lbo", "sbo"):
-        yield from _overlap_left_over(case, remaining)
-        yield _stride_left_over(case, name)
+        yield from _explain_overlap(case, remaining)
+        yield _make_unexplained_stride(case, name)
     elif name == "start_address":
         step = actual - needed
         much = "one 16-byte chunk" if abs(step) == 16 else format_bytes(abs(step))
@@ -252,13 +256,15 @@ def _explain_leftover_field(case: DiagnosisCase, name: str, remaining: frozenset
             f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {needed:#x},"
             f" not {actual:#x}."
         )
-        yield FieldSlip("start_wrong", message, {name: actual}, LEFT_OVER)
+        yield FieldMistake("start_wrong", message, {name: actual}, LEFT_OVER)
     else:
-        yield FieldSlip(f"{name}_wrong", f"{NAMES[name]} is {actual}; it must be {needed}.", {name: actual}, LEFT_OVER)
+        yield FieldMistake(
+            f"{name}_wrong", f"{NAMES[name]} is {actual}; it must be {needed}.", {name: actual}, LEFT_OVER
+        )
 
 
-def _overlap_left_over(case: DiagnosisCase, remaining: frozenset[str]) -> Iterator[FieldSlip]:
-    """Yield a slip for strides so small that core matrices overlap and bytes are read twice."""
+def _explain_overlap(case: DiagnosisCase, remaining: frozenset[str]) -> Iterator[FieldMistake]:
+    """Yield strides so small that core matrices overlap and bytes are read twice."""
     both = {
         name: case.actual_amounts[name] for name in case.wrong_fields if name in ("lbo", "sbo") and name in remaining
     }
@@ -270,11 +276,11 @@ def _overlap_left_over(case: DiagnosisCase, remaining: frozenset[str]) -> Iterat
             " needs 128 separate bytes. Here"
             f" {describe_required_strides(case, case.right_amounts['lbo'], case.right_amounts['sbo'])}."
         )
-        yield FieldSlip("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
+        yield FieldMistake("overlapping_core_matrices", message, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
 
 
-def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
-    """Return the slip for an LBO or SBO that is wrong for an unknown reason."""
+def _make_unexplained_stride(case: DiagnosisCase, name: str) -> FieldMistake:
+    """Return an LBO or SBO that is wrong for an unknown reason."""
     actual, needed = case.actual_amounts[name], case.right_amounts[name]
     turned = case.view.major == "MN" and case.mode.chunks > 1
     panel = turned and name == "lbo"
@@ -282,7 +288,7 @@ def _stride_left_over(case: DiagnosisCase, name: str) -> FieldSlip:
     way = "along K" if turned == (name == "sbo") else "along M/N"
     what = "atoms" if case.mode.chunks > 1 else "core matrices"
     message = f"{NAMES[name]} is {format_bytes(actual)}. The tile's {what} are {format_bytes(needed)} apart {way}."
-    return FieldSlip(code, message, {name: actual}, LEFT_OVER)
+    return FieldMistake(code, message, {name: actual}, LEFT_OVER)
 
 
 # the same tile in another storage -------------------------------------------------------------------------------------

@@ -324,13 +324,8 @@ def compute_offset_before_swizzle(
     return np.where(chunks == 1, none, wide)
 
 
-def find_inert_fields(descriptor: Descriptor, view: View) -> dict[str, str]:
-    """Map the fields that this view does not read to the reason."""
-    return find_unread_fields(descriptor.mode, view)
-
-
 def find_unread_fields(mode: Mode, view: View) -> dict[str, str]:
-    """Map the fields that a view does not read in any descriptor of a mode to the reason."""
+    """Map the fields that the hardware does not read in descriptors of a mode, for a view, to the reason."""
     unread = {}
     swizzled = mode.chunks > 1
     if view.major == "K" and swizzled and view.k <= view.per * mode.chunks:
@@ -338,7 +333,7 @@ def find_unread_fields(mode: Mode, view: View) -> dict[str, str]:
     if view.major == "MN" and swizzled and view.rows <= view.per * mode.chunks:
         unread["lbo"] = f"not read: the {view.rows} rows fit in one atom of {view.per * mode.chunks} rows"
     if view.rows == (8 if view.major == "K" else view.per) and not (view.major == "MN" and swizzled):
-        unread["sbo"] = "not read: the operand has only 8 rows"
+        unread["sbo"] = f"not read: the operand has only {view.rows} rows"
     if not swizzled:
         unread["base_offset"] = "not read: mode none has no XOR"
     return unread

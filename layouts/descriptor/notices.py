@@ -12,7 +12,7 @@ from lanescope.descriptor.format import DescriptorFormat
 from lanescope.descriptor.matrix import (
     Descriptor,
     View,
-    find_inert_fields,
+    find_unread_fields,
     reads,
 )
 from lanescope.inputs import join_words
@@ -288,7 +288,7 @@ def find_repeated_reads(descriptor: Descriptor, view: View) -> list[FieldNotice]
     shared = address.size - int(np.unique(address).size)
     if not shared:
         return []
-    atom, unread = descriptor.mode.count_atom_bytes(view.major), find_inert_fields(descriptor, view)
+    atom, unread = descriptor.mode.count_atom_bytes(view.major), find_unread_fields(descriptor.mode, view)
     what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
     small = [
         f"{name.upper()} is {n}"

@@ -10,7 +10,7 @@ from lanescope.descriptor.case import (
     NAMES,
     Amounts,
     DiagnosisCase,
-    FieldSlip,
+    FieldMistake,
     count_bytes,
     format_bytes,
     list_field_names,
@@ -23,7 +23,7 @@ from lanescope.inputs import capitalize_sentence, join_words
 from lanescope.ptx.table.descriptors import LBO, SBO, START
 
 
-def slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
+def list_mistakes_of_other_tiles(case: DiagnosisCase) -> Iterator[FieldMistake]:
     """Yield amounts for a tile with the other order of atoms, or with the size of one instruction."""
     for alternative in list_misread_storages(case.stored, case.view):
         amounts = _get_differing_amounts(case, alternative)
@@ -36,7 +36,7 @@ def slip_alternatives(case: DiagnosisCase) -> Iterator[FieldSlip]:
                 f"{capitalize_sentence(list_field_names(wrong))} {'is' if len(wrong) == 1 else 'are'} right for"
                 f" {alternative.description}. {describe_required_fields(case, wrong)}"
             )
-            yield FieldSlip(alternative.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
+            yield FieldMistake(alternative.code, message, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
 def _get_differing_amounts(case: DiagnosisCase, alternative: AlternativeStorage) -> dict[str, int]:
@@ -48,7 +48,7 @@ def _get_differing_amounts(case: DiagnosisCase, alternative: AlternativeStorage)
     return {name: value for name, value in values.items() if value != case.right_amounts[name]}
 
 
-def slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
+def list_mistakes_of_element_size(case: DiagnosisCase) -> Iterator[FieldMistake]:
     """Yield amounts for elements of another size: scaled strides, and the K step."""
     view = case.view
     name = "start_address"
@@ -67,16 +67,16 @@ def slip_element_size(case: DiagnosisCase) -> Iterator[FieldSlip]:
             )
             if names == (name,):
                 message = describe_possible_steps(case, starts[name]) or message
-            yield FieldSlip(
+            yield FieldMistake(
                 "element_size",
                 message,
                 wrong,
                 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2,
             )
-        yield from _slip_resized_tile(case, bits, of)
+        yield from _list_mistakes_of_resized_tile(case, bits, of)
 
 
-def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[FieldSlip]:
+def _list_mistakes_of_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[FieldMistake]:
     """Yield the right word of a canonical tile with the same number of elements of another size."""
     tile = case.stored.tile
     if not tile:
@@ -93,7 +93,7 @@ def _slip_resized_tile(case: DiagnosisCase, bits: int, of: str) -> Iterator[Fiel
             f"{capitalize_sentence(list_field_names(wrong))} would be right {of}."
             f" {describe_required_fields(case, wrong)}"
         )
-        yield FieldSlip("element_size", message, wrong, 1.3)
+        yield FieldMistake("element_size", message, wrong, 1.3)
 
 
 def describe_required_fields(case: DiagnosisCase, wrong: Amounts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lanescope.descriptor.case import DiagnosisCase, FieldSlip, count_bytes, format_bytes
+from lanescope.descriptor.case import DiagnosisCase, FieldMistake, count_bytes, format_bytes
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import START
 
@@ -12,64 +12,67 @@ NAME = "start_address"
 K_OF_TYPES = (8, 16, 32)  # K of one dense wgmma: tf32, 16-bit, 8-bit
 
 
-def list_start_slips(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield all known wrong starts for this slice; the likelier of two equal ones first."""
+def list_start_mistakes(case: DiagnosisCase) -> Iterator[FieldMistake]:
+    """Yield all known wrong starts for this slice, the likelier of two equal ones first."""
     if case.k:
-        yield from _slip_k_step(case)
+        yield from _list_wrong_k_steps(case)
     if case.mn:
-        yield from _slip_mn_step(case)
-    yield from _slip_address(case)
-    yield from _slip_other_slice(case)
+        yield from _list_wrong_mn_steps(case)
+    yield from _list_wrong_addresses(case)
+    yield from _list_starts_of_other_slices(case)
 
 
-def _slip_address(case: DiagnosisCase) -> Iterator[FieldSlip]:
-    """Yield mistakes of the address, independent of the slice."""
+def _list_wrong_addresses(case: DiagnosisCase) -> Iterator[FieldMistake]:
+    """Yield mistakes in the address that do not depend on the slice."""
     start = case.right_amounts[NAME]
     if case.stored.base:
         message = (
             f"The start is relative to the tile. Add the tile's address, {case.stored.base:#x}: the start is"
             f" {start:#x}."
         )
-        yield FieldSlip("start_wrong", message, {NAME: start - case.stored.base}, 1.5)
+        yield FieldMistake("start_wrong", message, {NAME: start - case.stored.base}, 1.5)
     address = case.form.get_field(NAME)
     cut = start & address.most
     message = (
         f"The start is {cut:#x}, which is {start:#x} truncated to {address.width} bits before the shift. Mask with"
         f" 0x{address.mask:X}, then shift right by 4."
     )
-    yield FieldSlip("start_wrong", message, {NAME: cut}, 1.5)
+    yield FieldMistake("start_wrong", message, {NAME: cut}, 1.5)
     if start > START.mask:
         message = (
             f"The start is {start & START.mask:#x}, which is {start:#x} masked with 0x{START.mask:X}. The start of"
             f" {case.form.target} has {address.width} bits: mask with 0x{address.mask:X}."
         )
-        yield FieldSlip("start_wrong", message, {NAME: start & START.mask}, 1.0)
+        yield FieldMistake("start_wrong", message, {NAME: start & START.mask}, 1.0)
     first = int(case.expected[0, 0])
     message = (
         f"The start is the address of the first element after the XOR, {first:#x}. The hardware applies the XOR"
         f" itself: use the address before it, {start:#x}."
     )
-    yield FieldSlip("start_wrong", message, {NAME: first}, 1.35)
+    yield FieldMistake("start_wrong", message, {NAME: first}, 1.35)
 
 
-def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
+def _list_wrong_k_steps(case: DiagnosisCase) -> Iterator[FieldMistake]:
+    """Yield mistakes in the step along K: missing, in the wrong unit, past an atom's edge, of another K or panel."""
     start, view, k = case.right_amounts[NAME], case.view, case.k
     first = case.get_start(case.mn, 0)
     step, along = start - first, count_bytes(k, view)
     right = f"The slice at k = {k} begins {format_bytes(step)} after the one at k = 0, at {start:#x}."
     missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
-    yield FieldSlip("k_step_missing", missing, {NAME: first}, 0.9)
+    yield FieldMistake("k_step_missing", missing, {NAME: first}, 0.9)
     units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
 
-    def slip(code: str, message: str, start: int, cost: float) -> FieldSlip:
-        return FieldSlip(code, describe_possible_steps(case, start) or message, {NAME: start}, cost)
+    def make_mistake(code: str, message: str, start: int, cost: float) -> FieldMistake:
+        return FieldMistake(code, describe_possible_steps(case, start) or message, {NAME: start}, cost)
 
     for amount, cost in ((step, 1.1), (along, 1.1 if view.major == "K" else 1.5)):
-        yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
+        yield make_mistake(
+            "k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost
+        )
     if along != k:
         message = f"The K step was counted in elements ({k}), not in bytes. {right}"
-        yield slip("k_step_in_elements", message, first + k, 1.0)
-        yield slip("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
+        yield make_mistake("k_step_in_elements", message, first + k, 1.0)
+        yield make_mistake("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
     if along != step:
         moves = f"The start moves {format_bytes(along)} for the step along K"
         edge = case.edge
@@ -80,12 +83,12 @@ def _slip_k_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
             message = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
         else:
             message = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
-        yield FieldSlip("k_advance_past_atom", message, {NAME: first + along}, 1.0)
-    yield from _slip_other_k(case, first, right)
-    yield from _slip_panels(case, first, right)
+        yield FieldMistake("k_advance_past_atom", message, {NAME: first + along}, 1.0)
+    yield from _list_k_steps_of_other_instructions(case, first, right)
+    yield from _list_wrong_panel_steps(case, first, right)
 
 
-def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
+def _list_k_steps_of_other_instructions(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldMistake]:
     """Yield the K step of an instruction with another K."""
     for other in K_OF_TYPES:
         moved = count_bytes(case.k // case.view.k * other, case.view)
@@ -97,7 +100,7 @@ def _slip_other_k(case: DiagnosisCase, first: int, right: str) -> Iterator[Field
             f" {right}"
         )
         message = describe_possible_steps(case, first + moved) or message
-        yield FieldSlip(
+        yield FieldMistake(
             "element_size", message, {NAME: first + moved}, 2.1 if case.is_loop_slice(first + moved) else 1.2
         )
 
@@ -132,7 +135,7 @@ def describe_possible_steps(case: DiagnosisCase, start: int) -> str:
     )
 
 
-def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldSlip]:
+def _list_wrong_panel_steps(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldMistake]:
     """Yield starts with a panel step that differs from the tile's, for a slice in a later panel of atoms along K."""
     view, wide = case.view, case.atom[1]
     count, inside = divmod(case.k, wide)
@@ -147,7 +150,7 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
             f"The start steps over panels of {view.rows} rows ({format_bytes(instruction)}), as many as the"
             f" instruction reads. The tile's panels along K are {format_bytes(panel)} apart. {right}"
         )
-        yield FieldSlip("panel_stride_from_instruction", message, {NAME: first + count * instruction + inner}, 1.0)
+        yield FieldMistake("panel_stride_from_instruction", message, {NAME: first + count * instruction + inner}, 1.0)
     moved = case.actual_amounts[NAME] - first - inner
     if (
         moved > 0
@@ -160,42 +163,42 @@ def _slip_panels(case: DiagnosisCase, first: int, right: str) -> Iterator[FieldS
             f" {format_bytes(panel)} apart. {right}"
         )
         along_k = case.slices.get(case.actual_amounts[NAME], (-1, -1))[0] == case.mn
-        yield FieldSlip(
+        yield FieldMistake(
             "panel_stride_wrong", message, {NAME: case.actual_amounts[NAME]}, 2.6 if along_k else 1.7, copied=True
         )
 
 
-def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
+def _list_wrong_mn_steps(case: DiagnosisCase) -> Iterator[FieldMistake]:
     """Yield mistakes in the step along M or N."""
     start, view, mn = case.right_amounts[NAME], case.view, case.mn
     first = case.get_start(0, case.k)
     step = start - first
     right = f"The slice at mn = {mn} begins {format_bytes(step)} after the one at mn = 0, at {start:#x}."
     message = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
-    yield FieldSlip("other_slice", message, {NAME: first}, 1.2)
+    yield FieldMistake("other_slice", message, {NAME: first}, 1.2)
     message = (
         f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which is in units of 16 bytes."
         f" {right} Add {step >> 4:#x}."
     )
-    yield FieldSlip("start_wrong", message, {NAME: first + 16 * step}, 1.2)
+    yield FieldMistake("start_wrong", message, {NAME: first + 16 * step}, 1.2)
     counted = step * 8 // max(view.bits, 8)
     if counted != step:
         code, cost = ("other_slice", 1.3) if first + counted in case.slices else ("start_wrong", 1.2)
         message = f"The step along M/N was counted in elements ({counted}), not in bytes. {right}"
-        yield FieldSlip(code, message, {NAME: first + counted}, cost)
+        yield FieldMistake(code, message, {NAME: first + counted}, cost)
     if view.major == "K":
         return
     along = count_bytes(mn, view)
     edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
     message = f"The start moves {format_bytes(along)} along M/N, {edge}. {right}"
-    yield FieldSlip("panel_stride_wrong", message, {NAME: first + along}, 1.5)
+    yield FieldMistake("panel_stride_wrong", message, {NAME: first + along}, 1.5)
     moved, count = case.actual_amounts[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
         message = (
             f"The start steps over panels of {format_bytes(moved // count)}. The tile's panels along M/N are"
             f" {format_bytes(step // count)} apart. {right}"
         )
-        yield FieldSlip(
+        yield FieldMistake(
             "panel_stride_wrong",
             message,
             {NAME: case.actual_amounts[NAME]},
@@ -204,7 +207,8 @@ def _slip_mn_step(case: DiagnosisCase) -> Iterator[FieldSlip]:
         )
 
 
-def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
+def _list_starts_of_other_slices(case: DiagnosisCase) -> Iterator[FieldMistake]:
+    """Yield the program's start if it is that of another slice of the tile."""
     actual = case.actual_amounts[NAME]
     origin = case.slices.get(actual)
     if not origin or origin == (case.mn, case.k):
@@ -217,4 +221,4 @@ def _slip_other_slice(case: DiagnosisCase) -> Iterator[FieldSlip]:
     if k % case.view.k:
         message += f" The K of an instruction is {case.view.k}."
     likely = case.is_loop_slice(actual) or (mn == case.mn and 2 * k == case.k)
-    yield FieldSlip("other_slice", message, {NAME: actual}, 1.4 if likely else 2.0, copied=True)
+    yield FieldMistake("other_slice", message, {NAME: actual}, 1.4 if likely else 2.0, copied=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lanescope.cute.text import parse_layout
 from lanescope.deadline import check_deadline
-from lanescope.descriptor.matrix import K_BYTES, Descriptor, View, find_inert_fields
+from lanescope.descriptor.matrix import K_BYTES, Descriptor, View, find_unread_fields
 from lanescope.descriptor.repair import compute_expected_reads, find_plainest_descriptor
 from lanescope.descriptor.verify import verify
 from lanescope.errors import LayoutError
@@ -49,7 +49,7 @@ class TileDescriptors:
     @property
     def unused(self) -> dict[str, str]:
         """Fields that the instruction does not read → reason."""
-        return find_inert_fields(self.words[0], self.seen) if self.words else {}
+        return find_unread_fields(self.words[0].mode, self.seen) if self.words else {}
 
     @property
     def instruction(self) -> str:
