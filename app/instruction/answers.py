@@ -90,7 +90,7 @@ def find_owners(op: Operand, coordinates: str) -> ElementOwners:
             raise LayoutError(
                 "bad_coordinate",
                 f"{axis} {number} is outside {op.name.upper()}.",
-                f"0 to {op.extents[axis] - 1}.",
+                f"Allowed: 0 to {op.extents[axis] - 1}.",
                 "at",
             )
     owners = tuple(find_value(op, thread, value) for thread, value in op.pattern.owners(*coords))
@@ -100,9 +100,11 @@ def find_owners(op: Operand, coordinates: str) -> ElementOwners:
 def find_lane_values(op: Operand, thread: int, value: int | None) -> LaneValues:
     """Find the values of one thread, or one of them."""
     if thread >= op.threads:
-        raise LayoutError("bad_lane", f"No lane {thread}.", f"0 to {op.threads - 1}.", "lane")
+        raise LayoutError("bad_lane", f"No lane {thread}.", f"Allowed: 0 to {op.threads - 1}.", "lane")
     if value is not None and value >= op.values:
-        raise LayoutError("bad_value", f"No value {value}.", f"{op.name}0 to {op.name}{op.values - 1}.", "value")
+        raise LayoutError(
+            "bad_value", f"No value {value}.", f"Allowed: {op.name}0 to {op.name}{op.values - 1}.", "value"
+        )
     chosen_values = range(op.values) if value is None else [value]
     return LaneValues(operand=op.name, thread=thread, values=tuple(find_value(op, thread, v) for v in chosen_values))
 

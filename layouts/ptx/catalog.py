@@ -164,7 +164,7 @@ def _index_target_support() -> dict[str, TargetSupport]:
     known = _load_targets()[1]
     missing = [i.ptx for i in instructions() if i.ptx not in known or not known[i.ptx].targets]
     if missing:
-        rest = f" and of {len(missing) - 1} more" if len(missing) > 1 else ""
+        rest = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         listed = "Remove its reason from layouts/ptx/table/newer.py, and run" if find_newer_form(missing[0]) else "Run"
         hint = f"{listed} `make targets`, which runs ptxas."
         raise LayoutError("missing_targets", f"targets.json has no targets for '{missing[0]}'{rest}.", hint)
