@@ -9,10 +9,10 @@ import pytest
 
 from lanescope import capture, find, tiled_copy, tiled_mma, triton_layout, tv
 from lanescope.app.capture.examples import build_capture
-from lanescope.app.widget.judged import draw_capture, draw_descriptor
 from lanescope.app.widget.live_matrix import LiveMatrix
 from lanescope.app.widget.pictures import draw_live
 from lanescope.app.widget.selection import Selection, settle_selection
+from lanescope.app.widget.verified_pictures import draw_capture, draw_descriptor
 from lanescope.cute.text import parse_cute_layout
 from lanescope.errors import LayoutError
 from lanescope.ptx.pattern import Pattern

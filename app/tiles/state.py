@@ -81,7 +81,7 @@ def make_bench(tiled_mma: TiledMMA) -> MapBench:
         answer=answer.LINE,
         words=answer.build_words(tiled_mma),
         example=answer.EXAMPLE,
-        working=tiled_mma.thread_ids.tolist(),
+        occupied=tiled_mma.thread_ids.tolist(),
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from lanescope.app.kit.extras import refuse_module
 from lanescope.app.share.draw import draw_alone
 from lanescope.app.widget.front_end import render_script, render_styles
-from lanescope.app.widget.judged import draw_capture, draw_descriptor, draw_verdict
 from lanescope.app.widget.pictures import LivePicture, draw_live
 from lanescope.app.widget.selection import Selection, check_part, select_part, settle_selection
+from lanescope.app.widget.verified_pictures import draw_capture, draw_descriptor, draw_verdict
 from lanescope.capture import Capture, Verified
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.descriptor.verify import Verdict
@@ -30,11 +30,12 @@ LINKED = ("element", "lane", "value")
 
 
 class LayoutView(anywidget.AnyWidget):
-    """A live view. Traits, all two-way: matrix, the name of one of `matrices`; in it lane, value and element (row,
-    column), which belong together, None for nothing.
+    """A live view with two-way traits: matrix, the name of one of `matrices`, and the selection in it: lane, value and
+    element (row, column); None if nothing is selected.
 
-    Setting one of them sets the others by the map; TraitError names what is allowed. A lane alone selects all that it
-    holds. Of memory a value is an offset (a CuTe layout's index, a descriptor's byte), and there are no lanes.
+    Setting one of lane, value and element sets the others by the map; TraitError names the allowed values. A lane alone
+    selects all its elements. A picture of memory has no lanes, and a value is an offset: the index of a CuTe layout,
+    the byte of a descriptor.
     """
 
     _esm, _css = render_script(), render_styles()
@@ -90,10 +91,10 @@ class LayoutView(anywidget.AnyWidget):
         if settled != self.selection:
             self.select(settled)
 
-    def find_selection(self, matrix: str, part: str, wanted: Any, lane: int | None = None) -> Selection:
+    def find_selection(self, matrix: str, part: str, selected: Any, lane: int | None = None) -> Selection:
         """Return the selection of a part of a matrix; an empty one if the matrix does not have it."""
         try:
-            return Selection(matrix) if wanted is None else select_part(self._maps, matrix, part, wanted, lane)
+            return Selection(matrix) if selected is None else select_part(self._maps, matrix, part, selected, lane)
         except LayoutError:
             return Selection(matrix)
 
@@ -160,9 +161,9 @@ class Link:
 def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[int, int] = (0, 0)) -> Link:
     """Link two views, each by its current matrix: a selection in one is repeated in the other.
 
-    by: element, lane or value. at: the element of `second` where (0, 0) of `first` lies, for D of one instruction that
-    is a part of the next one's A. What the other does not have selects nothing there; of an element's copies, that of
-    the same lane is selected. LayoutError for another `by`, for what is no view, and for a wrong `at`.
+    by: element, lane or value. at: the element of `second` that corresponds to (0, 0) of `first`, for D of one
+    instruction that is a part of the next one's A. If the other view lacks the selected part, nothing is selected
+    there; if several lanes hold the element, the same lane is selected. LayoutError for a wrong argument.
 
     >>> from lanescope import find
     >>> m16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -190,8 +191,8 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
                 return
             busy = True
             try:
-                wanted = _shift(getattr(source, by) if source.matrix == source_name else None, at, sign)
-                target.select(target.find_selection(target_name, by, wanted, source.lane))
+                selected = _shift(getattr(source, by) if source.matrix == source_name else None, at, sign)
+                target.select(target.find_selection(target_name, by, selected, source.lane))
             finally:
                 busy = False
 
@@ -210,6 +211,6 @@ def link(first: LayoutView, second: LayoutView, by: str = "element", at: tuple[i
     return Link(stop)
 
 
-def _shift(wanted: Any, at: tuple[int, int], sign: int) -> Any:
+def _shift(selected: Any, at: tuple[int, int], sign: int) -> Any:
     """Return the position of an element of one view in the other; lanes and values are unchanged."""
-    return (wanted[0] + sign * at[0], wanted[1] + sign * at[1]) if isinstance(wanted, tuple) else wanted
+    return (selected[0] + sign * at[0], selected[1] + sign * at[1]) if isinstance(selected, tuple) else selected

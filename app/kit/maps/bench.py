@@ -14,7 +14,7 @@ from lanescope.tiles.shades import TileShade
 
 Longs = NDArray[np.int64]
 LANES = 32
-BANKS, BANK_BYTES, BANKS_A_COLOUR = 32, 4, 4  # of shared memory; each 16-byte chunk has one colour
+BANKS, BANK_BYTES, BANKS_PER_COLOUR = 32, 4, 4  # of shared memory; each 16-byte chunk has one colour
 PIN, HOLDER_PIN = "{panel}:{row},{col}", "{unit}:{holder}"
 MOST_LISTED = 256  # lines per holder that a page lists
 
@@ -50,46 +50,37 @@ class CellColouring:
 
 def colour_by_chunk(byte: Longs) -> CellColouring:
     """Colour by 16-byte chunk, which is four neighbouring banks."""
-    firsts = range(0, BANKS, BANKS_A_COLOUR)
-    number = np.where(byte < 0, -1, byte // (BANK_BYTES * BANKS_A_COLOUR) % len(firsts))
-    return CellColouring(number, tuple(f"{first}–{first + BANKS_A_COLOUR - 1}" for first in firsts))
+    firsts = range(0, BANKS, BANKS_PER_COLOUR)
+    number = np.where(byte < 0, -1, byte // (BANK_BYTES * BANKS_PER_COLOUR) % len(firsts))
+    return CellColouring(number, tuple(f"{first}–{first + BANKS_PER_COLOUR - 1}" for first in firsts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HolderMap:
-    """A map on the stage. cell: int64 [holders, values], the cell number of each value, -1 if it is not shown.
-
-    group: [value], the line of a list that contains a value; fields: further numbers of each cell that labels may
-    name; folded: cells are named by number instead of row and column; edges: rows and columns at which another atom or
-    tile begins; text: the template of its cells, for every label; listed: whether a holder's list has its cells of this
-    map; answer: the first sentence about a cell, if not the bench's; axes: on a map of memory, the two `fields` that
-    are row and column of the tensor's element; height, width: of that tensor; shared: whether it is in shared memory,
-    so that its holders only read it; bits: [value], the bits of a value in its register, in a sentence's words;
-    per_register: how many values a register has room for.
-    """
+    """A map of one matrix, or of memory, on the page's stage."""
 
     name: str
     title: str
     about: str
     rows: int
     cols: int
-    cell: Longs
+    cell: Longs  # [holders, values]: the cell number of each value, -1 if it is not shown
     element_bits: int
-    shades: Mapping[str, TileShade]
-    of_cells: Mapping[str, CellColouring] = field(default_factory=dict)
-    group: tuple[int, ...] = ()
-    fields: Mapping[str, Longs] = field(default_factory=dict)
-    folded: bool = False
-    edges: tuple[Sequence[int], Sequence[int]] = ((), ())
-    text: str = ""
-    listed: bool = True
-    answer: str = ""
-    axes: tuple[str, ...] = ()
-    height: int = 0
-    width: int = 0
-    shared: bool = False
-    bits: tuple[str, ...] = ()
-    per_register: int = 1
+    shades: Mapping[str, TileShade]  # colourings by holder
+    of_cells: Mapping[str, CellColouring] = field(default_factory=dict)  # colourings by element
+    group: tuple[int, ...] = ()  # [value]: the line of a holder's list that contains a value, such as its register
+    fields: Mapping[str, Longs] = field(default_factory=dict)  # further numbers of each cell that labels may name
+    folded: bool = False  # cells are named by number instead of row and column
+    edges: tuple[Sequence[int], Sequence[int]] = ((), ())  # rows and columns at which another atom or tile begins
+    text: str = ""  # the template of its cells, for every label
+    listed: bool = True  # a holder's list has its cells of this map
+    answer: str = ""  # the first sentence about a cell, if not the bench's
+    axes: tuple[str, ...] = ()  # of memory: the two `fields` that are row and column of the tensor's element
+    height: int = 0  # of that tensor
+    width: int = 0  # of that tensor
+    shared: bool = False  # it is in shared memory, so that its holders only read it
+    bits: tuple[str, ...] = ()  # [value]: the bits of a value in its register, in a sentence's words
+    per_register: int = 1  # how many values fit in a register
 
     def find_first_holders(self) -> CellHolders:
         """Return the first holder of every cell."""
@@ -101,8 +92,8 @@ class HolderMap:
             colours = self.of_cells[colour]
             return colours.numbers, colours.names
         shade = self.shades[colour]
-        made = np.where(holders.thread < 0, -1, shade.number_cells(holders.thread, holders.value))
-        return made, tuple(map(str, range(shade.count)))
+        numbers = np.where(holders.thread < 0, -1, shade.number_cells(holders.thread, holders.value))
+        return numbers, tuple(map(str, range(shade.count)))
 
     def format_cell(self, cell: int) -> str:
         """Return a cell's name in lists."""
@@ -119,31 +110,24 @@ class HolderMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapBench:
-    """Maps side by side with the same holders.
-
-    colours, labels: the choices and their names; texts: the template of each label; unit: what a holder is; letter:
-    prefix of a group's number; owner: the sentence about a holder, in the words of lanescope.render.view.OWNER; answer:
-    the first sentence about a pinned cell; together: beginning of the sentence about other values of its group; lanes:
-    threads per warp; words, example: of the page's first sentences and find field, if not derived from the maps;
-    working: the holders that hold anything, if not all do.
-    """
+    """Maps side by side with the same holders."""
 
     path: str
     says: str
     maps: tuple[HolderMap, ...]
-    colours: Mapping[str, str]
-    labels: Mapping[str, str]
-    texts: Mapping[str, str]
-    letter: str
-    unit: str = "thread"
-    owner: str = "{holder}, value {value}"
+    colours: Mapping[str, str]  # colouring → its name
+    labels: Mapping[str, str]  # label → its name
+    texts: Mapping[str, str]  # label → the template of a cell's text
+    letter: str  # prefix of a group's number
+    unit: str = "thread"  # what a holder is
+    owner: str = "{holder}, value {value}"  # the sentence about a holder, in the words of lanescope.render.view.OWNER
     dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    answer: str = "`{element}` is in `thread {thread}`, value `{value}`"
-    together: str = "The same register also holds"
-    lanes: int = LANES
-    words: AnswerWords | None = None
-    example: str = ""
-    working: Collection[int] = ()
+    answer: str = "`{element}` is in `thread {thread}`, value `{value}`"  # the first sentence about a pinned cell
+    together: str = "The same register also holds"  # beginning of the sentence about other values of its group
+    lanes: int = LANES  # threads per warp
+    words: AnswerWords | None = None  # of the page's first sentences, if not derived from the maps
+    example: str = ""  # of the find field, if not derived from the maps
+    occupied: Collection[int] = ()  # the holders that hold an element; () if all do
 
     def get_map(self, name: str) -> HolderMap:
         return next(holder_map for holder_map in self.maps if holder_map.name == name)

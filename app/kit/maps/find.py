@@ -65,7 +65,7 @@ def _make_field(bench: MapBench) -> FindField:
     return FindField(
         matrices,
         format_example(bench),
-        bench.working or range(bench.holders),
+        bench.occupied or range(bench.holders),
         bench.unit,
         bench.warps,
         partial(list_held, maps),

@@ -85,7 +85,7 @@ def parse_option(bench: MapBench, name: str, text: str) -> str:
     sizes = {holder_map.name: (holder_map.rows, holder_map.cols) for holder_map in bench.maps}
     if name != "sel" and (unit := f"{bench.unit}:") and text.startswith(unit):
         holder = parse_integer(text.removeprefix(unit), name, 0, bench.holders - 1)
-        if bench.working and holder not in bench.working:
+        if bench.occupied and holder not in bench.occupied:
             message = f"{bench.unit.capitalize()} {holder} holds nothing."
             raise LayoutError("bad_pin", message, f"Some {bench.unit}s are idle here.", name)
         return f"{unit}{holder}"
