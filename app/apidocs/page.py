@@ -28,4 +28,4 @@ def api_docs_page(request: Request) -> Response:
         "models_found": sum(not model["hidden"] for model in models),
         "root": str(request.base_url).rstrip("/"),
     }
-    return render_page(request, "kit/api.html", context, keep=False)
+    return render_page(request, "kit/api.html", context, cacheable=False)

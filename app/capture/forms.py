@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanescope import capture
-from lanescope.app.dump.facts import decode_base64
+from lanescope.app.dump.base64_files import decode_base64
 from lanescope.app.kit.enumerations import Word64
 from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.question import declare_question, flag_field, options_of, raw_field

@@ -78,7 +78,7 @@ def _render_answer(request: Request, files: dict[str, bytes], nk: bool, example:
     except LayoutError as error:
         context["error"] = error
     context["form"] = form_of(CaptureForm, {"nk": "1" * nk}, error=context["error"])
-    return render_page(request, "capture/page.html", context, keep=request.method == "GET")
+    return render_page(request, "capture/page.html", context, cacheable=request.method == "GET")
 
 
 def _build_context(files: dict[str, bytes], nk: bool) -> dict[str, Any]:

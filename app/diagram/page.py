@@ -65,7 +65,7 @@ def builder_page(request: Request) -> Response:
         drawn, context["error"] = _draw_without_wrong(request, plain, fields, query)
         context |= drawn
     context["fields"] = _build_form(context["found"] or plain, fields, context["error"])
-    return render_page(request, "diagram/page.html", context, keep=False)
+    return render_page(request, "diagram/page.html", context, cacheable=False)
 
 
 def _build_figure(

@@ -1,4 +1,4 @@
-"""Files inside JSON."""
+"""Decode the files of a JSON body, which are base64 text."""
 
 from __future__ import annotations
 

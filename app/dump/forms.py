@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from lanescope import dump as engine
+from lanescope.app.dump.base64_files import LONGEST, decode_base64
 from lanescope.app.dump.examples import F16
-from lanescope.app.dump.facts import LONGEST, decode_base64
 from lanescope.app.kit.enumerations import ElementType, Word64
 from lanescope.app.kit.fact import (
     Description,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from lanescope.app.dump import draw, facts, forms
+from lanescope.app.dump import base64_files, draw, forms
 from lanescope.app.dump.examples import BY_NAME, EXAMPLES, build_files
 from lanescope.app.dump.forms import FILES, DumpBody, DumpQuestion
 from lanescope.app.kit import links
@@ -74,7 +74,7 @@ def _render_answer(
     try:
         if example:
             parse_choice(example, "example", BY_NAME)
-        sent |= {name: facts.decode_base64(text, name) for name, text in kept.items()}
+        sent |= {name: base64_files.decode_base64(text, name) for name, text in kept.items()}
         require_values(ASKED, fields)
         if request.method == "POST" and "dump" not in sent:
             raise LayoutError("bad_dump", "No file was chosen.", "Choose the dump: raw bytes, or a .npy array.", "dump")
@@ -86,7 +86,7 @@ def _render_answer(
     context["form"] = _build_form(fields, context["error"])
     if sent and not example:
         context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}
-    return render_page(request, "dump/page.html", context, keep=request.method == "GET")
+    return render_page(request, "dump/page.html", context, cacheable=request.method == "GET")
 
 
 def _build_form(fields: Mapping[str, str], error: LayoutError | None) -> dict[str, Control]:

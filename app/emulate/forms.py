@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from numpy.typing import NDArray
 
-from lanescope.app.dump.facts import decode_base64
+from lanescope.app.dump.base64_files import decode_base64
 from lanescope.app.emulate.blocks import parse_block
 from lanescope.app.emulate.facts import Emulated, build_answer
 from lanescope.app.kit.fact import Description, Json

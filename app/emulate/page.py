@@ -85,7 +85,7 @@ def _render_answer(request: Request, fields: dict[str, str], files: dict[str, by
         context["error"] = add_wrong_fields(error, fields_of(EmulateForm), typed)
     context["form"] = form_of(EmulateForm, typed, error=context["error"])
     code = 422 if context["error"] else 200
-    return render_page(request, "emulate/page.html", context, code, keep=request.method == "GET")
+    return render_page(request, "emulate/page.html", context, code, cacheable=request.method == "GET")
 
 
 def _run(typed: dict[str, str], files: dict[str, bytes]) -> dict[str, Any]:

@@ -111,19 +111,19 @@ def fill_shared(request: Request, text: str) -> str:
 
 
 def render_page(
-    request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True
+    request: Request, name: str, context: dict[str, Any], status: int = 200, cacheable: bool = True
 ) -> CachedBody:
     """Return a rendered page; status 422 if a field is wrong (`error`), or a value of the view (`view_wrong`), such as
     a colour or a pin, or if the find field finds nothing.
 
-    keep: False if the page depends on more than the URL. context: `takes` names the query's parameters that the route
-    reads and the page has no control for.
+    cacheable: False if the page depends on more than the URL. context: `takes` names the query's parameters that the
+    route reads and the page has no control for.
     """
     not_found = context.get("sought", "").strip() and context.get("refusal")
     if context.get("error") or context.get("view_wrong") or not_found:
         status = max(status, 422)
     shared = status == 200 and request.method == "GET"
-    return CachedBody(render_template(request, name, context, shared), HTML, status=status, keep=keep)
+    return CachedBody(render_template(request, name, context, shared), HTML, status=status, cacheable=cacheable)
 
 
 def mark_names(pattern: str) -> Markup:
@@ -191,7 +191,7 @@ def render_error(request: Request, status: int, error: LayoutError, headers: dic
         "typed": _find_typed_text(request),
     }
     return CachedBody(
-        render_template(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers
+        render_template(request, "kit/error.html", context), HTML, status=status, cacheable=False, headers=headers
     )
 
 

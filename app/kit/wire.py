@@ -47,12 +47,12 @@ class CachedBody(Response):
         *,
         cache: str = "no-cache",
         status: int = 200,
-        keep: bool = True,
+        cacheable: bool = True,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """Take the body. keep: whether it depends on the address alone and may be cached."""
+        """Take the body. cacheable: whether it depends on the address alone and may be cached."""
         super().__init__(raw, status, headers, media_type)
-        self.keep = keep
+        self.cacheable = cacheable
         self.route: Any = None  # the route that metrics count when it is sent from the cache
         self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
         self._common_headers = [

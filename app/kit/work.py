@@ -197,7 +197,7 @@ def _compress_body(result: Result, context: RequestContext) -> Result:
 def keep_body(result: Any, context: RequestContext) -> Any:
     """Compress and cache a body, in the thread that made it."""
     result = _compress_body(result, context)
-    if isinstance(result, CachedBody) and context.key is not None and result.keep and result.status_code == 200:
+    if isinstance(result, CachedBody) and context.key is not None and result.cacheable and result.status_code == 200:
         result.route = context.scope.get("route")
         context.work.cache.put(context.key, result)
     return result

@@ -173,7 +173,7 @@ def _render_bench(
         "hatches": render_hatches(),
     }
     finished = page.view is None or page.view.finished
-    return render_page(request, "read/bench.html", context, 422 if error else 200, keep=finished)
+    return render_page(request, "read/bench.html", context, 422 if error else 200, cacheable=finished)
 
 
 def _check_length(text: str) -> None:
@@ -215,7 +215,7 @@ def _render_files(request: Request, sent: list[tuple[str, bytes]], target: str) 
         "target": target,
         "files_form": form_of(FilesForm, {"target": target}, error=error),
     }
-    return render_page(request, "read/files.html", context, keep=False)
+    return render_page(request, "read/files.html", context, cacheable=False)
 
 
 @router.get("/go")

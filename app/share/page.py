@@ -49,7 +49,7 @@ def _render_embed(request: Request, page: FetchedPage, theme: str) -> Response:
         check_theme(theme)
     pictures = {name: make_picture_address(card, page.address, "svg", name) for name in THEMES}
     context = {"card": card, "address": page.address, "pictures": pictures, "theme": theme}
-    return render_page(request, "share/embed.html", context, keep=False)
+    return render_page(request, "share/embed.html", context, cacheable=False)
 
 
 @router.get("/picture/{rest:path}.{form}")
