@@ -62,7 +62,7 @@ def test_the_reader_says_of_code_what_the_device_showed() -> None:
     for _, one in list(tma_boxes.generate_maps())[::40]:
         told = {
             code
-            for code, _ in tma.find_refusals(
+            for code, _ in tma.find_broken_rules(
                 one.bits, one.dims, one.strides, box=one.box, steps=one.steps, swizzle=one.swizzle
             )
         }
@@ -79,7 +79,7 @@ def test_what_a_load_leaves_is_counted_once_and_the_rest_untouched() -> None:
         memory[memory == tma_boxes.UNTOUCHED] = 1
         image = load.compute_expected(memory, 0x800)
         assert int((image != tma_boxes.UNTOUCHED).sum()) == load.map.box_bytes, load
-        assert (image[-tma.ALIGNED :] == tma_boxes.UNTOUCHED).all() and (
+        assert (image[-tma.BOX_ALIGNMENT :] == tma_boxes.UNTOUCHED).all() and (
             image[: load.offset] == tma_boxes.UNTOUCHED
         ).all()
 
@@ -125,7 +125,9 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
 
 def test_a_stride_says_which_rule_it_breaks() -> None:
     def told(stride: int) -> list[str]:
-        return [said for code, said in tma.find_refusals(16, (64, 64), (stride,), box=(64, 64)) if code == "tma_stride"]
+        return [
+            said for code, said in tma.find_broken_rules(16, (64, 64), (stride,), box=(64, 64)) if code == "tma_stride"
+        ]
 
     assert told(128) == [] == told((1 << 40) - 16)
     assert [s.partition("; ")[2] for s in told(200)] == ["it must be a multiple of 16."]

@@ -242,7 +242,7 @@ def run_boxes(device: CudaDevice, per_kind: int = 0) -> dict[str, dict[str, Any]
     for rule, tensor_map in take_first_of_each(generate_maps(), lambda case: case[0], per_kind):
         predicted_refusal = bool(
             list(
-                tma.find_refusals(
+                tma.find_broken_rules(
                     tensor_map.bits,
                     tensor_map.dims,
                     tensor_map.strides,

@@ -11,9 +11,9 @@ from lanescope.shared import tma
 LONGEST = 4096  # characters of a text that are searched
 _MAP_RULES = (
     "cuTensorMapEncodeTiled returns CUDA_ERROR_INVALID_VALUE for any invalid argument, and does not say which.",
-    f"Address: a multiple of {tma.GRAIN} bytes. Strides: multiples of {tma.GRAIN} bytes, the innermost left out."
-    f" boxDim: 1 to {tma.MOST_BOX} in each dimension, and boxDim[0] times the element size a multiple of {tma.GRAIN}"
-    f" bytes. elementStrides: 1 to {tma.MOST_STEP}. Rank: 1 to {tma.MOST_RANK}.",
+    f"Address: a multiple of {tma.ALIGNMENT} bytes. Strides: multiples of {tma.ALIGNMENT} bytes, the innermost left"
+    f" out. boxDim: 1 to {tma.MOST_BOX} in each dimension, and boxDim[0] times the element size a multiple of"
+    f" {tma.ALIGNMENT} bytes. elementStrides: 1 to {tma.MOST_STEP}. Rank: 1 to {tma.MOST_RANK}.",
     "With a swizzle, the innermost box has at most as many bytes as the swizzle is wide: 32, 64 or 128.",
 )
 

@@ -18,9 +18,9 @@ from lanescope.shared.tiling import Tile
 MOST_BOX = 256  # elements of a box along one dimension
 MOST_RANK = 5
 MOST_STEP = 8  # element stride
-GRAIN = 16  # bytes: the inner box, strides, and the innermost coordinate's offset are multiples of it
-MOST_BOX_BYTES = SM_BYTES  # of a whole box, rows without their padding
-ALIGNED = 128  # bytes: the box begins at a multiple of it in shared memory
+ALIGNMENT = 16  # bytes: of the inner box, strides, and the innermost coordinate's offset
+MOST_BOX_BYTES = SM_BYTES  # of a whole box, without the padding of its rows
+BOX_ALIGNMENT = 128  # bytes: of a box in shared memory
 WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
 BrokenRule = tuple[str, str]  # code and sentence of a rule that a tensor map breaks
 
@@ -80,7 +80,7 @@ def make_panel_storage(
     }
 
 
-def find_refusals(
+def find_broken_rules(
     element_bits: int | None,
     dims: Sequence[int | None],
     strides: Sequence[int | None],
@@ -89,7 +89,7 @@ def find_refusals(
     steps: Sequence[int | None] = (),
     swizzle: str | None = "none",
     interleave: int | None = 0,
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[BrokenRule]:
     """Yield (code, sentence) for every rule of cuTensorMapEncodeTiled that a tensor map breaks.
 
     dims, box and steps in elements, innermost first; strides in bytes, without the innermost. None is unknown.
@@ -99,8 +99,8 @@ def find_refusals(
     yield from _check_range(box, MOST_BOX, "tma_box", "boxDim", f"{MOST_BOX}")
     if element_bits and box and box[0] is not None:
         width = box[0] * element_bits // 8
-        if width % GRAIN:
-            yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {GRAIN}."
+        if width % ALIGNMENT:
+            yield "tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of {ALIGNMENT}."
         if not interleave:  # with interleave, the driver accepts any width (H100)
             yield from _check_swizzle_width(width, swizzle, element_bits)
         yield from _check_box_bytes(box, element_bits)
@@ -141,8 +141,8 @@ def _check_strides(dims: Sequence[int | None], strides: Sequence[int | None]) ->
         outer = dims[n + 1] if n + 1 < len(dims) else None
         if stride is None or (stride == 0 and outer in (0, 1)):
             continue
-        if stride % GRAIN:
-            yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {GRAIN}."
+        if stride % ALIGNMENT:
+            yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {ALIGNMENT}."
         if not 0 <= stride < 1 << 40:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be from 0 to less than 2^40."
 

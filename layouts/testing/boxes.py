@@ -270,8 +270,8 @@ def _find_problem(encoded: EncodedMap, stored: Storage, box: _Box, starts: Seque
     filled = np.zeros((tile.mn, tile.k), np.int8)
     xor = SWIZZLES[encoded.swizzle][1]
     for number, (mn, k, address) in enumerate(starts):
-        if address % tma.ALIGNED:
-            return f"box {number} begins at {address:#x}; TMA writes to multiples of {tma.ALIGNED}"
+        if address % tma.BOX_ALIGNMENT:
+            return f"box {number} begins at {address:#x}; TMA writes to multiples of {tma.BOX_ALIGNMENT}"
         at_mn, at_k = box.mn + mn, box.k + k
         if at_mn.max() >= tile.mn or at_k.max() >= tile.k:
             reach = f"mn {int(at_mn.max()) + 1}, k {int(at_k.max()) + 1}"

@@ -164,14 +164,14 @@ def tma_copy(
     numbers, owner = _map_pieces(lines.shape, (wide, tall), box)
     box_count = numbers.max() + 1
     rules += _find_driver_refusals(bits, box, where.mode.name, layout, inner)
-    if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
+    if odd := [at for at in np.unique(start).tolist() if at % tma.BOX_ALIGNMENT]:
         apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
         pitch = tma.get_pitch_bytes(wide * bits // 8, where.mode.name)
         remark = f" Lines are {apart} bytes apart; in one box they would be {pitch}"
         rules.append(
             TmaRule(
                 "tma_destination",
-                f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."
+                f"A box begins at byte {odd[0]}; it must be a multiple of {tma.BOX_ALIGNMENT}."
                 + f"{remark} apart, so each line is a separate box." * bool(apart),
             )
         )
@@ -286,5 +286,5 @@ def _find_driver_refusals(
             )
         strides = [step * bits // 8 for step in steps[1:]]
     return refusals + [
-        TmaRule(*refusal) for refusal in tma.find_refusals(bits, dims, strides, box=box, steps=(), swizzle=swizzle)
+        TmaRule(*refusal) for refusal in tma.find_broken_rules(bits, dims, strides, box=box, steps=(), swizzle=swizzle)
     ]

@@ -108,11 +108,11 @@ class _Place:
 
 
 def _check_shared(statement: Statement, address: int) -> None:
-    if address % tma.ALIGNED:
+    if address % tma.BOX_ALIGNMENT:
         raise FaultError(
             "misaligned",
             f"{statement.opcode}: the box begins at {address:#x} of shared memory, which is not aligned to"
-            f" {tma.ALIGNED} bytes.",
+            f" {tma.BOX_ALIGNMENT} bytes.",
         )
 
 

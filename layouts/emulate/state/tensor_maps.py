@@ -183,7 +183,7 @@ def _find_refusals(tensor_map: TensorMap) -> Iterator[tuple[str, str, str]]:
     span = SWIZZLES[tensor_map.swizzle][2] if tensor_map.interleave == "none" else 0
     if tensor_map.pixel_box:
         yield from find_pixel_refusals(tensor_map.pixel_box, tensor_map.dims, row.bits, span, packed)
-    for code, message in tma.find_refusals(
+    for code, message in tma.find_broken_rules(
         row.bits,
         tensor_map.dims,
         tensor_map.strides,

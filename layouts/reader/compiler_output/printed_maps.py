@@ -17,8 +17,8 @@ from itertools import islice
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps.tma_rules import (
+    ArgumentReader,
     MapParts,
-    MapSheet,
     TensorMap,
     find_broken_rules,
     find_stride_rules,
@@ -146,13 +146,13 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
     span = (fields.start, fields.end)
     printed = text[slice(*span)]
     line = text[max(text.rfind("\n", 0, fields.start) + 1, fields.start - LONGEST_HEAD) : fields.end][:LONGEST_LINE]
-    sheet = MapSheet()
+    reader = ArgumentReader()
     bits, kind = _parse_element_type(fields)
     rank = fields.get_first("rank") or max((len(fields.numbers.get(name, ())) for name in ("dims", "box")), default=0)
-    dims, box, steps = (_parse_sizes(fields, name, rank, sheet) for name in ("dims", "box", "steps"))
+    dims, box, steps = (_parse_sizes(fields, name, rank, reader) for name in ("dims", "box", "steps"))
     if fields.has_field("channels"):  # a column of pixels with its channels is stored like the rows of a box
         box = fields.get_first("channels"), fields.get_first("pixels")
-    strides = _parse_strides(fields, rank, bits, sheet)
+    strides = _parse_strides(fields, rank, bits, reader)
     mode, strange = _parse_swizzle(fields, _IN_BYTES.search(line) is not None)
     if _IN_ELEMENTS.search(line) and bits:
         strides = tuple(stride * bits // 8 if stride is not None else None for stride in strides)
@@ -166,7 +166,7 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
         strides=strides,
         box=box,
         swizzle=mode,
-        sheet=sheet,
+        reader=reader,
     )
     problems = (
         _find_im2col_rules(parts)
@@ -179,7 +179,7 @@ def _make_map(fields: _PrintedFields, text: str) -> TensorMap:
 
 def _find_im2col_rules(parts: MapParts) -> list[Pitfall]:
     """Find the rules of cuTensorMapEncodeIm2col that a map breaks: of its tensor, and of the width of its channels."""
-    width = tma.find_refusals(parts.bits, (), (), box=parts.box[:1], swizzle=parts.swizzle)
+    width = tma.find_broken_rules(parts.bits, (), (), box=parts.box[:1], swizzle=parts.swizzle)
     return [*find_stride_rules(parts), *(Pitfall(code, message, parts.term.span) for code, message in width)]
 
 
@@ -196,21 +196,23 @@ def _parse_element_type(fields: _PrintedFields) -> tuple[int | None, str | None]
     return (8 * size if size else None), None
 
 
-def _parse_sizes(fields: _PrintedFields, name: str, rank: int, sheet: MapSheet) -> tuple[int | None, ...]:
+def _parse_sizes(fields: _PrintedFields, name: str, rank: int, reader: ArgumentReader) -> tuple[int | None, ...]:
     """Return the size of each dimension; None for all if an address is printed instead."""
     sizes = fields.numbers.get(name)
     if sizes is not None:
         return tuple(sizes[:rank] if rank else sizes)
     if name in fields.pointers:
-        sheet.symbols[name] = f"the array at {fields.pointers[name]:#x}"
+        reader.symbols[name] = f"the array at {fields.pointers[name]:#x}"
     return (None,) * (rank if name in fields.pointers else 0)
 
 
-def _parse_strides(fields: _PrintedFields, rank: int, bits: int | None, sheet: MapSheet) -> tuple[int | None, ...]:
+def _parse_strides(
+    fields: _PrintedFields, rank: int, bits: int | None, reader: ArgumentReader
+) -> tuple[int | None, ...]:
     """Return the strides without the innermost, which comes first in prints with one stride per dimension."""
     strides = fields.numbers.get("strides")
     if strides is None or not rank:
-        return _parse_sizes(fields, "strides", max(rank - 1, 0), sheet)
+        return _parse_sizes(fields, "strides", max(rank - 1, 0), reader)
     if len(strides) >= rank and bits and strides[0] in (bits // 8, 1):
         strides = strides[1:]
     return tuple(strides[: rank - 1])

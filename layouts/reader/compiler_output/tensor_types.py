@@ -13,7 +13,7 @@ from lanescope.cxx.sizes import find_mlir_bits
 from lanescope.inputs import join_words
 from lanescope.reader.code import recogniser
 from lanescope.reader.code.findings import Pitfall
-from lanescope.reader.code.maps.tma_rules import MapParts, MapSheet, TensorMap, find_broken_rules
+from lanescope.reader.code.maps.tma_rules import ArgumentReader, MapParts, TensorMap, find_broken_rules
 from lanescope.reader.code.values import OpaqueValue
 from lanescope.reader.meaning import TextMeaning, drop_repeats
 from lanescope.shared.swizzle import BY_WIDTH
@@ -72,7 +72,7 @@ def _make_map(name: str, match: re.Match[str], mode: str | None, interleave: int
         strides=(),
         box=sizes,
         swizzle=known,
-        sheet=MapSheet(),
+        reader=ArgumentReader(),
     )
     problems = find_broken_rules(parts, interleave)
     if mode != known:

@@ -99,7 +99,7 @@ def choose_address(name: str, at: int, known: Mapping[str, int]) -> tuple[int, s
         return at, "a free address, taken 1024-byte aligned"
     if stated[1] >= WIDEST_PATTERN:
         return at, f"{stated[0]} is declared {stated[1]}-byte aligned"
-    if stated[1] < tma.ALIGNED:
+    if stated[1] < tma.BOX_ALIGNMENT:
         return at, f"{stated[0]} is declared {stated[1]}-byte aligned only; taken 1024-byte aligned"
     past = f"taken {stated[1]} bytes past a multiple of {WIDEST_PATTERN}"
     return at + stated[1], f"{stated[0]} is declared {stated[1]}-byte aligned: {past}"
@@ -130,11 +130,11 @@ def list_placement_notices(
 
 def _describe_low_alignment(declared: Sequence[tuple[str, int]]) -> str:
     """Return a notice if the declaration of a TMA buffer promises too little alignment."""
-    low = next((entry for entry in declared if entry[1] < tma.ALIGNED), None)
+    low = next((entry for entry in declared if entry[1] < tma.BOX_ALIGNMENT), None)
     if low is None:
         return ""
     return (
-        f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.ALIGNED} bytes: declare"
+        f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.BOX_ALIGNMENT} bytes: declare"
         f" alignas({WIDEST_PATTERN})."
     )
 
@@ -153,7 +153,7 @@ def _describe_pattern_offset(
     if mode.chunks == 1 or any(step.base is None for step in steps):
         return ""
     off = next((step for step in steps if step.base is not None and step.base % pattern), None)
-    if off is None or off.base is None or off.base % tma.ALIGNED:
+    if off is None or off.base is None or off.base % tma.BOX_ALIGNMENT:
         return ""
     low = next((entry for entry in declared if entry[1] < pattern), None)
     where = f"Stage {off.stage} of {operand.upper()}" if several and off.stage else f"{operand.upper()}’s tile"

@@ -49,7 +49,7 @@ def find_small_alignments(text: str, bench: Bench) -> Iterator[Pitfall]:
         if operand.verdict != "match" or pattern is None or operand.storage is None or operand.guessed:
             continue
         by_tma = bench.pieces[operand.storage].kind == "tensor_map"
-        need = tma.ALIGNED if by_tma else pattern
+        need = tma.BOX_ALIGNMENT if by_tma else pattern
         for start in list_assumed_starts(bench, operand):
             stated = find_stated_alignment(start.label, known)
             if stated is None or stated[1] >= need or _is_rounded(stated[0], operand.symbols):

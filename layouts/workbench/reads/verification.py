@@ -156,7 +156,7 @@ class _Tiles:
         )
         if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
             step = replace(step, span=turn.use.site[-1], around=())
-        if self.ground.by_tma and stored is not None and stored.base % tma.ALIGNED:
+        if self.ground.by_tma and stored is not None and stored.base % tma.BOX_ALIGNMENT:
             step = replace(step, verdict="mismatch", causes=(_make_nowhere_diagnosis(turn, stored.base),))
         return step
 
@@ -277,9 +277,10 @@ def _make_nowhere_diagnosis(turn: OperandTurn, base: int) -> Diagnosis:
     address).
     """
     where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
+    aligned = tma.BOX_ALIGNMENT
     message = (
-        f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
-        f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {WIDEST_PATTERN}: begin every"
+        f"{where} begins at {base:#x}, {base % aligned} bytes past a multiple of {aligned}. TMA stores a box"
+        f" only at a multiple of {aligned} bytes, and a swizzle of 128B repeats every {WIDEST_PATTERN}: begin every"
         " stage at a multiple of that."
     )
     return Diagnosis("tma_destination", message)

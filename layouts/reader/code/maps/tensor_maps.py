@@ -17,8 +17,8 @@ from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.findings import BodilessCall, Pitfall
 from lanescope.reader.code.maps import packed_maps
 from lanescope.reader.code.maps.tma_rules import (
+    ArgumentReader,
     MapParts,
-    MapSheet,
     TensorMap,
     find_broken_rules,
     find_stride_rules,
@@ -130,36 +130,36 @@ def _parse_library_call(term: OpaqueValue, arguments: list[Any]) -> TensorMap | 
 
 def _read_cuda_encode(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     """Read cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
-    sheet = MapSheet()
+    reader = ArgumentReader()
     bits, name = parse_element_type(arguments[0])
     if bits is None:
-        sheet.symbols["data_type"] = str(arguments[0])
-    rank = sheet.read_number(arguments[1], "rank")
-    dims = sheet.read_numbers(arguments[3], "dims", rank)
-    strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
-    box = sheet.read_numbers(arguments[5], "box", rank)
-    steps = sheet.read_numbers(arguments[6], "element_strides", rank)
-    interleave, code = sheet.read_number(arguments[7], "interleave"), sheet.read_number(arguments[8], "swizzle")
-    sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
+        reader.symbols["data_type"] = str(arguments[0])
+    rank = reader.read_number(arguments[1], "rank")
+    dims = reader.read_numbers(arguments[3], "dims", rank)
+    strides = reader.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
+    box = reader.read_numbers(arguments[5], "box", rank)
+    steps = reader.read_numbers(arguments[6], "element_strides", rank)
+    interleave, code = reader.read_number(arguments[7], "interleave"), reader.read_number(arguments[8], "swizzle")
+    reader.symbols = {k: v for k, v in reader.symbols.items() if not k.startswith("element_strides")}
     swizzle, unknown = (None, []) if code is None else read_swizzle_code(code)
-    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, reader=reader)
     problems = find_broken_rules(parts, interleave, steps)
     return parts.make_tensor_map([*problems, *(Pitfall(name, message, term.span) for name, message in unknown)])
 
 
 def _read_im2col(term: OpaqueValue, arguments: list[Any]) -> TensorMap:
     """Read cuTensorMapEncodeIm2col: a column of pixels, each with its channels, is stored like the rows of a box."""
-    sheet = MapSheet()
+    reader = ArgumentReader()
     bits, name = parse_element_type(arguments[0])
-    rank = sheet.read_number(arguments[1], "rank")
-    dims = sheet.read_numbers(arguments[3], "dims", rank)
-    strides = sheet.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
-    box = sheet.read_number(arguments[7], "box[0]"), sheet.read_number(arguments[8], "box[1]")
-    code = sheet.read_number(arguments[11], "swizzle")
+    rank = reader.read_number(arguments[1], "rank")
+    dims = reader.read_numbers(arguments[3], "dims", rank)
+    strides = reader.read_numbers(arguments[4], "strides", rank - 1 if rank else None)
+    box = reader.read_number(arguments[7], "box[0]"), reader.read_number(arguments[8], "box[1]")
+    code = reader.read_number(arguments[11], "swizzle")
     swizzle, unknown = (None, []) if code is None else read_swizzle_code(code)
     if bits is None:
-        sheet.symbols["data_type"] = str(arguments[0])
-    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+        reader.symbols["data_type"] = str(arguments[0])
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, reader=reader)
     problems = [*find_stride_rules(parts), *(Pitfall(name, message, term.span) for name, message in unknown)]
     return parts.make_tensor_map(problems)
 
@@ -170,27 +170,27 @@ _FROM_POINTER = ("base", "shape", "strides", "block_shape", "layout")
 
 def _read_triton(term: OpaqueValue, arguments: list[Any], named: dict[str, Any]) -> TensorMap | None:
     """Read Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
-    sheet = MapSheet()
+    reader = ArgumentReader()
     values = _map_triton_arguments(term.head, arguments, named)
     if "block_shape" not in values:
         return None
-    block = sheet.read_numbers(values["block_shape"], "box", None, True)
-    dims = sheet.read_numbers(values["shape"], "dims", None, True) if "shape" in values else ()
+    block = reader.read_numbers(values["block_shape"], "box", None, True)
+    dims = reader.read_numbers(values["shape"], "dims", None, True) if "shape" in values else ()
     tensor = values.get("base", values.get("tensor"))
     bits, name = _find_triton_element(named, tensor)
-    steps = sheet.read_numbers(values["strides"], "strides", None, True) if "strides" in values else ()
+    steps = reader.read_numbers(values["strides"], "strides", None, True) if "strides" in values else ()
     strides = _convert_to_bytes(steps[1:], bits)
     problems = []
     if steps and steps[0] not in (1, None):
         problems.append(Pitfall("tma_inner_stride", "The innermost stride must be 1.", term.span))
     swizzle, bits = _find_shared_layout(values.get("layout"), bits)
     if bits is None:
-        sheet.symbols["element_bits"] = "the type of " + str(values.get("base", values.get("tensor", "the tensor")))
+        reader.symbols["element_bits"] = "the type of " + str(values.get("base", values.get("tensor", "the tensor")))
     inner = block[0] if block else None
     width = inner * bits // 8 if bits and inner is not None else None
     if swizzle is None and width is not None:
         swizzle = get_default_swizzle(width, _count_rows(block))
-    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=block, swizzle=swizzle, reader=reader)
     return _make_triton_map(parts, width, problems)
 
 
@@ -260,33 +260,33 @@ def _find_shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int 
 
 def _read_experimental(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
     """Read triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
-    sheet = MapSheet()
+    reader = ArgumentReader()
     rank = 2 if "2d" in term.head else 1
     if len(arguments) < 2 * rank + 2:
         return None
-    dims = tuple(reversed([sheet.read_number(v, "dims") for v in arguments[1 : 1 + rank]]))
-    block = tuple(reversed([sheet.read_number(v, "box") for v in arguments[1 + rank : 1 + 2 * rank]]))
-    size = sheet.read_number(arguments[1 + 2 * rank], "element_bits")
-    bits = size * 8 if size else _get_element_size(arguments[0], arguments[1 + 2 * rank], sheet)
+    dims = tuple(reversed([reader.read_number(v, "dims") for v in arguments[1 : 1 + rank]]))
+    block = tuple(reversed([reader.read_number(v, "box") for v in arguments[1 + rank : 1 + 2 * rank]]))
+    size = reader.read_number(arguments[1 + 2 * rank], "element_bits")
+    bits = size * 8 if size else _get_element_size(arguments[0], arguments[1 + 2 * rank], reader)
     if rank == 1:
-        parts = MapParts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", sheet=sheet)
+        parts = MapParts(term, bits, None, dims=dims, strides=(), box=block, swizzle="none", reader=reader)
         return parts.make_tensor_map(find_broken_rules(parts, 0))
     width = block[0] * bits // 8 if bits and block[0] is not None else None
     swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none") if width is not None else None
     strides = _convert_to_bytes(dims[:1], bits)
-    parts = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, sheet=sheet)
+    parts = MapParts(term, bits, None, dims=dims, strides=strides, box=block, swizzle=swizzle, reader=reader)
     if width is not None and width > 128:
         return parts.make_tensor_map([*find_stride_rules(parts)], panels=128)
     return parts.make_tensor_map(find_broken_rules(parts, 0))
 
 
-def _get_element_size(base: Any, size: Any, sheet: MapSheet) -> int | None:
+def _get_element_size(base: Any, size: Any, reader: ArgumentReader) -> int | None:
     """Return the element bits for `a.element_size()`, if the text makes the tensor `a`."""
     if not isinstance(size, OpaqueValue) or size.head not in ("element_size", "itemsize"):
         return None
     bits = find_tensor_element(base)[0]
     if bits:
-        sheet.symbols.pop("element_bits", None)
+        reader.symbols.pop("element_bits", None)
     return bits
 
 
@@ -316,28 +316,28 @@ _DEEP_GEMM: dict[str, _Row] = {
 
 
 def _read_deep_gemm(term: OpaqueValue, arguments: list[Any]) -> TensorMap | None:
-    sheet = MapSheet()
+    reader = ArgumentReader()
     row = _find_deep_gemm_row(term.head, arguments)
     if row is None or len(arguments) <= row[-1]:
         return None
     tensor, dims_at, box_at, strides_at, mode_at = row
     bits, name = find_tensor_element(arguments[tensor])
     if bits is None:
-        sheet.symbols["element_bits"] = f"the type of {arguments[tensor]}"
+        reader.symbols["element_bits"] = f"the type of {arguments[tensor]}"
     dims, box = (
-        tuple(sheet.read_number(arguments[n], f"{label}[{i}]") for i, n in enumerate(places))
+        tuple(reader.read_number(arguments[n], f"{label}[{i}]") for i, n in enumerate(places))
         for label, places in (("dims", dims_at), ("box", box_at))
     )
-    mode = sheet.read_number(arguments[mode_at], "swizzle")
-    steps = [sheet.read_number(arguments[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
+    mode = reader.read_number(arguments[mode_at], "swizzle")
+    steps = [reader.read_number(arguments[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
     swizzle = None if mode is None else "none" if mode in (0, 16) else f"{mode}B"
     if mode:
         box = (mode * 8 // bits if bits else None, *box[1:])
-        sheet.symbols.pop("box[0]", None)
+        reader.symbols.pop("box[0]", None)
         if not bits:
-            sheet.symbols["box[0]"] = f"{mode} bytes"
+            reader.symbols["box[0]"] = f"{mode} bytes"
     strides = _convert_to_bytes(steps, bits)
-    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, sheet=sheet)
+    parts = MapParts(term, bits, name, dims=dims, strides=strides, box=box, swizzle=swizzle, reader=reader)
     return parts.make_tensor_map(find_broken_rules(parts, 0))
 
 

@@ -45,8 +45,8 @@ class TensorMap:
     alike: int = 0  # further equal maps with the same names
 
     def has_name_in(self, names: Collection[str]) -> bool:
-        """Return whether a copy that knows its map by these names takes this one: it fills the object, if that is
-        known, else has one of the names, also as an address.
+        """Return whether a copy that passes these names may use this map: if they name an object that maps are stored
+        in, this one must be stored in it; otherwise one of its own names, or its address, must be among them.
         """
         filled = list_filled_names(names)
         if filled:
@@ -54,13 +54,14 @@ class TensorMap:
         return any(name.lstrip("&") in names for name in self.names)
 
 
-class MapSheet:
-    """A reader of one map's arguments: known numbers, and expressions for the unknown ones."""
+class ArgumentReader:
+    """Reads the arguments of one map: the known numbers, and the expressions of the unknown ones in `symbols`."""
 
     def __init__(self) -> None:
         self.symbols: dict[str, str] = {}
 
     def read_number(self, value: Any, name: str) -> int | None:
+        """Read one number; if it is unknown, keep its expression and return None."""
         read = get_integer(value) if not isinstance(value, str | dict) else None
         if read is not None and read.known is not None:
             return read.known
@@ -118,7 +119,7 @@ class MapParts:
     strides: tuple[int | None, ...]
     box: tuple[int | None, ...]
     swizzle: str | None
-    sheet: MapSheet
+    reader: ArgumentReader
 
     def make_tensor_map(self, problems: list[Pitfall], panels: int = 0) -> TensorMap:
         """Make a tensor map. panels: the width in bytes of the boxes that a wider tile is split into."""
@@ -153,7 +154,7 @@ class MapParts:
             storage=storage,
             undetermined=tuple(undetermined),
             problems=tuple(problems),
-            symbols=dict(self.sheet.symbols),
+            symbols=dict(self.reader.symbols),
         )
 
     def _make_storage(self) -> dict[str, Any] | None:
@@ -176,21 +177,21 @@ def read_swizzle_code(code: int) -> tuple[str | None, list[tuple[str, str]]]:
 
 def find_broken_rules(parts: MapParts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
     """Find the TMA rules that a map breaks."""
-    refusals = tma.find_refusals(
+    broken = tma.find_broken_rules(
         parts.bits, parts.dims, parts.strides, box=parts.box, steps=steps, swizzle=parts.swizzle, interleave=interleave
     )
-    return [*(Pitfall(code, message, parts.term.span) for code, message in refusals), *_find_element_rules(parts)]
+    return [*(Pitfall(code, message, parts.term.span) for code, message in broken), *_find_element_rules(parts)]
 
 
 def find_stride_rules(parts: MapParts) -> list[Pitfall]:
     """Find the broken rules of the tensor alone, if the boxes are chosen to fit."""
-    refusals = tma.find_refusals(parts.bits, parts.dims, parts.strides, box=())
-    return [*(Pitfall(code, message, parts.term.span) for code, message in refusals), *_find_element_rules(parts)]
+    broken = tma.find_broken_rules(parts.bits, parts.dims, parts.strides, box=())
+    return [*(Pitfall(code, message, parts.term.span) for code, message in broken), *_find_element_rules(parts)]
 
 
 def _find_element_rules(parts: MapParts) -> Iterator[Pitfall]:
     row = parts.dims[0] if parts.dims else None
-    symbols = parts.sheet.symbols
+    symbols = parts.reader.symbols
     if parts.bits and parts.bits > 8 and symbols.get("dims[0]") and symbols["dims[0]"] == symbols.get("strides[0]"):
         yield Pitfall(
             "tma_stride_in_elements",
