@@ -15,7 +15,7 @@ from lanescope import dump as engine, find
 from lanescope.descriptor import tile_search
 from lanescope.descriptor.matrix import Descriptor, View, encode_wgmma as word_of
 from lanescope.descriptor.tile_search import ABSENT, SEVERAL
-from lanescope.dump import Dump, Examined, examine, of_file, tile_of, written
+from lanescope.dump import Dump, Examined, examine, of_file, parse_expected_tile, written
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import decode_bits, encode_values
 from lanescope.ptx.dtypes import get_dtype
@@ -298,10 +298,10 @@ F = np.zeros((64, 16), np.float16)
 def test_codes_need_the_elements_width() -> None:
     seen = View(64, 16, 16, "K")
     with pytest.raises(LayoutError, match="not codes of f16"):
-        tile_of(encode_npy(F.astype(np.int64)), "f16", "a", seen, "bits")
+        parse_expected_tile(encode_npy(F.astype(np.int64)), "f16", "a", seen, "bits")
     with pytest.raises(LayoutError, match="raw bytes"):
-        tile_of(encode_npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
+        parse_expected_tile(encode_npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
     with pytest.raises(LayoutError, match=r"\[2,1\] = 0.5 is not representable as s8"):
         values = np.zeros((64, 32))
         values[2, 1] = 0.5
-        tile_of(encode_npy(values), "s8", "a", View(64, 32, 8, "K"))
+        parse_expected_tile(encode_npy(values), "s8", "a", View(64, 32, 8, "K"))

@@ -18,7 +18,7 @@ from lanescope.capture.operand_codes import (
     operand_from_matrix,
 )
 from lanescope.capture.recorded_operands import MemoryWindows, MultiplyStep, find_origin, read_operands
-from lanescope.dump.files import codes_of
+from lanescope.dump.files import encode_tile
 from lanescope.errors import LayoutError
 from lanescope.ptx.codec import Bits
 from lanescope.ptx.dtypes import get_dtype
@@ -50,7 +50,7 @@ def identify_operands(
         if matrix is None:
             filled.append((operand, name))
             continue
-        codes = codes_of(_parse_array(matrix, operand, name), name, field=operand).codes
+        codes = encode_tile(_parse_array(matrix, operand, name), name, field=operand).codes
         if operand == "b":
             codes = _by_columns(codes, nk, depth, kept, notes)
         operands |= _choose_likeliest(_matrices(codes, name, operand, len(files)), files, steps)

@@ -16,7 +16,7 @@ from lanescope.descriptor.case import Diagnosis
 from lanescope.descriptor.matrix import WINDOW_BYTES, Addresses, Descriptor, View, reads, view
 from lanescope.descriptor.tile_search import ElementPlaces, MemoryImage, TileFit, find_layouts, locate_elements
 from lanescope.descriptor.verify import verify
-from lanescope.dump.files import BASE, Dump, Tile, tile_of
+from lanescope.dump.files import BASE, Dump, ExpectedTile, parse_expected_tile
 from lanescope.errors import LayoutError
 from lanescope.inputs import join_words, parse_choice
 from lanescope.ptx import codec
@@ -54,7 +54,7 @@ class Examined:
     address: Addresses
     codes: codec.Bits
     inside: Mask
-    tile: Tile | None = None
+    tile: ExpectedTile | None = None
     wanted: codec.Bits | None = None
     right: Mask | None = None
     where: ElementPlaces | None = None
@@ -115,8 +115,8 @@ def examine(
 ) -> Examined:
     """Return what a wgmma reads through a descriptor from a dump, and whether it is the expected tile.
 
-    expected: a .npy file, see `tile_of`; origin: (mn, k) of the instruction's slice in it, if it is larger than the
-    operand. LayoutError names the invalid field.
+    expected: a .npy file, see `parse_expected_tile`; origin: (mn, k) of the instruction's slice in it, if it is larger
+    than the operand. LayoutError names the invalid field.
 
     >>> import numpy as np
     >>> from lanescope import find
@@ -142,7 +142,7 @@ def examine(
     )
     if expected is None:
         return examination
-    tile = tile_of(expected, row.name, operand, operand_view, parse_choice(taken, "expected_as", AS))
+    tile = parse_expected_tile(expected, row.name, operand, operand_view, parse_choice(taken, "expected_as", AS))
     return _compare_dump(examination, tile, origin)
 
 
@@ -182,7 +182,7 @@ def written(stored: Storage, codes: codec.Bits, bits: int, base: int = BASE, siz
     return Dump(data, base)
 
 
-def _compare_dump(examination: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
+def _compare_dump(examination: Examined, tile: ExpectedTile, origin: tuple[int, int]) -> Examined:
     operand_view, row = examination.seen, examination.element
     for name, at, size, extent in zip(
         ("mn", "k"), origin, (operand_view.rows, operand_view.k), tile.codes.shape, strict=True

@@ -100,7 +100,7 @@ def _make_error(field: str, message: str, hint: str) -> LayoutError:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class ExpectedTile:
     """The expected tile: the codes of its elements [mn][k], and how the file was interpreted.
 
     taken: "values", or "bits" if the file has the elements' codes; rounded: the number of values that the type cannot
@@ -112,7 +112,9 @@ class Tile:
     rounded: int = 0
 
 
-def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected") -> Tile:
+def parse_expected_tile(
+    raw: bytes, element: str, operand: str, seen: View, taken: str = "", field: str = "expected"
+) -> ExpectedTile:
     """Return the expected tile of a .npy file: (m, k) of A or (k, n) of B, at least as large as the operand.
 
     taken: "values", "bits" for the elements' codes, "" for bits if the file has integers or raw bytes as wide as a
@@ -132,24 +134,25 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
             f"The tile is {' × '.join(map(str, header.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
         )
-    tile = codes_of(npy.parse_array(raw, header), row.name, taken, field)
+    tile = encode_tile(npy.parse_array(raw, header), row.name, taken, field)
     return tile if operand == "a" else replace(tile, codes=tile.codes.T)
 
 
-def codes_of(array: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
-    """Return the codes of an array's elements, [row][column] as in the array; taken: see `tile_of`."""
+def encode_tile(array: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> ExpectedTile:
+    """Return the codes of an array's elements, [row][column] as in the array; taken: see `parse_expected_tile`."""
     row = get_dtype(element)
     if taken == "bits" or (not taken and _holds_codes(array.dtype, row)):
-        return Tile(_take_codes(array, array.dtype, row, field), "bits")
-    codes, rounded = _encode_values(array, array.dtype, row, field)
-    return Tile(codes, "values", rounded)
+        return ExpectedTile(_take_codes(array, row, field), "bits")
+    codes, rounded = _encode_values(array, row, field)
+    return ExpectedTile(codes, "values", rounded)
 
 
 def _holds_codes(kind: np.dtype[Any], row: DType) -> bool:
     return row.format is not None and (kind.kind == "V" or (kind.kind in "iu" and kind.itemsize * 8 == row.bits))
 
 
-def _take_codes(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> codec.Bits:
+def _take_codes(array: NDArray[Any], row: DType, field: str) -> codec.Bits:
+    kind = array.dtype
     if kind.kind == "f" or kind.itemsize * 8 != max(row.bits, 8):
         raise _make_error(
             field,
@@ -160,7 +163,8 @@ def _take_codes(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str
     return np.ascontiguousarray(little).view(f"<u{kind.itemsize}").astype(np.uint64)
 
 
-def _encode_values(array: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
+def _encode_values(array: NDArray[Any], row: DType, field: str) -> tuple[codec.Bits, int]:
+    kind = array.dtype
     if kind.kind == "V":
         raise _make_error(
             field, f"The tile's elements are raw bytes ({kind.str}).", f"Save numbers, or {row.bits}-bit codes."
