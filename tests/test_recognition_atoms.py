@@ -132,7 +132,7 @@ def test_the_layouts_of_every_atom_are_its_own() -> None:
     """As CUTLASS writes them, from the instruction's own maps: A, B over (n, k) and C; any other stride is another."""
     atom = "SM80_16x8x16_F32F16F16F32_TN"
     operands = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operands
-    spelled = {"A": operands["a"].cute, "B": operands["b"].turned, "C": operands["c"].cute}
+    spelled = {"A": operands["a"].cute, "B": operands["b"].transposed_cute, "C": operands["c"].cute}
     for letter, text in spelled.items():
         shape, stride = (part.replace("(", "Shape<").replace(")", ">") for part in text.split(":"))
         using = f"using {letter}Layout = Layout<{shape}, {stride.replace('Shape', 'Stride')}>;"

@@ -13,7 +13,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
 from lanescope.tiles.atoms import make_mma_atom
-from lanescope.tiles.mma import TileOperand, get_closing_size
+from lanescope.tiles.mma import TileOperand, compute_covered_tile
 from lanescope.tiles.mma_chain import chain_mmas
 from lanescope.tiles.tiled_mma import tiled_mma
 from tests.cases import for_each
@@ -227,7 +227,7 @@ def test_a_tile_that_is_left_out_is_the_least_that_closes(client: Client) -> Non
     """tile_shape is the permutation's sizes: 16 × 32 × 8. (2,16):(1,8) takes N = 0 1 8 9 … 120 121 first and 2 3 …
     after 128; four atoms of 16 take 64 rows."""
     made = tiled_mma(GAPS["atom"], GAPS["atom_layout"], GAPS["permutation"])
-    assert (made.shape, made.tile, get_closing_size(made)) == ((16, 32, 8), (64, 128, 8), (64, 128, 8))
+    assert (made.shape, made.tile, compute_covered_tile(made)) == ((16, 32, 8), (64, 128, 8), (64, 128, 8))
     assert np.unique(made.c.rows.astype(np.int64) * 128 + made.c.cols).size == 64 * 128
     told = client.post("/api/v1/tiles/mma", json=GAPS).json()
     assert (told["shape"], told["tile"]) == ([16, 32, 8], [64, 128, 8])

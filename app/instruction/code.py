@@ -35,7 +35,7 @@ def build_code_parts(instruction: Instruction) -> list[CodePart]:
     ]
     atom = atoms.get_atom_name(instruction)
     lines = [f"{op.name.upper():5} {op.cute}" for op in operands]
-    lines += [f"{'B':5} {op.turned}  as (n, k), CUTLASS's BLayout" for op in operands if op.name == "b"]
+    lines += [f"{'B':5} {op.transposed_cute}  as (n, k), CUTLASS's BLayout" for op in operands if op.name == "b"]
     layouts = "\n".join(lines)
     parts.append(
         CodePart(

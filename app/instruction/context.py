@@ -112,7 +112,7 @@ def build_context(
         "assembled_for": format_targets(catalog.get_target_support(instruction).targets),
         "assembler": catalog.get_assembler()["assembler"],
         "evidence": list_evidence(instruction),
-        "cutlass_b": instruction.operands["b"].turned if "b" in instruction.operands else "",
+        "cutlass_b": instruction.operands["b"].transposed_cute if "b" in instruction.operands else "",
         "operands": [about.build_operand(instruction, op) for op in distinct],
         "state": page_state,
         "notices": notices,

@@ -11,7 +11,7 @@ from lanescope.app.tiles.umma_facts import UmmaFacts
 from lanescope.cute import algebra
 from lanescope.ptx.architectures import get_architecture
 from lanescope.tiles import umma_code
-from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, list_closing_notes
+from lanescope.tiles.mma import MOST_REGISTERS, SIDES, TiledMMA, TileOperand, list_coverage_notes
 from lanescope.tiles.mma_chain import MmaChain, chain_mmas
 from lanescope.tiles.umma import TiledUmma
 
@@ -184,7 +184,7 @@ def _list_map_notes(tiled_mma: TiledMMA) -> list[str]:
             f"The third argument {tiled_mma.value_layout} is the value layout of older CuTe: the permutation is the"
             " atoms' tile times it. In current CuTe write Tile<…>."
         )
-    out += list_closing_notes(tiled_mma)
+    out += list_coverage_notes(tiled_mma)
     out += _list_spill_notes(tiled_mma)
     if tiled_mma.idle or tiled_mma.atom.threads.size < 32:
         out.append(

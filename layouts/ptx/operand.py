@@ -11,7 +11,7 @@ from lanescope.ptx.metadata import Sparsity
 from lanescope.ptx.pattern import FormulaWords, IntArray, Pattern
 from lanescope.ptx.role import SCOPES, WARP, ExecutionScope, SourceReference
 
-_EXPECTED = {"g": 8, "t": 4, "w": 4}
+_DIGIT_SIZES = {"g": 8, "t": 4, "w": 4}
 
 
 def get_plane_axes(axes: tuple[str, ...]) -> tuple[str, str]:
@@ -93,7 +93,7 @@ class Operand(NotebookObject):
 
     @property
     def kept_of_group(self) -> tuple[int, int] | None:
-        """(stored, group): a sparse A stores so many of every `group` elements of a row; None for a dense operand."""
+        """(kept, group): a sparse A stores `kept` of every `group` elements of a row; None for a dense operand."""
         return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
 
     @property
@@ -134,7 +134,7 @@ class Operand(NotebookObject):
         return self.pattern.to_cute()
 
     @property
-    def turned(self) -> str:
+    def transposed_cute(self) -> str:
         """The CuTe layout with row and column exchanged: B over (n, k), like BLayout of CUTLASS's traits."""
         row, col, *rest = self.pattern.coords
         return replace(self.pattern, coords=(col, row, *rest)).to_cute()
@@ -144,7 +144,7 @@ class Operand(NotebookObject):
         """The names of a formula: PTX's names of the thread digits, if this pattern's digits are the ones PTX names."""
         words = self.scope.words
         sizes = {d.name: d.size for d in self.pattern.threads}
-        standard = all(sizes.get(name) == size for name, size in _EXPECTED.items() if name in sizes)
+        standard = all(sizes.get(name) == size for name, size in _DIGIT_SIZES.items() if name in sizes)
         return words if "g" in sizes and standard else FormulaWords(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:

@@ -321,7 +321,7 @@ class TiledMMA:
             return None
 
 
-def get_closing_size(tiled_mma: TiledMMA) -> tuple[int, int, int]:
+def compute_covered_tile(tiled_mma: TiledMMA) -> tuple[int, int, int]:
     """Return (M, N, K) of the smallest tile that permutation and atoms cover completely.
 
     It equals `shape` if the permutation has no gaps and the atoms divide it.
@@ -331,14 +331,14 @@ def get_closing_size(tiled_mma: TiledMMA) -> tuple[int, int, int]:
     return m, n, k
 
 
-def list_closing_notes(tiled: TiledMMA) -> list[str]:
+def list_coverage_notes(tiled: TiledMMA) -> list[str]:
     """Return a note if the layouts of a TiledMMA cover more than CuTe's tile_shape; else an empty list."""
-    closing = get_closing_size(tiled)
-    if tiled.shape == closing:
+    covered = compute_covered_tile(tiled)
+    if tiled.shape == covered:
         return []
     why = []
     for letter, tiler, size, period, atom_size, times in zip(
-        "MNK", tiled.permutation, tiled.shape, closing, tiled.atom.shape, tiled.atoms, strict=True
+        "MNK", tiled.permutation, tiled.shape, covered, tiled.atom.shape, tiled.atoms, strict=True
     ):
         if period == size:
             continue
@@ -350,7 +350,7 @@ def list_closing_notes(tiled: TiledMMA) -> list[str]:
             else ""
         )
         why.append("; ".join(filter(None, (gaps, atoms))))
-    shape, period = (",".join(map(str, sizes)) for sizes in (tiled.shape, closing))
+    shape, period = (",".join(map(str, sizes)) for sizes in (tiled.shape, covered))
     return [
         f"CuTe's tile_shape is ({shape}), the sizes of the permutation. The layouts close after ({period}): "
         + "; ".join(why)

@@ -21,7 +21,7 @@ from lanescope.tiles.mma import (
     MOST_VALUES,
     SIDES,
     TiledMMA,
-    get_closing_size,
+    compute_covered_tile,
     parse_tile_sizes,
 )
 from lanescope.tiles.text_arguments import parse_text_arguments
@@ -58,7 +58,7 @@ def tiled_mma(
     blank = TiledMMA(mma_atom, atoms, tilers, atom_sizes)  # type: ignore[arg-type]  # three sizes
     _require_thread_fit(blank)
     least = [get_least_size(tiler) for tiler in tilers]
-    sizes = parse_tile_sizes(tile or get_closing_size(blank), LETTERS)
+    sizes = parse_tile_sizes(tile or compute_covered_tile(blank), LETTERS)
     for at, (size, step, atoms_) in enumerate(zip(sizes, least, atom_sizes, strict=True)):
         for unit, covered_by in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
             if size % unit:

@@ -101,7 +101,7 @@ def _check_layout(layout: cute.CuteLayout, letter: str, atom: str, body: str) ->
     operand = known.operands.get(name) or known.operands.get("d") if known else None
     if known is None or operand is None or (known.family.by_descriptor and name != "c"):
         return
-    atom_layout = parse_layout(operand.turned if name == "b" else operand.cute)
+    atom_layout = parse_layout(operand.transposed_cute if name == "b" else operand.cute)
     theirs, mine = _list_places(atom_layout), _list_places(layout)
     if theirs is None or mine is None or theirs.shape[1] != mine.shape[1]:
         return

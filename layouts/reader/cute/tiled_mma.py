@@ -222,14 +222,14 @@ class _Tiled:
         body = self.body(None)
         if not body["atom"] or not body["atom_layout"] or not self.permutation:
             return tile, ()
-        from lanescope.tiles.mma import list_closing_notes  # loads the maps only for a complete TiledMMA
+        from lanescope.tiles.mma import list_coverage_notes  # loads the maps only for a complete TiledMMA
         from lanescope.tiles.tiled_mma import tiled_mma
 
         try:
             made = tiled_mma(body["atom"], body["atom_layout"], self.permutation)
         except LayoutError as error:
             return tile, (f"{error.message} {error.hint}",) if error.code in _REFUSED else ()
-        return list(made.tile), tuple(list_closing_notes(made))
+        return list(made.tile), tuple(list_coverage_notes(made))
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.cute.tiled_mma import parse_tiled_mma
 from lanescope.reader.grammars import terms
 from lanescope.reader.grammars.grammar import SyntaxTerm
-from lanescope.tiles.mma import get_closing_size, list_closing_notes
+from lanescope.tiles.mma import compute_covered_tile, list_coverage_notes
 from lanescope.tiles.tiled_mma import tiled_mma
 
 TITLES = {
@@ -24,7 +24,7 @@ _REFUSED = frozenset(("bad_permutation", "bad_atom_layout"))
 
 
 def check_tiled_mmas(text: str) -> list[Pitfall]:
-    """Check the TiledMMAs that a text makes, as far as it says their atom, atom layout and permutation."""
+    """Check the TiledMMAs of a text whose atom, atom layout and permutation it determines."""
     if not _MADE.search(text):
         return []
     home = terms.make_term_text(text)
@@ -48,12 +48,12 @@ def _check_body(body: dict[str, Any], term: SyntaxTerm) -> Iterator[Pitfall]:
         if error.code in _REFUSED:
             yield Pitfall("tiled_mma_refused", f"{error.message} {error.hint}", span)
         return
-    for note in list_closing_notes(tiled):
+    for note in list_coverage_notes(tiled):
         modes = third.angle if isinstance(third, SyntaxTerm) and third.angle else third.args if third else ()
         wrong = [
             n
-            for n, (mode_size, closing_size) in enumerate(zip(tiled.shape, get_closing_size(tiled), strict=True))
-            if mode_size != closing_size
+            for n, (mode_size, covered_size) in enumerate(zip(tiled.shape, compute_covered_tile(tiled), strict=True))
+            if mode_size != covered_size
         ]
         mode = modes[wrong[0]] if modes and wrong and wrong[0] < len(modes) else None
         place = mode.span if isinstance(mode, SyntaxTerm) and mode.span != (0, 0) else span
