@@ -121,7 +121,7 @@ def _construct_type(ev: Evaluator, call: Invocation) -> Any:
     if kind is None:
         return MISSING
     of_record = kind.record is not None and not kind.pointers
-    return ev.construct_value(kind, call.arguments if of_record else call.values, call.node, call.scope)
+    return ev.construct_value(kind, call.arguments if of_record else call.values, call.node)
 
 
 @_register_rule

@@ -26,12 +26,12 @@ def construct_library_type(ev: Evaluator, call: Invocation) -> Any:
     vector = call.name.removeprefix("make_")
     if vector != call.name and vector in VECTOR_TYPES:
         vector_type = ev.resolve_type(tree.Type(((vector, None),), span=call.node.span), call.scope)
-        return ev.construct_value(vector_type, call.arguments, call.node, call.scope)
+        return ev.construct_value(vector_type, call.arguments, call.node)
     if call.arguments:
         return None
     kind = traits.make_sequence(call.name, list(call.templates))
     if kind is not None:
-        return ev.construct_value(kind, [], call.node, call.scope)
+        return ev.construct_value(kind, [], call.node)
     if not _ATOM.match(call.name):
         return None
     return OpaqueValue(call.name, ResolvedType(call.name, arguments=call.templates), span=call.node.span)

@@ -54,7 +54,7 @@ def _construct_python(ev: Evaluator, call: Invocation, kind: ResolvedType) -> An
     """Construct a value of a type, or an instance of a class: with __init__, or by the fields of a dataclass."""
     record, arguments = kind.record, call.values
     if record is None:
-        return ev.construct_value(kind, arguments, call.node, call.scope)
+        return ev.construct_value(kind, arguments, call.node)
     instance = ev.make_instance(record, call.name)
     if "__init__" in record.methods:
         ev.call_function(replace(record.methods["__init__"], this=instance), arguments, call.named, call.node.span)

@@ -18,7 +18,7 @@ from lanescope.reader.code.expression.integer_values import (
 )
 from lanescope.reader.code.naming.header_names import THREADS
 from lanescope.reader.code.naming.scopes import Cell
-from lanescope.reader.code.running.branches import is_none, is_real
+from lanescope.reader.code.running.branches import is_floating_point, is_none
 from lanescope.reader.code.running.side_effects import forget_escaped
 from lanescope.reader.code.symbolic_integers import UNKNOWN, SymbolicInt
 from lanescope.reader.code.syntax import tree
@@ -56,7 +56,7 @@ def apply_operator(
     left_int, right_int = get_integer(left), get_integer(right)
     if left_int is None or right_int is None or _is_hidden(op, left_int, right_int):
         return OpaqueValue(ev.format_expression(at))
-    if is_real(left) or is_real(right):
+    if is_floating_point(left) or is_floating_point(right):
         return _operate_reals(ev, op, (left, right), at)
     if op in ("|", "|=", "+", "^"):
         left_int, right_int = mark_value(ev, left_int, left_at), mark_value(ev, right_int, right_at)

@@ -10,7 +10,7 @@ from lanescope.reader.code import symbolic_integers
 from lanescope.reader.code.expression.integer_values import get_integer
 from lanescope.reader.code.naming.lookup import find_name
 from lanescope.reader.code.naming.scopes import Cell, NameScope
-from lanescope.reader.code.running.branches import is_real
+from lanescope.reader.code.running.branches import is_floating_point
 from lanescope.reader.code.symbolic_integers import SymbolicInt, make_free
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.values import ObjectValue, OpaqueValue, ParameterPack, TemplateEntity
@@ -160,7 +160,7 @@ def _evaluate_sign(ev: Evaluator, node: tree.Unary, scope: NameScope) -> Any:
         if result is not None:
             return ev.load_place(result, node)
         value = ev.convert_object_to_number(value)
-    if is_real(value):
+    if is_floating_point(value):
         return OpaqueValue(ev.format_expression(node), value.kind)
     integer = get_integer(value)
     if integer is None:

@@ -196,7 +196,7 @@ def _construct_declared(
     if kind is not None and kind.record is not None and not kind.pointers and not ev.python:
         instance = ev.make_instance(kind.record, declaration.name)
         return ev.construct_object(instance, arguments)
-    return ev.construct_value(kind, [getattr(a, "value", a) for a in arguments], declaration, scope)
+    return ev.construct_value(kind, [getattr(a, "value", a) for a in arguments], declaration)
 
 
 def _declare_static_variable(ev: Evaluator, declaration: tree.Declaration, scope: NameScope) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lanescope.cxx.integers import BOOL, INT, IntegerType, find_enumerators_type, make_enumeration_type
 from lanescope.reader.code.calling.candidates import filter_declared_before
 from lanescope.reader.code.expression.integer_values import get_integer
-from lanescope.reader.code.naming.lookup import find_in, find_name, open_namespace
+from lanescope.reader.code.naming.lookup import find_name, find_qualified, open_namespace
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.symbolic_integers import SymbolicInt, add_ints, convert_int, make_free
 from lanescope.reader.code.syntax import tree
@@ -105,7 +105,7 @@ def find_owner(ev: Evaluator, path: tree.Path, scope: NameScope) -> Any:
         if n == 0:
             entity = ev.globals if not name else find_name(scope, name)[0]
         elif isinstance(entity, NamespaceValue | NameScope):
-            entity = find_in(entity.scope if isinstance(entity, NamespaceValue) else entity, name)[0]
+            entity = find_qualified(entity.scope if isinstance(entity, NamespaceValue) else entity, name)[0]
         elif isinstance(entity, TemplateEntity) and isinstance(entity.decl, tree.StructDefinition):
             nested = next(
                 (m for m in entity.decl.members if isinstance(m, tree.StructDefinition) and m.name == name), None
@@ -276,7 +276,7 @@ def execute_using(ev: Evaluator, node: tree.UsingDeclaration, scope: NameScope) 
     scope.names[name] = binding
     owner = ev.resolve_name(node.path[:-1], scope) if len(node.path) > 1 else None
     if isinstance(owner, NamespaceValue) and isinstance(binding, ResolvedType):
-        scope.names[name] = find_in(owner.scope, name)[0]  # a template without its arguments
+        scope.names[name] = find_qualified(owner.scope, name)[0]  # a template without its arguments
 
 
 def _define_unread(ev: Evaluator, node: UnreadText, scope: NameScope) -> None:

@@ -39,7 +39,7 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
     if inner is None:
         return None, scope
     used_namespaces: list[tuple[NameScope, NameScope]] = []  # (scope where names are visible, their namespace)
-    below: Any = None  # an enclosing class with a base that is not in the text
+    opaque_class: Any = None  # an enclosing class with a base that is not in the text
     while inner is not None:
         chosen: tuple[Any, NameScope] | None = None
         if inner.using or used_namespaces:
@@ -47,11 +47,11 @@ def find_name(scope: NameScope, name: str, accepts: Accepts | None = None) -> tu
         elif name in inner.names and (accepts is None or accepts(inner.names[name], inner)):
             chosen = inner.names[name], inner
         if chosen is not None:
-            hidden = below is not None and _may_be_hidden(chosen[0], below)
-            return (OpaqueValue(f"{below.name}::{name}"), inner) if hidden else chosen
+            hidden = opaque_class is not None and _may_be_hidden(chosen[0], opaque_class)
+            return (OpaqueValue(f"{opaque_class.name}::{name}"), inner) if hidden else chosen
         owner = inner.owner
         if isinstance(owner, RecordType) and owner.opaque:
-            below = owner
+            opaque_class = owner
         inner = inner.parent
     return None, scope
 
@@ -84,14 +84,12 @@ def _find_here(
     return _choose_meaning([meaning for meaning in meanings if accepts is None or accepts(*meaning)])
 
 
-def _may_be_hidden(value: Any, below: RecordType | None) -> bool:
-    """Return whether a base that is not in the text may have a member that hides a value found outside."""
-    if below is None:
-        return False
-    return isinstance(value, Cell) or (below.of_std and isinstance(value, FunctionSet))
+def _may_be_hidden(value: Any, opaque_class: RecordType) -> bool:
+    """Return whether a base that is not in the text may have a member that hides a value found outside the class."""
+    return isinstance(value, Cell) or (opaque_class.of_std and isinstance(value, FunctionSet))
 
 
-def find_in(scope: NameScope, name: str) -> tuple[Any, NameScope]:
+def find_qualified(scope: NameScope, name: str) -> tuple[Any, NameScope]:
     """Return (value, scope that has it) of a name qualified by a namespace."""
     return _choose_meaning(list(_find_in_namespace(scope, name, set()))) or (None, scope)
 

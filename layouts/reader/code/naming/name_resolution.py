@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lanescope.reader.code.naming.lookup import find_in, find_name, get_this, is_qualifier, skip_scopes
+from lanescope.reader.code.naming.lookup import find_name, find_qualified, get_this, is_qualifier, skip_scopes
 from lanescope.reader.code.naming.scopes import Cell, NameScope
 from lanescope.reader.code.objects.later_members import LaterMember
 from lanescope.reader.code.running.write_summaries import list_slots
@@ -37,7 +37,7 @@ def resolve_name(ev: Evaluator, path: tree.Path, scope: NameScope, at: int = 0) 
     (name, template_arguments), *rest = path
     if not name and rest:  # ::name
         (name, template_arguments), *rest = rest
-        entity, home = find_in(ev.globals, name)
+        entity, home = find_qualified(ev.globals, name)
     else:
         entity, home = _find_qualified(ev, scope, name, bool(rest), at)
     if entity is None and rest:
@@ -157,7 +157,7 @@ def make_pack_scopes(ev: Evaluator, pattern: Any, scope: NameScope) -> list[Name
 def _find_below(ev: Evaluator, entity: Any, name: str, scope: NameScope) -> Any:
     """Return what a name means in a namespace, class, enumeration or object."""
     if isinstance(entity, NamespaceValue):
-        inner, home = find_in(entity.scope, name)
+        inner, home = find_qualified(entity.scope, name)
         return _get_own_meaning(ev, inner, home, name)
     if isinstance(entity, Cell):
         entity = entity.value

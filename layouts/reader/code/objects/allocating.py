@@ -53,7 +53,7 @@ def _make_new_value(ev: Evaluator, node: tree.New, kind: ResolvedType, scope: Na
     typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), node.arguments), scope)
     if kind.record is not None and not kind.pointers:
         return ev.construct_object(ev.make_instance(kind.record, ""), typed_arguments)
-    return ev.construct_value(kind, [argument.value for argument in typed_arguments], node, scope)
+    return ev.construct_value(kind, [argument.value for argument in typed_arguments], node)
 
 
 def _put_object(ev: Evaluator, place: Any, value: ObjectValue) -> bool:

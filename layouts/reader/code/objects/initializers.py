@@ -61,14 +61,12 @@ def _make_default_array(ev: Evaluator, kind: ResolvedType, name: str) -> Any:
     return Pointer(make_symbol(name), item_type, kind.dims[1:])
 
 
-def construct_value(
-    ev: Evaluator, kind: ResolvedType | None, arguments: list[Any], at: tree.SyntaxNode, scope: NameScope
-) -> Any:
+def construct_value(ev: Evaluator, kind: ResolvedType | None, arguments: list[Any], at: tree.SyntaxNode) -> Any:
     """Evaluate T(a, b) and T x(a, b)."""
     if kind is None:
         return OpaqueValue("")
     if kind.record is None or kind.pointers:
-        return _construct_value(ev, kind, arguments, at)
+        return _construct_non_class(ev, kind, arguments, at)
     only = getattr(arguments[0], "value", arguments[0]) if len(arguments) == 1 else None
     if not isinstance(only, ObjectValue) or only.record is not kind.record:
         return ev.construct_object(ev.make_instance(kind.record, ""), arguments)
@@ -77,7 +75,7 @@ def construct_value(
     return ev.copy_assigned(only) if only.stored else only
 
 
-def _construct_value(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
+def _construct_non_class(ev: Evaluator, kind: ResolvedType, arguments: list[Any], at: tree.SyntaxNode) -> Any:
     """Construct a value of a type that is not a class of the text."""
     if kind.integer is not None or kind.pointers:
         return ev.convert_to_kind(arguments[0], kind, at.span) if arguments else SymbolicInt(0, kind.integer or ULONG)
@@ -240,9 +238,11 @@ def make_text_array(ev: Evaluator, text: str, kind: ResolvedType, name: str) -> 
     codes = [ord(letter) for letter in text] + [0]
     size = kind.dims[0].known or len(codes)
     codes += [0] * (min(size, MOST_ITEMS) - len(codes))
-    kinds = element.integer
+    character = element.integer
     return ArrayValue(
-        [Cell(SymbolicInt(kinds.wrap(c), kinds), element, f"{name}[{n}]") for n, c in enumerate(codes)], element, name
+        [Cell(SymbolicInt(character.wrap(c), character), element, f"{name}[{n}]") for n, c in enumerate(codes)],
+        element,
+        name,
     )
 
 

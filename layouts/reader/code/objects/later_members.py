@@ -37,9 +37,7 @@ def evaluate_later_member(ev: Evaluator, scope: NameScope, name: str) -> Any:
         if member.value is not None:
             value = ev.evaluate_initializer(member.value, kind, inner, name)
         elif member.arguments is not None:
-            value = ev.construct_value(
-                kind, [ev.evaluate_expression(a, inner) for a in member.arguments], member, inner
-            )
+            value = ev.construct_value(kind, [ev.evaluate_expression(a, inner) for a in member.arguments], member)
         else:
             value = ev.make_default(kind, name)
         if kind is not None and member.type and member.type.name != "auto":

@@ -147,7 +147,7 @@ def _construct_member(
     inner = place.value if isinstance(place, Cell) else None
     if not isinstance(inner, ObjectValue) or any(isinstance(v, tree.ItemList) for v in values):
         first = [ev.evaluate_initializer(value, None, scope, "") for value in values]
-        value = ev.construct_value(kind, first, declared, scope)
+        value = ev.construct_value(kind, first, declared)
         ev.begin_member(place, value, declared.span)
         return
     typed_arguments = ev.evaluate_typed_arguments(tree.Call(tree.OpaqueExpression(""), values), scope)

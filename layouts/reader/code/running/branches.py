@@ -161,7 +161,7 @@ def evaluate_truth(ev: Evaluator, value: Any) -> bool | None:
             return _is_non_null(value)
     if isinstance(value, _PRESENT):
         return True
-    return _is_nonzero(None if is_real(value) else get_integer(value))
+    return _is_nonzero(None if is_floating_point(value) else get_integer(value))
 
 
 def _is_non_null(pointer: Pointer) -> bool | None:
@@ -185,7 +185,7 @@ def is_none(value: Any) -> bool:
     return value is None or (isinstance(value, OpaqueValue) and value.text == "None")
 
 
-def is_real(value: Any) -> bool:
+def is_floating_point(value: Any) -> bool:
     """Return whether a value is a floating-point number."""
     return isinstance(value, OpaqueValue) and value.kind is not None and value.kind.name in ("float", "double")
 
@@ -285,10 +285,10 @@ def _merge_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
 
 
 def _merge_cached_maps(ev: Evaluator, condition: str, yes: Any, no: Any) -> Any:
-    """Merge a pointer to a map with one of unknown value, as of a map that an earlier call has made: take the first."""
-    made = [one for one in (yes, no) if list_pointed_maps(one)]
-    other = no if made and made[0] is yes else yes
-    return made[0] if len(made) == 1 and isinstance(other, Pointer | OpaqueValue | SymbolicInt) else None
+    """Take the pointer to a known map if the other value is unknown, such as a map that an earlier call has cached."""
+    known = [value for value in (yes, no) if list_pointed_maps(value)]
+    other = no if known and known[0] is yes else yes
+    return known[0] if len(known) == 1 and isinstance(other, Pointer | OpaqueValue | SymbolicInt) else None
 
 
 # tried in order; each returns None if it does not apply

@@ -21,7 +21,7 @@ from lanescope.reader.code.running.branches import execute_if, execute_switch, r
 from lanescope.reader.code.running.exceptions import execute_throw, execute_try
 from lanescope.reader.code.running.forgetting import forget_function, skip_unread
 from lanescope.reader.code.running.paths import EarlyExit, ThrownError
-from lanescope.reader.code.running.range_loops import execute_each
+from lanescope.reader.code.running.range_loops import execute_range_loop
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.code.syntax.tree_statements import (
     Assembly,
@@ -284,7 +284,7 @@ _STATEMENTS: dict[type[tree.Statement], Callable[[Evaluator, Any, NameScope], Ea
     Return: _execute_return,
     Jump: _execute_jump,
     Loop: _execute_loop,
-    RangeLoop: execute_each,
+    RangeLoop: execute_range_loop,
     Switch: execute_switch,
     Assembly: execute_assembly,
     tree.UnpackDeclaration: unpack,

@@ -49,7 +49,7 @@ _FIXED = (FunctionSet, type(None), ObjectPart, PointedPlace, JointPlace, SplitPl
 def make_fresh_name(ev: Evaluator, name: str) -> str:
     """Make a new name for an unknown value that may differ from all before."""
     count = ev.fresh_name_counts[name] = ev.fresh_name_counts.get(name, 0) + 1
-    return f"{name}{chr(39) * count}" if count < 4 else f"{name}'{count}"
+    return name + "'" * count if count < 4 else f"{name}'{count}"
 
 
 # goto, and unread text --------------------------------------------------------------------------------------
@@ -233,8 +233,10 @@ def _forget_lasting_variable(ev: Evaluator, cell: Cell) -> None:
     for place in list_reachable_places(cell.value):
         ev.forget_place(place, integers=True)
     if not cell.const:
-        aims = isinstance(cell.value, Address) or (isinstance(cell.value, Pointer) and cell.value.array is not None)
-        _forget_cell(ev, cell, not aims)
+        has_target = isinstance(cell.value, Address) or (
+            isinstance(cell.value, Pointer) and cell.value.array is not None
+        )
+        _forget_cell(ev, cell, integers=not has_target)
 
 
 def forget_all(ev: Evaluator, scope: NameScope) -> None:
@@ -257,11 +259,11 @@ def _list_variables(ev: Evaluator, scope: NameScope) -> list[Cell]:
 
 def forget_same_class(ev: Evaluator, this: Any, function: tree.Function | None) -> None:
     """Make unknown what a member function of an unknown object may write: any object of its class."""
+    if function is not None and function.const and not function.virtual:
+        return
     kind = this.kind if isinstance(this, OpaqueValue) else getattr(this, "element", None)
     record = kind.record if kind is not None else None
     scope = ev.frames[-1].scope or ev.globals
-    if function is not None and function.const and not function.virtual:
-        return
     cells = [*_list_variables(ev, scope), *(c for c in ev.globals.names.values() if isinstance(c, Cell))]
     if any(_holds_object(cell.value, record) for cell in cells):
         ev.forget_all(scope)

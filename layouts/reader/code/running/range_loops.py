@@ -35,7 +35,7 @@ class _Range:
     complete: bool
 
 
-def execute_each(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit | None:
+def execute_range_loop(ev: Evaluator, loop: RangeLoop, scope: NameScope) -> EarlyExit | None:
     """Run a loop over the known items of an array, a range or an object."""
     if loop.start is not None:
         scope = NameScope(scope)
