@@ -44,7 +44,7 @@ Reader = Callable[[Group], Array]
 Writer = Callable[[Group, Array], None]
 Builder = Callable[["Compiler", Statement], Action]
 
-ROWS: dict[str, Builder] = {}
+BUILDERS: dict[str, Builder] = {}  # prefix of an opcode → its builder
 CONTROL: dict[str, Builder] = {}  # opcodes whose actions set the program counter
 
 
@@ -75,9 +75,9 @@ def instruction(*names: str) -> Callable[[Builder], Builder]:
 
     def register(builder: Builder) -> Builder:
         for name in names:
-            if name in ROWS:
-                raise ValueError(f"two rows for {name}")
-            ROWS[name] = builder
+            if name in BUILDERS:
+                raise ValueError(f"two builders for {name}")
+            BUILDERS[name] = builder
         return builder
 
     return register
@@ -88,17 +88,17 @@ def control(*names: str) -> Callable[[Builder], Builder]:
 
     def register(builder: Builder) -> Builder:
         for name in names:
-            CONTROL[name] = ROWS[name] = builder
+            CONTROL[name] = BUILDERS[name] = builder
         return builder
 
     return register
 
 
-def find_row(words: tuple[str, ...]) -> str:
+def find_prefix(words: tuple[str, ...]) -> str:
     """Return the longest prefix of an opcode that has a builder, "" if none has."""
     for length in range(min(len(words), 6), 0, -1):
         name = ".".join(words[:length])
-        if name in ROWS:
+        if name in BUILDERS:
             return name
     return ""
 
@@ -109,8 +109,8 @@ class Code:
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
         self.steps: list[Action] = [self._make_first_step(n) for n in range(len(function.statements))]
-        self.parameter_bytes, self.offsets = _place(function, "param")
-        self.local_bytes, self.local_offsets = _place(function, "local")
+        self.parameter_bytes, self.offsets = _assign_offsets(function, "param")
+        self.local_bytes, self.local_offsets = _assign_offsets(function, "local")
         self.watched = False  # whether statements report accesses to registers of asynchronous instructions
 
     def _make_first_step(self, number: int) -> Action:
@@ -122,18 +122,18 @@ class Code:
 
     def _compile(self, number: int) -> Action:
         statement = self.function.statements[number]
-        name = find_row(statement.words)
+        name = find_prefix(statement.words)
         if not name:
             raise UnknownInstructionError(statement)
         try:
-            action = ROWS[name](Compiler(self), statement)
+            action = BUILDERS[name](Compiler(self), statement)
         except OperandError as error:
             raise UnknownInstructionError(
                 statement, f"{statement.opcode} with these operands is not emulated: {error}"
             ) from None
         guard = statement.guard
         if guard is None:
-            return action if name in CONTROL else _go_on_after(action)
+            return action if name in CONTROL else _advance_after(action)
         slot, negated = guard.register.slot, guard.negated
         if name in CONTROL:
             return _guard_control(action, slot, negated)
@@ -153,7 +153,7 @@ class Code:
         return run_guarded
 
 
-def _go_on_after(action: Action) -> Action:
+def _advance_after(action: Action) -> Action:
     def run(group: Group) -> None:
         action(group)
         group.pc += 1
@@ -180,7 +180,7 @@ def _guard_control(action: Action, slot: int, negated: bool) -> Action:
     return run
 
 
-def _place(function: Function, space: str) -> tuple[int, dict[str, int]]:
+def _assign_offsets(function: Function, space: str) -> tuple[int, dict[str, int]]:
     """Return (bytes of a function's variables in a space, name → offset)."""
     offset, offsets = 0, {}
     for name, variable in function.variables.items():

@@ -30,20 +30,20 @@ _SWIZZLE_128B = 3
 class _MapField:
     """A field of tensormap.replace.
 
-    place: position of its first number. count: how many an ordinal selects from, 0 for one. less: subtracted before the
-    value is stored.
+    place: position of its first number; count: of the numbers that an ordinal selects from, 0 for a single one; offset:
+    added to the value before it is stored.
     """
 
     place: int
     count: int = 0
-    less: int = 0
+    offset: int = 0
 
 
 _FIELDS = {
     "global_address": _MapField(_ADDRESS),
-    "rank": _MapField(_RANK, less=-1),
+    "rank": _MapField(_RANK, offset=1),
     "box_dim": _MapField(_BOX, 5),
-    "global_dim": _MapField(_DIMS, 5, 1),
+    "global_dim": _MapField(_DIMS, 5, offset=-1),
     "global_stride": _MapField(_STRIDES, 4),
     "element_stride": _MapField(_STEPS, 5),
     "elemtype": _MapField(_TYPE),
@@ -100,7 +100,7 @@ def _edit(raw: bytes, name: str, field: _MapField, ordinal: int, value: int) -> 
         numbers = list(FORM.unpack(raw[: FORM.size])[1:])
     else:
         numbers = list(_EMPTY)
-    number = value - field.less
+    number = value + field.offset
     if name == "elemtype":
         number = _TYPES[value] if value < len(_TYPES) else -1
     elif name == "swizzle_atomicity":

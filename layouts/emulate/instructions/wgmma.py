@@ -22,7 +22,6 @@ from lanescope.emulate.instructions.fragments import (
     bind_instruction,
     decode,
     encode,
-    read_registers,
     record_event,
     require_number,
     take_full_warps,
@@ -63,8 +62,7 @@ class _Wgmma:
         self.named = named = name_operands(bound, statement, "registers" if self.from_registers else "shared")
         ops = bound.operands
         self.immediates = self._read_immediates()
-        self.read_d = read_registers(compiler, named["d"], ops["d"], ops["d"].threads)
-        self.read_part = compiler.read_all(named["d"], TYPES["b32"])
+        self.read_d = compiler.read_all(named["d"], TYPES["b32"])
         self.write_d = write_registers(compiler, named["d"], ops["d"])
         self.read_a = compiler.read_all(named["a"], TYPES["b32"]) if self.from_registers else None
         self.word_a = None if self.from_registers else compiler.read(named["a_desc"], TYPES["b64"])
@@ -169,7 +167,8 @@ class _Wgmma:
             words = self._spread_metadata_words(part)
             dense = spread_metadata(self.bound, values[None, ..., None], words, self.selector, self.statement)
             values = dense[0, ..., 0]
-        return values * self.immediates.get("scale_a", 1) if self.immediates.get("scale_a", 1) < 0 else values
+        scale = self.immediates.get("scale_a", 1)
+        return values * scale if scale < 0 else values
 
     def _spread_metadata_words(self, part: _Issue) -> Array:
         assert self.metadata is not None
@@ -189,7 +188,7 @@ class _Wgmma:
         op = bound.operands["d"]
         c = None
         if part.adds:
-            registers = self._spread_threads(part, self.read_part(group))
+            registers = self._spread_threads(part, self.read_d(group))
             c = decode(fragment_words.unpack(op, registers[None])[0][0], bound.types["d"])
         with np.errstate(invalid="ignore", over="ignore"):
             total = a @ b if c is None else a @ b + c
@@ -206,14 +205,14 @@ class _Wgmma:
         if self.read_a is not None:
             record_event(self._make_fragment(group, "A", self.read_a(group)))
         if part.adds and not chained:
-            c = self.read_part(group)
+            c = self.read_d(group)
             if c.any():
                 record_event(self._make_fragment(group, "C", c))
         first = group.first // (WARP * WARPGROUP) * WARP * WARPGROUP
         if group.first == first:  # once a warpgroup
             words = {"a": [part.word_a], "b": [part.word_b]}
             record_event(MatrixEvent("wgmma", group, self.statement, self.bound, (first,), words, self.immediates))
-        issued.snapshot = lambda: self._make_fragment(group, "D", self.read_part(group))
+        issued.snapshot = lambda: self._make_fragment(group, "D", self.read_d(group))
 
     def _make_fragment(self, group: Group, label: str, values: Array) -> MatrixEvent:
         firsts = tuple(int(warp) * WARP for warp in group.warps)
