@@ -134,7 +134,7 @@ def list_placed_reads(
     events = {event.order: event for event in products if isinstance(event.run, AsmRun)}
     runs = [event.run for event in events.values() if isinstance(event.run, AsmRun)]
     for use in sorted((*find_asm_uses(runs, ()), *find_tcgen05_uses(runs)), key=lambda use: use.order):
-        placed = replace(use, arguments=sources.find_arguments(use.arguments))
+        placed = replace(use, arguments=sources.trace_arguments(use.arguments))
         for operand, argument in placed.arguments.items():
             address = argument.address
             buffer = find_buffer(address) if address is not None else ""

@@ -51,7 +51,9 @@ def find_overlapping_rows(text: KernelText, bench: Bench) -> Iterator[Pitfall]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowWindow:
-    """The chunks that one product reads in one warpgroup in its first stage: of an operand, and of the other one."""
+    """The 16-byte chunks that one product reads in one warpgroup in its first stage: of an operand, and of the other
+    one with its buffer.
+    """
 
     read: PlacedRead
     group: int
@@ -59,8 +61,8 @@ class _RowWindow:
     other: tuple[str, frozenset[int]]
 
     def repeats(self, text: KernelText, before: _RowWindow) -> bool:
-        """Return whether some rows of another product are multiplied by this one again, for other elements of D: those
-        of another warpgroup, or of other accumulators. Sums over windows of rows, such as convolutions, share theirs.
+        """Return whether this product multiplies some rows of an earlier one again, for other elements of D: those of
+        another warpgroup, or of other accumulators. Convolutions read rows again for the same accumulators.
         """
         if self.other != before.other or not self.own & before.own:
             return False
@@ -78,17 +80,24 @@ def find_repeated_rows(text: KernelText, run: KernelRun) -> Iterator[Pitfall]:
     block = groups.find_block(run.name)
     if block is None or not 0 < len(products) <= MOST_PRODUCTS or not is_known(run):
         return
-    running = [group for group, state in groups.list_states(run.name, products[0]).items() if state]
-    if not running or any("threadIdx" in str(value) for event in products for _, value in event.loops):
+    running = _list_running_groups(groups, run, products)
+    copied = collect_copied_bytes(text, run) if running else None
+    if copied is None or copied.open:
         return
-    copied = collect_copied_bytes(text, run)
     reads = list(list_placed_reads(text, products, block))
-    for name in "ab" if not copied.open else "":
+    for name in "ab":
         repeats = list(_list_repeats(text, run, _list_windows(reads, name, running)))
         again = {chunk for before, window in repeats for chunk in before.own & window.own}
         unread = _count_unread(_list_reads(reads, name), running, copied.fills) if repeats else 0
         if unread and unread >= 16 * len(again):  # without the overlap, else it is a window that slides
             yield _describe_repeated(text, repeats[0], unread)
+
+
+def _list_running_groups(groups: WarpgroupRuns, run: KernelRun, products: Sequence[KernelEvent]) -> list[int]:
+    """List the warpgroups that multiply; [] if the loops around the products differ between threads."""
+    if any("threadIdx" in str(value) for event in products for _, value in event.loops):
+        return []
+    return [group for group, state in groups.list_states(run.name, products[0]).items() if state]
 
 
 def _list_reads(reads: Iterable[PlacedRead], name: str) -> list[PlacedRead]:
@@ -104,7 +113,7 @@ def _list_windows(reads: Sequence[PlacedRead], name: str, running: Sequence[int]
     for _, pair in sorted(pairs.items()):
         if len(pair) != 2:
             return []
-        own, other = (pair[one] for one in (name, "b" if name == "a" else "a"))
+        own, other = (pair[letter] for letter in (name, "b" if name == "a" else "a"))
         for group in running:
             chunks = [read.find_chunks(group, 0) for read in (own, other)]
             if chunks[0] is None or chunks[1] is None:
@@ -129,8 +138,8 @@ def _have_other_accumulators(text: KernelText, earlier: KernelEvent, later: Kern
 def _list_repeats(
     text: KernelText, run: KernelRun, windows: Sequence[_RowWindow]
 ) -> Iterator[tuple[_RowWindow, _RowWindow]]:
-    """Yield pairs of products of which the second one repeats rows, all of the first contents of shared memory with
-    such a pair.
+    """Yield (earlier, later) products of which the later one repeats rows: all pairs of the first part of the kernel,
+    between copies or waits, that has one.
     """
     joined: list[_RowWindow] = []
     found = False
@@ -141,7 +150,7 @@ def _list_repeats(
             if found:
                 return
             joined = []
-        repeated = [(one, window) for one in joined if window.repeats(text, one)]
+        repeated = [(earlier, window) for earlier in joined if window.repeats(text, earlier)]
         found = found or bool(repeated)
         yield from repeated
         joined.append(window)

@@ -47,7 +47,8 @@ class ArgumentSources:
             if descriptor.span not in spans:
                 spans.append(descriptor.span)
 
-    def find_arguments(self, arguments: Mapping[str, DescriptorArgument]) -> dict[str, DescriptorArgument]:
+    def trace_arguments(self, arguments: Mapping[str, DescriptorArgument]) -> dict[str, DescriptorArgument]:
+        """Return arguments whose places are the statements that set their values."""
         return {name: replace(argument, span=self.find_place(argument)) for name, argument in arguments.items()}
 
     def find_place(self, argument: DescriptorArgument) -> Span:

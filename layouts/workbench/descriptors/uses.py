@@ -51,7 +51,7 @@ def find_code_uses(
     asm_uses = find_asm_uses(evaluation.asm_runs, mentions)
     if tcgen05:
         asm_uses += find_tcgen05_uses(evaluation.asm_runs, target)
-    loose = [replace(use, arguments=sources.find_arguments(use.arguments)) for use in asm_uses]
+    loose = [replace(use, arguments=sources.trace_arguments(use.arguments)) for use in asm_uses]
     descriptor_values = {g.value for use in loose for g in use.arguments.values()}
     calls = [
         use

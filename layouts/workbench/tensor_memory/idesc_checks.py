@@ -181,7 +181,7 @@ _MAP_TYPES = {"FLOAT16": "f16", "BFLOAT16": "bf16"}  # others are also taken to 
 def _check_operands(text: str, uses: Sequence[_MmaWord], bench: Bench) -> Iterator[Pitfall]:
     """Yield types and sizes that differ from those of the tiles that the operands are stored in."""
     for operand in bench.operands:
-        operand_uses = [use for use in uses if _is_of(use, operand)]
+        operand_uses = [use for use in uses if _is_operand_of(use, operand)]
         if operand.storage is None or operand.guessed or not operand_uses or operand.assumed:
             continue
         use = operand_uses[0]
@@ -241,7 +241,7 @@ def _follow_size(text: str, place: Span) -> Span:
     return place
 
 
-def _is_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
+def _is_operand_of(use: _MmaWord, operand: VerifiedOperand) -> bool:
     return f"{use.word.m}×{use.word.n}×{use.word.k}" in operand.instruction and use.words in operand.instruction
 
 
