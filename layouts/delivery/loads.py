@@ -82,7 +82,7 @@ def _make_matrix_kind(name: str, move: MatrixMove, width: int) -> list[LoadKind]
 def match_load(kind: LoadKind, fragment: Fragment, memory: Memory, low: Sequence[int]) -> tuple[int, ...] | None:
     """Return the order of register bits in which the load delivers the fragment; None if it cannot.
 
-    low: the address bits inside an aligned run that each coordinate bit changes (Memory.name_low_bits).
+    low: the address bits inside an aligned run that each coordinate bit changes (Memory.list_low_bits).
     """
     if len(memory.runs) < kind.run:
         return None

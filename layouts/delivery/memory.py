@@ -53,11 +53,11 @@ class Memory:
             if vector < 0 or not np.array_equal(self.address[numbers ^ vector], self.address ^ 1 << bit):
                 break
             found.append(vector)
-        while found and not self._adds_up(len(found)):
+        while found and not self._is_linear(len(found)):
             found.pop()
         return tuple(found)
 
-    def _adds_up(self, count: int) -> bool:
+    def _is_linear(self, count: int) -> bool:
         """Return whether the lowest `count` address bits are a linear (XOR) map of the coordinate bits."""
         low = (1 << count) - 1
         expected = np.zeros(1, np.int64)
@@ -80,8 +80,8 @@ class Memory:
             found.append(max(vector, 0))
         return found
 
-    def name_low_bits(self) -> list[int]:
-        """Map each unit vector of the coordinates to the address bits inside a 16-byte run that it changes."""
+    def list_low_bits(self) -> list[int]:
+        """Return, for each coordinate bit, the address bits inside a 16-byte run that it changes."""
         low = (1 << len(self.runs)) - 1
         start = int(self.address[0])
         return [(int(self.address[1 << n]) ^ start) & low for n in range(sum(self.space.bits))]

@@ -104,7 +104,7 @@ class _Queue:
 def search_program(problem: Problem, goals: Sequence[Vectors]) -> SearchResult:
     """Return the cheapest program that ends in one of the goals."""
     label, queue = _make_labels(problem, goals), _Queue(_make_bound(problem), deep=len(goals) == 1)
-    low = problem.memory.name_low_bits() if problem.memory else []
+    low = problem.memory.list_low_bits() if problem.memory else []
     for goal in goals:
         node = _Node(0, (problem.width, goal), label(goal))
         if queue.improves(_make_key(problem.width, node.labels), 0):
@@ -203,7 +203,7 @@ def _make_labels(problem: Problem, goals: Sequence[Vectors]) -> Callable[[Vector
     memory = problem.memory
     if memory is None:
         return lambda vectors: vectors
-    low = {1 << n: bits for n, bits in enumerate(memory.name_low_bits())}
+    low = {1 << n: bits for n, bits in enumerate(memory.list_low_bits())}
     runs = {vector: n + 1 for n, vector in enumerate(memory.runs)}
     alike = all(vector in low for vector in runs) and all(not bits or unit in runs for unit, bits in low.items())
     if not alike or any(vector and vector not in low for goal in goals for vector in goal):

@@ -167,4 +167,4 @@ def _diagnose_expression(
     )
     fix = rest[0].fix if rest else clean_word(meant, view)
     needed = list_changes(descriptor, fix) if fix else {}
-    return [replace(pitfalls, fix=fix, changes=needed) for pitfalls in (Diagnosis(note.code, note.message), *rest)]
+    return [replace(diagnosis, fix=fix, changes=needed) for diagnosis in (Diagnosis(note.code, note.message), *rest)]

@@ -69,17 +69,17 @@ def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPl
     a_from = parse_choice(a.get("from", FROM[0]), "a.from", FROM)
     staged = {"a": a, "b": b} if a_from == "shared" else {"b": b}
     kinds = {s: parse_choice(options.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, options in staged.items()}
-    reads = _wgmma_readers(i, {"a": a, "b": b, "d": d}, a_from, kinds)
+    reads = _make_wgmma_readers(i, {"a": a, "b": b, "d": d}, a_from, kinds)
     majors = {s: reads[s].read_choice("major", ("K", "MN")) for s in staged}
     for s, major in majors.items():
         if major == "MN" and get_dtype(i.types["a"]).bits != 16:
             hint = "MN-major is for f16 and bf16."
             raise reads[s].make_error("bad_major", "major", f"{i.types[s]} is read K-major only.", hint)
     modes = {s: get_mode(reads[s].read_choice("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
-    sides = _staged(i, reads, kinds, majors, modes)
+    sides = _place_shared_sides(i, reads, kinds, majors, modes)
     op, steps = i.operands["a"], sides["b"].k // i.sizes["k"]
     if a_from == "registers":
-        sides["a"] = _a_in_registers(i, reads["a"], steps)
+        sides["a"] = _plan_register_side(i, reads["a"], steps)
     selector = reads["a"].read_integer("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     accumulate = reads["d"].read_choice("scale", ("1", "0")) == "1"
     plan = ProductPlan(i, sides["a"], sides["b"], steps, *collect_options(reads), accumulate, selector)
@@ -87,16 +87,16 @@ def _plan_wgmma(i: Instruction, a: Options, b: Options, d: Options) -> ProductPl
     return plan
 
 
-def _floating(i: Instruction) -> bool:
+def _has_sign_immediates(i: Instruction) -> bool:
     """Return whether A and B have sign immediates."""
     return i.types["d"] != "s32"
 
 
-def _wgmma_readers(
+def _make_wgmma_readers(
     i: Instruction, options: Mapping[str, Options], a_from: str, kinds: Mapping[str, str]
 ) -> dict[str, OptionReader]:
     """Return readers of the options of each operand; kinds: how those in shared memory are stored."""
-    scale = ("scale",) if _floating(i) else ()
+    scale = ("scale",) if _has_sign_immediates(i) else ()
     stored = {
         s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else list_placement_options(kind))) for s, kind in kinds.items()
     }
@@ -112,7 +112,7 @@ def _wgmma_readers(
     return reads
 
 
-def _staged(
+def _place_shared_sides(
     i: Instruction,
     reads: Mapping[str, OptionReader],
     kinds: Mapping[str, str],
@@ -127,7 +127,7 @@ def _staged(
     sides: dict[str, ProductSide] = {}
     at = 0
     for s, kind in kinds.items():
-        element, negated = get_dtype(i.types[s]), _floating(i) and reads[s].is_negated()
+        element, negated = get_dtype(i.types[s]), _has_sign_immediates(i) and reads[s].is_negated()
         size = {"rows": i.sizes["m" if s == "a" else "n"], "k": steps * step[s], "step": step[s]}
         sides[s] = (
             _plan_tiled_side(reads[s], element, **size, major=majors[s], swizzle=modes[s], at=at, negated=negated)
@@ -138,13 +138,13 @@ def _staged(
     return sides
 
 
-def _a_in_registers(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
+def _plan_register_side(i: Instruction, reads: OptionReader, steps: int) -> ProductSide:
     """Return A of a wgmma from registers: every step has its own registers."""
     if steps > MOST_REGISTER_STEPS:
         hint = f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
         raise reads.make_error("bad_option", "k", f"A from registers has {steps} steps.", hint)
     op = i.operands["a"]
-    negated, k = _floating(i) and reads.is_negated(), steps * op.col_count
+    negated, k = _has_sign_immediates(i) and reads.is_negated(), steps * op.col_count
     reads.full["k"] = str(k)
     return ProductSide("a", op.element, op.container_bits, i.sizes["m"], k, "K", negated=negated)
 

@@ -71,7 +71,7 @@ def _is_same_part(part: str, syntax: OpcodeSyntax, candidate: OpcodeSyntax) -> b
 
 @lru_cache(maxsize=1 << 14)
 def measure_shape_distance(shape: str, other: str) -> float:
-    """Return the distance between two shapes: the sum of the sizes' ratios, in octaves."""
+    """Return the distance between two shapes: the sum of |log2| of the ratios of their sizes."""
     a, b = parse_sizes(shape), parse_sizes(other)
     if not a or not b:
         return 9.0
@@ -111,11 +111,11 @@ def _refuse_unfinished(
         reasons.append(
             f"{inputs.join_words(missing)} {'are' if len(missing) > 1 or missing == ['types'] else 'is'} missing"
         )
-    return _make_unknown_error(opcode, "; ".join(reasons), _filter_spaces(near, syntax.modifiers))
+    return _make_unknown_error(opcode, "; ".join(reasons), _apply_spaces(near, syntax.modifiers))
 
 
-def _filter_spaces(near: Iterable[Instruction], spaces: Sequence[str]) -> list[Instruction]:
-    """Return the instructions, each with the first of the given state spaces that it has."""
+def _apply_spaces(near: Iterable[Instruction], spaces: Sequence[str]) -> list[Instruction]:
+    """Return each instruction in the first of the given state spaces that it has, unchanged if it has none."""
     return [next((i.in_space(space) for space in spaces if space in i.family.spaces), i) for i in near]
 
 
@@ -130,7 +130,7 @@ def make_refusal(opcode: str, syntax: OpcodeSyntax, rows: Sequence[Instruction],
     near = find_nearest(syntax, bare)
     reasons += [*_explain_parts(syntax, bare, near), *_explain_space(".".join(spaces), near[0].family.spaces)]
     listed = {i.ptx: row for i, row in zip(bare, rows, strict=True)}
-    return _make_unknown_error(opcode, "; ".join(reasons), _filter_spaces((listed[i.ptx] for i in near), spaces[:1]))
+    return _make_unknown_error(opcode, "; ".join(reasons), _apply_spaces((listed[i.ptx] for i in near), spaces[:1]))
 
 
 def _explain_parts(syntax: OpcodeSyntax, rows: Sequence[Instruction], near: Sequence[Instruction]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What the instructions of PTX and SASS beside the matrix instructions do, a row for each beginning of an opcode.
+"""What the instructions of PTX and SASS that are no matrix instructions do: one row for each opcode prefix.
 
-Source: PTX ISA 9.1, 9.7. The first words of an opcode select the row: the longest beginning counts.
+Source: PTX ISA 9.1, 9.7. The row with the longest prefix of an opcode describes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class OpcodeUse(NamedTuple):
-    """The first words of an opcode, what the instruction does, and the page of the guide about it, "" if none is."""
+    """The first words of an opcode, what the instruction does, and the page of the guide about it, or ""."""
 
     opcode: str
     does: str
@@ -163,7 +163,7 @@ USES = (
     OpcodeUse("lop3", "computes any logic function of three registers, bit by bit."),
     OpcodeUse("mov", "moves a value, an address or a special register into a register, or packs registers."),
 )
-SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 for sm_90a, disassembled
+SASS = {  # prefix of a mnemonic → the opcode that ptxas 13.0 compiles to it for sm_90a
     "LDGSTS": "cp.async",
     "LDGDEPBAR": "cp.async.commit_group",
     "UBLKCP": "cp.async.bulk",
@@ -187,7 +187,7 @@ SASS = {  # beginning of a mnemonic → the opcode that becomes it: ptxas 13.0 f
     "SHFL": "shfl.sync",
     "STAS": "st.async",
 }
-SASS_USES = (  # of mnemonics that several opcodes of PTX become
+SASS_USES = (  # mnemonics that several opcodes of PTX are compiled to
     OpcodeUse("DEPBAR", "waits for scoreboards; cp.async.wait_group and cp.async.bulk.wait_group become it."),
     OpcodeUse("SYNCS.ARRIVE", "arrives at an mbarrier, expects bytes on it, or does both.", _BARRIERS),
 )
@@ -208,11 +208,11 @@ _BY_WORDS |= {
 
 
 def find_use(opcode: str) -> OpcodeUse | None:
-    """Return the row of an opcode of PTX or SASS, or of a name that LLVM, MLIR or libcu++ makes of it; None for others.
+    """Return the row of an opcode of PTX or SASS, or of its name in LLVM, MLIR or libcu++; None for others.
 
     >>> find_use("cp.async.bulk.wait_group.read").opcode, find_use("cp_async_bulk_wait_group").opcode, find_use("add")
     ('cp.async.bulk.wait_group', 'cp.async.bulk.wait_group', None)
     """
     words = _split_words(opcode)[:_MOST_WORDS]
-    beginnings = (words[:count] for count in range(len(words), 0, -1))
-    return next((_BY_WORDS[beginning] for beginning in beginnings if beginning in _BY_WORDS), None)
+    prefixes = (words[:count] for count in range(len(words), 0, -1))
+    return next((_BY_WORDS[prefix] for prefix in prefixes if prefix in _BY_WORDS), None)
