@@ -17,9 +17,7 @@ from lanescope.app.banks.questions import (
 )
 from lanescope.app.kit.fact import Description, Json, copy_fact, fact
 from lanescope.app.kit.memory_words import AccessName, AccessPattern, SwizzleMode
-from lanescope.app.kit.question import (
-    options_of,
-)
+from lanescope.app.kit.question import options_of
 from lanescope.errors import LayoutError
 from lanescope.inputs import check_keys
 from lanescope.shared import bank_counters, banks, freeing
@@ -141,7 +139,7 @@ def parse_use(body: Json) -> tuple[banks.AccessUse, Swizzle]:
 
 def _require_one_source(body: Json, items: list[Json]) -> None:
     """Raise LayoutError if a request has fields of a pattern beside addresses, which would make them unused."""
-    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
+    idle = ["pattern" for item in items if item.get("address") is not None and "pattern" in item]
     if all(item.get("address") is not None for item in items):
         idle += [name for name in ("row_bytes", "pad") if name in body]
     if idle:
@@ -193,9 +191,9 @@ def build_use_cost(use: banks.AccessUse, xor: Swizzle, architecture: str = bank_
     )
 
 
-def _list_wanted(body: Json) -> list[Json]:
+def _list_accesses(body: Json) -> list[Json]:
     """Return the accesses of a request: its list, or itself."""
-    wanted, alone = body.get("accesses"), [name for name in ("access", "address", "pattern") if name in body]
+    accesses, alone = body.get("accesses"), [name for name in ("access", "address", "pattern") if name in body]
     if "accesses" in body and alone:
         raise LayoutError(
             "bad_accesses",
@@ -204,19 +202,19 @@ def _list_wanted(body: Json) -> list[Json]:
             alone[0],
         )
     if "accesses" not in body and "access" in body:
-        wanted = [{name: body[name] for name in alone}]
-    if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
+        accesses = [{name: body[name] for name in alone}]
+    if not isinstance(accesses, list) or not accesses or not all(isinstance(item, dict) for item in accesses):
         raise LayoutError(
             "bad_accesses",
             "accesses is not a list of objects.",
             "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]",
             "accesses",
         )
-    if len(wanted) > MOST_ACCESSES:
-        raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
-    for at, item in enumerate(wanted):
+    if len(accesses) > MOST_ACCESSES:
+        raise LayoutError("bad_accesses", f"{len(accesses)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
+    for at, item in enumerate(accesses):
         check_keys(item, options_of(OneAccess), f"accesses.{at}")
-    return wanted
+    return accesses
 
 
 def solve_swizzle(body: Json) -> Solved:
@@ -224,15 +222,15 @@ def solve_swizzle(body: Json) -> Solved:
     [{access, address}] or [{access, pattern}] with row_bytes and pad. A single access may be the request itself.
     """
     check_keys(body, ("accesses", "access", "address", *ROW_FIELDS))
-    accesses = _list_wanted(body)
+    accesses = _list_accesses(body)
     _require_one_source(body, accesses)
     uses = []
-    for number_, item in enumerate(accesses):
+    for number, item in enumerate(accesses):
         try:
             uses.append(_parse_access(item, body))
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in body
-            raise error.move_to_field(f"accesses.{number_}.{error.field}" if inner else error.field) from None
+            raise error.move_to_field(f"accesses.{number}.{error.field}" if inner else error.field) from None
     found = freeing.find_freeing_swizzle(uses)
     xor = found.swizzle
     return copy_fact(

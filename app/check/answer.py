@@ -18,7 +18,7 @@ from lanescope.app.kit.target import target_field
 from lanescope.inputs import require_object
 from lanescope.workbench import check as engine
 
-SECONDS = 4.0  # for all files of a request, which a server ends after 5 by itself
+SECONDS = 4.0  # for all files of a request; the server itself ends a request after 5 s
 MOST_FILES = 64
 
 
@@ -62,8 +62,9 @@ def answer_check(question: CheckBody) -> CheckReport:
 def check_within(
     sources: Sequence[SourceText], choices: Mapping[str, str], target: str, seconds: float | None = None
 ) -> Iterator[tuple[SourceText, SourceReport]]:
-    """Yield each source joined with those that it includes, and its report. seconds: for all; None for those of a
-    request.
+    """Yield each source joined with those that it includes, and its report.
+
+    seconds: time limit for all sources; SECONDS if None.
     """
     end = time.monotonic() + (SECONDS if seconds is None else seconds)
     for source in sources:

@@ -54,14 +54,14 @@ def make_choices(defines: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_unused(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
-    """Yield the names that no text contains, or that every text which contains it defines itself."""
+    """Yield the names that no text contains, and those that are defined in every text that contains them."""
     codes = [strip_comments(text) for text in texts]
     for name in names:
-        if name != ARCHITECTURE and not any(_asks_for(name, code) for code in codes):
+        if name != ARCHITECTURE and not any(_may_leave_open(name, code) for code in codes):
             yield name
 
 
-def _spell_assembled(name: str) -> str:
+def _make_operand_pattern(name: str) -> str:
     """Return a pattern for the SASS or PTX operand of a name: c_0x210 for c[0x0][0x210], p_8 for [p+8], and r1_2 for
     the second value of %r1.
     """
@@ -72,9 +72,9 @@ def _spell_assembled(name: str) -> str:
     return r"(?!)"
 
 
-def _asks_for(name: str, code: str) -> bool:
+def _may_leave_open(name: str, code: str) -> bool:
     """Return whether a text contains a name and may leave its value open."""
-    if re.search(_spell_assembled(name), code) or (name in BLOCK and "__global__" in code):
+    if re.search(_make_operand_pattern(name), code) or (name in BLOCK and "__global__" in code):
         return True
     if (of_map := _MAP_FIELD.fullmatch(name)) and re.search(rf"(?<!\w){re.escape(of_map[1])}(?!\w)", code):
         return True

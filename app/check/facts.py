@@ -135,7 +135,8 @@ class CheckReport:
 
 
 def find_sources(names: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield the files of these names, those of a folder by their extensions, without the excluded ones; raise
+    """Yield the named files, and those in named folders that have a source file's extension, except the excluded ones.
+
     LayoutError for an empty name, and for too many files.
     """
     count = 0
@@ -178,9 +179,11 @@ class SourcePiece:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A source file's text with LF line ends; unread: why it is not checked, "" if it is; pieces: the files that a
-    joined text is made of; unfound: its includes without a file that are quoted or read of CUTLASS;
-    too_long: whether its includes were omitted because the text would be too long.
+    """A source file's text with LF line ends.
+
+    unread: why it is not checked, "" if it is; pieces: the files that a joined text consists of; unfound: its quoted
+    and CUTLASS includes for which no file was found; too_long: whether its includes were omitted because the text would
+    be too long.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The MkDocs plugin `lanescope`: fences ```lanescope, words {word}`0x… <tile>`."""
+"""The MkDocs plugin `lanescope`: pictures from ```lanescope fences, and checked words, {word}`0x… <tile>`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanescope.app.documents.words import check_word
 from lanescope.errors import LayoutError
 
 FOLDER = "assets/lanescope"
-OWN = ("alt", "caption", "theme")
+FIGURE_OPTIONS = ("alt", "caption", "theme")  # of a fence; the others are options of its picture
 
 
 class PluginOptions(base.Config):
@@ -66,7 +66,7 @@ class LanescopePlugin(BasePlugin[PluginOptions]):
 
     def _render_figure(self, fence: Fence, url: str) -> str:
         """Return the HTML of a fence on a page, in one line."""
-        options = {name: value for name, value in fence.options.items() if name not in OWN}
+        options = {name: value for name, value in fence.options.items() if name not in FIGURE_OPTIONS}
         shown = []
         for theme in list_themes(fence.options.get("theme", "")):
             svg = self.cache.draw_svg(fence.text, options, theme)

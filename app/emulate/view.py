@@ -1,4 +1,4 @@
-"""A run on the page and in the guide."""
+"""Present a run on its page and in the guide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIDE = 8  # rows and columns of an output that the page shows
 
 
 def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, Any]:
-    """Run a cluster and return the template's variables. late: whether asynchronous work ends as late as possible."""
+    """Run a cluster and return the template's variables. late: asynchronous work completes as late as possible."""
     result = forms.run_cluster(kernel, block, schedule=Schedule(late=late), events=True)
     timeline = build_result_timeline(result)
     stuck = frozenset(
@@ -33,7 +33,7 @@ def build_view(ptx: str, kernel: Kernel, block: Place, late: bool) -> dict[str, 
         "lines": forms.mark_lines(ptx, result.findings),
         "timeline": draw.draw_timeline(timeline) if timeline.lanes else None,
         "ring": draw.draw_ring(result.barriers, stuck),
-        "tables": {name: show_output(kernel, output) for name, output in result.outputs.items()},
+        "tables": {name: build_output_table(kernel, output) for name, output in result.outputs.items()},
         "stuck": stuck,
     }
 
@@ -59,7 +59,7 @@ class OutputTable:
     note: str
 
 
-def show_output(kernel: Kernel, output: Output) -> OutputTable:
+def build_output_table(kernel: Kernel, output: Output) -> OutputTable:
     """Return the first elements of a buffer, at most SIDE rows and columns; leading axes are joined to rows."""
     row = kernel.buffers[output.name].row
     values = decode_elements(output.array, row)

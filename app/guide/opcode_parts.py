@@ -22,14 +22,10 @@ def render_opcode_words(text: str) -> str:
 
 
 def _format_operand(slot: OperandSlot) -> str:
-    count = (
-        f"{slot.registers} × .{slot.type}: "
-        if slot.type and slot.registers > 1
-        else f".{slot.type}: "
-        if slot.type
-        else ""
-    )
-    return count + slot.what
+    if not slot.type:
+        return slot.what
+    count = f"{slot.registers} × " if slot.registers > 1 else ""
+    return f"{count}.{slot.type}: {slot.what}"
 
 
 def render_declarations(text: str) -> str:

@@ -21,7 +21,7 @@ from lanescope.reader import RecognisedText, recognise_text
 from lanescope.reader.code.recogniser import make_builder_meaning, make_map_meaning
 from lanescope.reader.meaning import TextMeaning
 
-SECONDS = 0.08  # seconds of processor time; what is not read by then is not shown
+SECONDS = 0.08  # of processor time; a text that takes longer has no hover
 MOST_CANDIDATES = 48
 _LANGUAGES = {".py": "python", ".pyi": "python", ".ptx": "ptx"}
 _NAMED = frozenset("instruction layout tiled_mma tiled_copy triton tensor_map".split())
@@ -48,7 +48,7 @@ def describe_place(
                     looked = True
                     if (made := _describe_object(analysis, placed, position, style)) is not None:
                         return made
-                if card := _read_phrase(phrase, placed.text, style):
+                if card := _make_phrase_card(phrase, placed.text, style):
                     return _make_hover(card, types.Range(*map(placed.locate_offset, phrase.span)))
     except OverdueError:
         pass
@@ -95,12 +95,12 @@ def _describe_object(
     return _make_hover("\n\n---\n\n".join(cards), inner)
 
 
-def _read_phrase(phrase: Phrase, source: str, style: CardStyle) -> str:
+def _make_phrase_card(phrase: Phrase, source: str, style: CardStyle) -> str:
     """Return the card of a phrase, "" if its meaning is unknown."""
     if phrase.kind == "number":
-        return _read_number(phrase, style)
+        return _make_number_cards(phrase, style)
     if phrase.kind == "ptx":
-        return _read_ptx(phrase, style)
+        return _make_ptx_card(phrase, style)
     if phrase.kind == "around" and not _AROUND.search(phrase.text.split("(")[0].split("<{")[0]):
         return ""
     text = phrase.text
@@ -109,15 +109,15 @@ def _read_phrase(phrase: Phrase, source: str, style: CardStyle) -> str:
         text = defined[1] if defined else text
     for meaning in _recognise(text).found:
         wanted = meaning.kind in _NAMED and not (phrase.kind == "around" and meaning.kind == "instruction")
-        if wanted and _says_enough(meaning, text):
+        if wanted and _is_specific(meaning, text):
             return write_card(meaning, text, style)
         if meaning.kind == "topic" and meaning.facts.get("topic") == "tma":
             return write_card(meaning, text, style)
     return ""
 
 
-def _says_enough(meaning: TextMeaning, text: str) -> bool:
-    """Return whether a meaning deserves a hover: no word that hundreds of instructions share, no tile without sizes."""
+def _is_specific(meaning: TextMeaning, text: str) -> bool:
+    """Return whether a meaning is specific: no word that hundreds of instructions share, no tile without sizes."""
     if meaning.kind in ("tiled_mma", "tiled_copy"):
         return meaning.facts.get("threads") is not None
     if meaning.kind != "instruction" or meaning.facts["ptx"]:
@@ -125,7 +125,7 @@ def _says_enough(meaning: TextMeaning, text: str) -> bool:
     return bool(_DIGIT.search(text)) and 0 < len(meaning.facts["candidates"]) <= MOST_CANDIDATES
 
 
-def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
+def _make_ptx_card(phrase: Phrase, style: CardStyle) -> str:
     """Return the card of a PTX statement; for an illegal form of a known instruction, the error."""
     if not phrase.label.startswith(_OTHERS) and not any(
         f"{phrase.label}.".startswith(f"{opcode}.") for opcode in catalog.OPCODES
@@ -141,7 +141,7 @@ def _read_ptx(phrase: Phrase, style: CardStyle) -> str:
     return ""
 
 
-def _read_number(phrase: Phrase, style: CardStyle) -> str:
+def _make_number_cards(phrase: Phrase, style: CardStyle) -> str:
     """Return the cards of a number: a 64-bit matrix descriptor, or a 32-bit instruction descriptor if its name in the
     source says so. An ambiguous word has every reading.
     """
@@ -182,7 +182,7 @@ def _list_unlabelled(word: int, spelled: str, wide: bool, style: CardStyle) -> t
 
 
 def _is_reading(meaning: TextMeaning, word: int) -> bool:
-    """Return whether a meaning is of a word."""
+    """Return whether a meaning is a descriptor with the value of a word."""
     if meaning.kind == "descriptor" or (meaning.kind == "topic" and meaning.facts.get("topic") == "idesc"):
         number = str(meaning.facts.get("word", ""))
         return number.startswith("0x") and int(number, 16) == word

@@ -86,11 +86,7 @@ class TileDrawing:
             "cols": cells.cols,
             "along": tile.major.lower(),
             "span": cells.span,
-            "groups": [
-                swizzle.base,
-                swizzle.shift,
-                swizzle.shift,
-            ],  # bits of an address from the right: byte in chunk, chunk, row
+            "groups": [swizzle.base, swizzle.shift, swizzle.shift],  # bits of an address, low first: byte, chunk, row
             "digits": 12,
             "says": {
                 "place": f"row {{mn}}, k {reach}" if tile.major == "K" else f"k {{k}}, mn {reach}",
@@ -139,11 +135,11 @@ def draw_tile(
 
 def _build_tile_panel(cells: TileMap, numbers: Any, cell: str, titled: bool) -> FigurePanel:
     """Return the panel of a tile, coloured by chunk."""
-    here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
+    down, across = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
     wide, tall = _compute_cell_size(cells.rows, cells.cols)
     return FigurePanel(
         "logical",
-        f"tile: {here} down, {there} across, 1 cell = {cell}" if titled else "",
+        f"tile: {down} down, {across} across, 1 cell = {cell}" if titled else "",
         rows=cells.rows,
         cols=cells.cols,
         x=_LEFT,

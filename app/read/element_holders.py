@@ -25,8 +25,9 @@ def _format_bits(first: int, count: int) -> str:
 
 
 def list_places(op: Operand, row: int, col: int, part: int | None = None) -> list[str]:
-    """List the coordinates of an element: one, or one of each of m8n8k4's products or a load's matrices. part: of
-    which alone; LayoutError if there is none.
+    """List the coordinates of an element: one for each of m8n8k4's products or of a load's matrices, otherwise one.
+
+    part: only in this product or matrix; LayoutError if there is none.
     """
     down, across = op.plane
     extra = [axis for axis in op.axes if axis not in (down, across)]
@@ -50,7 +51,7 @@ def find_panel(form: Instruction, op: Operand) -> str:
     return "d" if op.name == "c" and "d" in panels and lanes.is_c_like_d(form) else ""
 
 
-def is_tensor(op: Operand) -> bool:
+def is_in_tensor_memory(op: Operand) -> bool:
     return op.scope.place is OperandPlace.TENSOR
 
 

@@ -20,7 +20,13 @@ from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.sought_place import SoughtPlace, check_whole
 from lanescope.app.read import address_elements, lane_elements, place_readings, scale_elements
 from lanescope.app.read.element_forms import NamedForms, find_forms
-from lanescope.app.read.element_holders import describe_holder, find_panel, format_holders, is_tensor, list_places
+from lanescope.app.read.element_holders import (
+    describe_holder,
+    find_panel,
+    format_holders,
+    is_in_tensor_memory,
+    list_places,
+)
 from lanescope.app.read.element_texts import SCALES, ElementQuestion, parse_question
 from lanescope.app.read.facts import Meaning
 from lanescope.app.read.place_readings import PlaceReading
@@ -213,7 +219,7 @@ def _answer_element(
     ]
     name = letter if sought.part is None else f"matrix {sought.part}"
     holder_text = format_holders(holders).removeprefix(f"{name}: ")
-    where = "tensor memory: " if is_tensor(op) else ""
+    where = "tensor memory: " if is_in_tensor_memory(op) else ""
     notices = [f"{name}[{row}][{col}] is in {where}{holder_text}.", *_list_notices(form, op)]
     panel = find_panel(form, op) if sought.part is None else f"matrix{sought.part}"
     if not panel and op.name == "c":
@@ -229,7 +235,7 @@ def _list_notices(form: Instruction, op: Operand) -> Iterator[str]:
     if not form.family.specified:
         yield form.family.note or "PTX does not define where these elements are."
     if op.name == "a" and form.family.by_descriptor:
-        place = "tensor memory" if is_tensor(op) else "registers"
+        place = "tensor memory" if is_in_tensor_memory(op) else "registers"
         yield f"This is A in {place}; a descriptor can read it from shared memory instead."
     if form.family.issue:
         yield "M, N and the types are those of the usual instruction descriptor."

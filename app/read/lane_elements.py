@@ -11,7 +11,7 @@ from lanescope.app.instruction.state import SEPARATE
 from lanescope.app.kit.answer import format_runs
 from lanescope.app.kit.maps.bench import PIN
 from lanescope.app.kit.sought_place import SoughtPlace
-from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_tensor
+from lanescope.app.read.element_holders import describe_holder, find_operands, find_panel, is_in_tensor_memory
 from lanescope.errors import LayoutError
 from lanescope.names.form_names import name_form
 from lanescope.ptx.instruction import Instruction, Operand
@@ -45,7 +45,7 @@ def answer_lane(
 ) -> tuple[list[dict[str, Any]], Mapping[str, str], tuple[str, ...]]:
     """Return the elements of each operand that a lane or a thread holds, or one register of it."""
     operands = find_operands(form, sought, a_shared)
-    if any(map(is_tensor, operands.values())) and (sought.register is not None or not sought.is_lane):
+    if any(map(is_in_tensor_memory, operands.values())) and (sought.register is not None or not sought.is_lane):
         raise LayoutError(
             "operand_not_in_registers",
             f"{name_form(form).text} has its operands in tensor memory: lanes and columns, no registers of threads.",
@@ -115,7 +115,7 @@ def _format_lane(op: Operand, holders: list[dict[str, Any]]) -> str:
     registers: dict[int, list[str]] = {}
     for holder in holders:
         registers.setdefault(holder["register"], []).append(_name_element(op, letter, holder))
-    prefix = f"{op.scope.register} " if is_tensor(op) else "R"
+    prefix = f"{op.scope.register} " if is_in_tensor_memory(op) else "R"
     shown = [f"{prefix}{register} {' '.join(places)}" for register, places in list(registers.items())[:8]]
     more = f" and {len(registers) - 8} more {op.scope.register}s" if len(registers) > 8 else ""
     parts = {f" of {axis} {holder[axis]}" for holder in holders for axis in SEPARATE if axis in holder}

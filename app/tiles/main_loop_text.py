@@ -42,14 +42,16 @@ def format_banks(found: LoopBanks) -> list[str]:
     for row in found.accesses:
         key = (row.operand, row.stage, row.access, row.accesses, row.wavefronts, row.ideal)
         seen.setdefault(key, []).append(row)
-    for (operand, stage, access, count, paid, least), rows in seen.items():
-        many = len(rows)
-        who = (
+    for (operand, stage, access, count, wavefronts, ideal), rows in seen.items():
+        first = rows[0]
+        warps = (
             "all warps"
-            if rows[0].warp is None
-            else f"{many} × (warp, K iteration), the first ({rows[0].warp}, {rows[0].step})"
+            if first.warp is None
+            else f"{len(rows)} × (warp, K iteration), the first ({first.warp}, {first.step})"
         )
-        out.append(f"  {operand} {stage:6} {access:15} {count} accesses, {paid} wavefronts, {least} ideal: {who}")
+        out.append(
+            f"  {operand} {stage:6} {access:15} {count} accesses, {wavefronts} wavefronts, {ideal} ideal: {warps}"
+        )
     out += [
         f"  {name} {text} on byte addresses leaves its store and load without bank conflicts"
         for name, text in found.swizzle.items()
