@@ -72,7 +72,7 @@ class AgentTool:
         out = {}
         for path, instead in self.assumed.items():
             *outer, name = path.split(".")
-            kind, part = self._open_part(outer, body)
+            kind, part = self._find_part(outer, body)
             if kind is None or name in part or any(other in body for other in instead):
                 continue
             option = options_of(kind).get(name)
@@ -80,7 +80,7 @@ class AgentTool:
                 out[path] = int(option.default) if option.numeric and option.default else option.default
         return out
 
-    def _open_part(self, outer: list[str], body: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
+    def _find_part(self, outer: list[str], body: Mapping[str, Any]) -> tuple[type | None, Mapping[str, Any]]:
         """Return the question at a path, and its fields in the call; None if it is omitted."""
         kind: type = self.tool.question
         part: Mapping[str, Any] = body

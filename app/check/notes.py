@@ -30,15 +30,15 @@ def collect_notes(report: CheckReport) -> list[ReportNote]:
     places: dict[tuple[str, str], list[SourceSpan]] = {}
     for doubt in report.doubts:
         places.setdefault((doubt.message, doubt.code), []).append(doubt.place)
-    told = set[str]()
+    reported = set[str]()
     for message, place in _join_questions(report.open):
         reason = message.partition(" is not verified: ")[2]
-        if reason in report.unverified and reason not in told:  # one note for an operand and its reads
-            told.add(reason)
+        if reason in report.unverified and reason not in reported:  # one note for an operand and its reads
+            reported.add(reason)
             message = f"{message} ({format_count(report.unverified[reason], 'read')})"
         places.setdefault((message, ""), []).append(place)
     for reason, count in report.unverified.items():
-        if reason not in told:
+        if reason not in reported:
             places.setdefault((describe_unverified(reason, count), ""), []).append(report.unverified_at[reason])
     order = {source.file: n for n, source in enumerate(report.sources)}
 

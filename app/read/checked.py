@@ -18,8 +18,8 @@ from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.results import Span, TextEdit
 
 PASTED = "pasted.txt"  # the name of a text without one: an excerpt, whose conditions need no end
-RESERVE, LEAST = 0.6, 0.5  # seconds that the rest of the page has, and that a check has at least
-MOST_KEPT = 32  # reports of texts that were checked last: the next step of one is shown at once
+RESERVE, LEAST = 0.6, 0.5  # seconds kept for the rest of the page, and the least time of a check
+MOST_KEPT = 32  # reports of the texts that were checked last: another step of one is shown without a new check
 _CODE = re.compile(r"__global__|__device__|\.entry\b|\.func\b|@\w+(?:\.\w+)*\bjit\b")
 _KERNEL = re.compile(r"__global__|\.entry\b")
 _finished: dict[object, CheckReport] = {}  # reports by text, choices and target
@@ -27,8 +27,9 @@ _finished: dict[object, CheckReport] = {}  # reports by text, choices and target
 
 @dataclass(frozen=True, slots=True)
 class ExaminedText:
-    """A text with everything known about it. report: of check, None for a text that is not code; end: the time, as
-    time.monotonic has it, after which nothing more is tried.
+    """A text, its workbench, and the report of check, None for a text that is not code.
+
+    end: the value of time.monotonic() after which nothing more is tried.
     """
 
     text: str
@@ -37,17 +38,17 @@ class ExaminedText:
     end: float
 
     @property
-    def is_silent(self) -> bool:
+    def has_nothing_to_verify(self) -> bool:
         """Return whether it is a kernel in which there is nothing to verify."""
         report = self.report
         multiplies = report is not None and any(source.multiplier for source in report.sources)
         return report is not None and not multiplies and not _has_contents(report)
 
     @property
-    def tells_more(self) -> bool:
+    def has_results(self) -> bool:
         """Return whether the report says more than the meanings of the text: a mistake, a verified read, a kernel."""
         report = self.report
-        if report is None or self.is_silent:
+        if report is None or self.has_nothing_to_verify:
             return False
         return bool(report.findings or report.doubts or report.verified) or _KERNEL.search(self.text) is not None
 
@@ -68,7 +69,7 @@ def examine_text(
     """Verify the parts of a text together and, if it is code, check it. LayoutError if an assumption is wrong.
 
     assumptions: values that it leaves open, by the keys of `Bench.assumed`; target: what ptxas compiles for, "" for
-    any; name: of its file, "" for none; seconds: that it may take, None for those of a request.
+    any; name: of its file, "" for none; seconds: time limit, SECONDS if None.
     """
     end = time.monotonic() + (SECONDS if seconds is None else seconds)
     bench = build_bench(text, assumptions, repair=True)
@@ -112,11 +113,11 @@ def place_findings(text: str, view: ReportView) -> Iterator[FindingPlace]:
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
-    moved = pasted_text.make_place_map(text)
+    map_place = pasted_text.make_place_map(text)
 
     def find_span(place: SourceSpan) -> Span:
         first, past = starts[place.line - 1] + place.column - 1, starts[place.end_line - 1] + place.end_column - 1
-        return moved(first, past) if moved else (first, past)
+        return map_place(first, past) if map_place else (first, past)
 
     for number, shown in enumerate(view.findings):
         edits = tuple(dict.fromkeys(TextEdit(find_span(edit.place), edit.after) for edit in shown.edits))

@@ -62,11 +62,11 @@ def repair_text(text: str, fix: str) -> RepairedText:
         edits = [_parse_edit(part, now) for part in repair.split(",")]
         if n >= MOST_REPAIRS or _overlap(edits):
             raise _refuse(fix)
-        made = [AppliedEdit(edit.span, now[slice(*edit.span)]) for edit in edits]
-        marks = [_move(mark, edits) for mark in marks if not _is_inside(mark, edits)]
+        replaced = [now[slice(*edit.span)] for edit in edits]
+        marks = [_shift_edit(mark, edits) for mark in marks if not _is_inside(mark, edits)]
         marks += [
-            AppliedEdit((moved := _shift(edit.span[0], edits), moved + len(edit.text)), mark.before)
-            for edit, mark in zip(edits, made, strict=True)
+            AppliedEdit((moved := _shift_position(edit.span[0], edits), moved + len(edit.text)), before)
+            for edit, before in zip(edits, replaced, strict=True)
         ]
         now = apply_edits(now, edits)
     return RepairedText(now, text, fix, tuple(marks))
@@ -93,13 +93,13 @@ def _overlap(edits: Sequence[TextEdit]) -> bool:
     return any(span[1] > following[0] for span, following in pairwise(spans))
 
 
-def _shift(at: int, edits: Iterable[TextEdit]) -> int:
+def _shift_position(at: int, edits: Iterable[TextEdit]) -> int:
     """Return the position of a character after the edits before it."""
     return at + sum(len(edit.text) - (edit.span[1] - edit.span[0]) for edit in edits if edit.span[1] <= at)
 
 
-def _move(mark: AppliedEdit, edits: Sequence[TextEdit]) -> AppliedEdit:
-    first = _shift(mark.span[0], edits)
+def _shift_edit(mark: AppliedEdit, edits: Sequence[TextEdit]) -> AppliedEdit:
+    first = _shift_position(mark.span[0], edits)
     return AppliedEdit((first, first + mark.span[1] - mark.span[0]), mark.before)
 
 

@@ -135,9 +135,9 @@ def _render_text(request: Request, query: dict[str, str]) -> Response:
 
 def _is_bench(examined: ExaminedText) -> bool:
     """Return whether the workbench shows a text: parts that belong together, a report, or a kernel without meaning."""
-    if workbench.has_verdict(examined.bench) or examined.tells_more:
+    if workbench.has_verdict(examined.bench) or examined.has_results:
         return True
-    return examined.is_silent and text_meanings.read_text(examined.text).kind == "unknown"
+    return examined.has_nothing_to_verify and text_meanings.read_text(examined.text).kind == "unknown"
 
 
 def _render_bench(

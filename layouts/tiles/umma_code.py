@@ -1,7 +1,7 @@
 """Generate code for a TiledMMA of an UMMA atom: CuTe in C++, its Python DSL, and Lanescope's Python.
 
 CUTLASS 4.7: examples/cute/tutorial/blackwell, include/cute/atom/mma_traits_sm100.hpp (tile_to_mma_shape, with) and
-python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Written after them, not compiled here.
+python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Modelled on these; not compiled here.
 """
 
 from __future__ import annotations

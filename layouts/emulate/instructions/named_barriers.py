@@ -96,16 +96,16 @@ def arrive_at_barriers(
         left = ids[keys == key]
         while len(left):
             before = left
-            left, phase, those = _arrive(group, barrier, identity, expected, left)
+            left, phase, arrived = _arrive(group, barrier, identity, expected, left)
             if reduction:
-                barrier.votes.append(reduction[0][np.isin(ids, those)])
+                barrier.votes.append(reduction[0][np.isin(ids, arrived)])
             _end_phase(group, barrier)
             if reduction and barrier.phase != phase:
-                reduction[1](those, barrier.outcome[phase])
+                reduction[1](arrived, barrier.outcome[phase])
             if len(left) == len(before):
                 break
             if waits and barrier.phase == phase:
-                open_phases.append((barrier, identity, phase, those))
+                open_phases.append((barrier, identity, phase, arrived))
         machine.log("barrier", group, barrier=identity, waits=waits)
     block.synced[ids] = machine.steps
     machine.version += 1
@@ -119,15 +119,15 @@ def _wait_for_phases(
 
     The group itself waits for the last one if none of it continues.
     """
-    parked = sum(len(those) for *_, those in open_phases)
-    for number, (barrier, identity, phase, those) in enumerate(open_phases):
+    parked = sum(len(arrived) for *_, arrived in open_phases)
+    for number, (barrier, identity, phase, arrived) in enumerate(open_phases):
         wait = _make_barrier_wait(group, barrier, identity, phase)
         if deliver:
-            _deliver_when_ready(wait, barrier, phase, those, deliver)
+            _deliver_when_ready(wait, barrier, phase, arrived, deliver)
         if parked == len(group.ids) and number == len(open_phases) - 1:
             group.wait = wait
         else:
-            group.run.machine.park(group, those, wait)
+            group.run.machine.park(group, arrived, wait)
 
 
 def _arrive(
@@ -147,23 +147,23 @@ def _arrive(
     barrier.expected = expected
     room = (expected or int(group.block.live.sum())) - barrier.arrived
     phase = barrier.phase
-    weights = _weigh(group, ids) if expected else np.ones(len(ids), np.int64)
-    those = ids[np.cumsum(weights) <= room]
-    barrier.arrived += int(weights[: len(those)].sum())
-    barrier.groups.append((group.statement, tuple(int(warp) for warp in np.unique(those // WARP))))
-    return ids[len(those) :], phase, those
+    weights = _count_arrivals(group, ids) if expected else np.ones(len(ids), np.int64)
+    arrived = ids[np.cumsum(weights) <= room]
+    barrier.arrived += int(weights[: len(arrived)].sum())
+    barrier.groups.append((group.statement, tuple(int(warp) for warp in np.unique(arrived // WARP))))
+    return ids[len(arrived) :], phase, arrived
 
 
-def _weigh(group: Group, ids: Ids) -> Ids:
-    """Return the arrivals that threads count as: 32 for each warp of which all live threads arrive, else one each."""
+def _count_arrivals(group: Group, ids: Ids) -> Ids:
+    """Return the arrivals that each thread counts as: a warp of which all live threads arrive counts as 32."""
     block = group.block
     warps = ids // WARP
     weights = np.ones(len(ids), np.int64)
-    come = np.bincount(warps, minlength=block.padded // WARP)
+    arriving = np.bincount(warps, minlength=block.padded // WARP)
     live = block.live.reshape(-1, WARP).sum(axis=1)
-    short = np.flatnonzero((come == live) & (come > 0) & (come < WARP))
-    for warp in short:
-        weights[np.flatnonzero(warps == warp)[-1]] += WARP - come[warp]
+    partial_warps = np.flatnonzero((arriving == live) & (arriving > 0) & (arriving < WARP))
+    for warp in partial_warps:
+        weights[np.flatnonzero(warps == warp)[-1]] += WARP - arriving[warp]
     return weights
 
 

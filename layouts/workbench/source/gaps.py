@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lanescope.cxx.source_text import INCLUDE, strip_comments
-from lanescope.workbench.results import Bench, OperandStep, Span, TextPiece, VerifiedOperand
+from lanescope.workbench.results import Assumption, Bench, OperandStep, Span, TextPiece, VerifiedOperand
 from lanescope.workbench.source.guesses import Guesses
 from lanescope.workbench.source.open_kernels import find_open_parameters
 from lanescope.workbench.source.open_names import find_open_name, list_names
@@ -55,7 +55,7 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
     for operand in bench.operands:
         for n in dict.fromkeys((operand.descriptor, *operand.others)):
             readers.setdefault(n, []).append(operand)
-    machine = find_multiplier(text)
+    multiplier = find_multiplier(text)
     macros_given = {
         assumption.label.removeprefix("Macro ") for assumption in bench.assumed if assumption.why == "as given"
     }
@@ -65,7 +65,7 @@ def list_checked_descriptors(text: str, bench: Bench, guesses: Guesses) -> Itera
         operands = readers.get(n, [])
         if piece.kind == "descriptor" and (operands or _is_named_descriptor(piece)):
             gaps = [_find_operand_gap(bench, operand, guesses) for operand in operands] or [
-                _find_piece_gap(piece, machine)
+                _find_piece_gap(piece, multiplier)
             ]
             gaps = [needs if gap in _UNSPECIFIC and needs else gap for gap in gaps]
             reading = tuple((operand.instruction, operand.name) for operand in operands)
@@ -108,22 +108,18 @@ def _find_operand_gap(bench: Bench, operand: VerifiedOperand, guesses: Guesses) 
     symbols = [a.label for a in open_ if a.key.removeprefix("at.") in operand.symbols]
     if symbols:
         return "depends on " + _join_names(symbols, guesses.text)
-    if operand.stored is None:
-        others = (
-            [a for a in open_ if not a.key.startswith(("at.", "builder.", "macro."))]
-            if operand.storage is not None
-            else []
-        )
-        own_assumptions = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
-        named = [open_name for a in own_assumptions if (open_name := find_open_name(a))]
-        return (
-            "depends on " + _join_names(named, guesses.text)
-            if named
-            else f"open: {others[0].label}"
-            if others
-            else NO_STORAGE
-        )
-    return UNSAID
+    return UNSAID if operand.stored is not None else _find_storage_gap(operand, open_, guesses.text)
+
+
+def _find_storage_gap(operand: VerifiedOperand, open_: Sequence[Assumption], text: str) -> str:
+    """Return what is not known of the storage of an operand."""
+    if operand.storage is None:
+        return NO_STORAGE
+    others = [a for a in open_ if not a.key.startswith(("at.", "builder.", "macro."))]
+    of_storage = [a for a in others if a.key.split(".")[:2][-1] == str(operand.storage)] or others
+    if names := [name for a in of_storage if (name := find_open_name(a))]:
+        return "depends on " + _join_names(names, text)
+    return f"open: {others[0].label}" if others else NO_STORAGE
 
 
 def _is_open(guesses: Guesses, operand: VerifiedOperand, step: OperandStep) -> bool:
@@ -148,11 +144,11 @@ def _describe_name(name: str, term: str, text: str) -> str:
     return f"the address of the array {name}" if re.search(declared, text) else name
 
 
-def _find_piece_gap(piece: TextPiece, machine: str) -> str:
+def _find_piece_gap(piece: TextPiece, multiplier: str) -> str:
     """Return why a descriptor without an operand is not verified."""
     if match := _NO_CODE.match(piece.title):
         return f"built by {match[1]}, whose code is not in the text"
-    return NO_UMMA if TCGEN05 in (machine, piece.facts.get("format")) else NO_READER
+    return NO_UMMA if TCGEN05 in (multiplier, piece.facts.get("format")) else NO_READER
 
 
 def _join_names(terms: Iterable[str], text: str = "") -> str:
