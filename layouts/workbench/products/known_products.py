@@ -123,12 +123,18 @@ class _KnownRun:
             if not verdict.reason:
                 return "", None
             verdicts.append(verdict)
-        return verdicts[-1].reason, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
+        reason = verdicts[-1].reason if self.sizes else "none of its parameters is called M, N or K"
+        return reason, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
+
+    @property
+    def sizes(self) -> set[str]:
+        """Which of m, n and k parameters of the kernel are called."""
+        return {shorten_name(name) for name in self.function.parameters} & set("mnk")
 
     @property
     def is_sized(self) -> bool:
         """Return whether parameters of the kernel are called M, N and K."""
-        return {shorten_name(name) for name in self.function.parameters} >= set("mnk")
+        return len(self.sizes) == 3
 
     def list_verdicts(self) -> Iterator[_Verdict]:
         """Yield a verdict for each choice of the strides that have no size."""
