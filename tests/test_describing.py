@@ -142,3 +142,15 @@ def test_a_word_that_does_not_read_a_layout_is_told_which_does(client: Client) -
     assert json.loads(run_lanescope("descriptor", "verify", str(asked["descriptor"]), *words, "--json").stdout)[
         "described"
     ]
+
+
+def test_a_stride_that_the_instruction_does_not_read_is_named() -> None:
+    words = ["--instruction", "wgmma.mma_async.m64n64k16.f32.f16.f16", "--storage", "swizzle=128B,mn=64,k=64,base=1024"]
+    usual, strange = (
+        run_lanescope("descriptor", "verify", word, *words).stdout.splitlines()
+        for word in ("0x4000004000010040", "0x4000004000400040")
+    )
+    assert usual == ["match: 1024 of 1024 elements"]
+    assert strange[:1] == usual and strange[1].startswith(
+        "  LBO (1024 bytes) is not read: in a swizzled K-major layout"
+    )

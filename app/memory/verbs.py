@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,7 @@ from lanescope.app.kit.terminal import (
 
 if TYPE_CHECKING:
     from lanescope.app.memory.verdicts import Diagnosis, Fit, Fix, Verified
+    from lanescope.descriptor.matrix import View
 
 app, descriptor_app = make_verb_group("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
@@ -133,10 +135,10 @@ def descriptor_verify(
         **({"format": format} if format else {}),
         **drop_empty({"idesc": idesc, "target": target}),
     }
-    read_as = parse_view(body)[1].major
+    view = parse_view(body)[1]
     body["slice"] = {"mn": slice_mn, "k": slice_k}
     if storage:
-        body["storage"] = parse_storage_options(storage, read_as)
+        body["storage"] = parse_storage_options(storage, view.major)
     result = build_verified(body)
     if output:
         from lanescope.app.diagram import verdicts
@@ -145,7 +147,7 @@ def descriptor_verify(
     if as_json:
         print_json(result)
     else:
-        _print_verdict(result)
+        _print_verdict(result, view)
     if result.verdict != "match":
         raise typer.Exit(1 if storage else 2)
 
@@ -164,13 +166,26 @@ def _describe_verdict(result: Verified) -> str:
     return f"{read}; {result.malformed}" if result.malformed else read
 
 
-def _print_verdict(result: Verified) -> None:
+def _list_unread(result: Verified, view: View) -> Iterator[str]:
+    """Yield the strides of a right descriptor that the instruction does not read, and why; 0 and 1 mean nothing."""
+    from lanescope.descriptor.matrix import Descriptor, find_unread_fields
+
+    word = Descriptor(int(result.descriptor, 16), view.form)
+    unread = find_unread_fields(word.mode, view) if result.verdict == "match" else {}
+    for field in view.form.fields:
+        if field.name in unread and word.get_amount(field.name) > field.unit > 1:
+            yield f"{field.short} ({word.get_amount(field.name)} bytes) is {unread[field.name]}"
+
+
+def _print_verdict(result: Verified, view: View) -> None:
     from lanescope.app.memory.tile_descriptors import format_described
 
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
     else:
         print(_describe_verdict(result))
+    for line in _list_unread(result, view):
+        print(f"  {line}")
     for caution in result.caution:
         print(f"  ! {caution}")
     if (first := result.first_mismatch) and first.read != -1:
@@ -189,7 +204,8 @@ def _print_diagnoses(diagnoses: list[Diagnosis]) -> None:
     from lanescope.descriptor.causes import get_cause_title
 
     for diagnosis in diagnoses:
-        print(f"  {get_cause_title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
+        title = get_cause_title(diagnosis.code)
+        print(f"  {title} ({diagnosis.code}): {diagnosis.message.removeprefix(f'{title}: ')}")
         if diagnosis.storage:
             print(f"  would match if stored with: {format_storage_options(diagnosis.storage)}")
     if diagnoses and (fix := diagnoses[0].fix):
