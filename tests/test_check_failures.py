@@ -87,5 +87,5 @@ def test_a_file_that_takes_too_long_leaves_the_others(
 
     plant_failure(monkeypatch, wait)
     run = CliRunner().invoke(app, [str(folder[0]), "--no-cache", "-j", folder[1], "--seconds", "1"])
-    assert "b.cu:1:1: note: The file is not checked: its 1 s were over" in run.stderr
+    assert "b.cu:1:1: note: The file is not checked: 1 s did not suffice" in run.stderr
     assert "[k_step_missing]" in run.stdout and "3 files" in run.stdout and run.exit_code == 1

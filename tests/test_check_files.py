@@ -119,6 +119,6 @@ def test_a_file_whose_time_is_over_is_named_with_the_line(tmp_path: Path) -> Non
     right.write_text(RIGHT)
     told = checking.check_files([slow, right], seconds=0.3)
     (left,) = [one for one in told.open if one.place.file.endswith("slow.cu")]
-    reached = f"The file is not checked: its 0.3 s were over when reading had come to line {left.place.line}. "
-    assert left.message == f"{reached}It has more time with `lanescope check {slow}`."
+    reached = f"The file is not checked: 0.3 s did not suffice to read beyond line {left.place.line}. "
+    assert left.message == f"{reached}Try `lanescope check {slow}`."
     assert told.files == 2 and told.descriptors, "the next file is checked"

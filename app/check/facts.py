@@ -89,7 +89,7 @@ class CheckedSource:
     target: Annotated[str, Description("What it is checked for; empty for any target.")]
     placed: Annotated[
         int,
-        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+        Description("Verified reads that are right only if their tiles start at multiples of the swizzle's pattern."),
     ]
     kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
     kernel_gaps: Annotated[
@@ -109,7 +109,7 @@ class SuppressedFinding:
 class CheckReport:
     """The result of a check."""
 
-    files: Annotated[int, Description("That were read.")]
+    files: Annotated[int, Description("Files that were read.")]
     descriptors: int
     tensor_maps: int
     verified: Annotated[
@@ -123,7 +123,7 @@ class CheckReport:
     gaps: Annotated[dict[str, int], Description("Why descriptors have no verdict, and how many for each reason.")]
     placed: Annotated[
         int,
-        Description("Of these, reads that are right only if their tiles start at multiples of the swizzle's pattern."),
+        Description("Verified reads that are right only if their tiles start at multiples of the swizzle's pattern."),
     ]
     kernels: Annotated[int, Description("Kernels that multiply fragments by mma.")]
     kernel_gaps: Annotated[

@@ -85,11 +85,9 @@ def check_source(
         return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0
-        progress = f"reading had come to line {source.text.count(chr(10), 0, at) + 1}"
+        line = source.text.count("\n", 0, at) + 1
         command = _write_command(source.name, seconds, choices or {}, target)
-        why = (
-            f"The file is not checked: its {seconds:g} s were over when {progress}. It has more time with `{command}`."
-        )
+        why = f"The file is not checked: {seconds:g} s did not suffice to read beyond line {line}. Try `{command}`."
         return _make_unread(source, why, at)
     except LayoutError as error:
         return _make_unread(source, f"The file is not checked. {error}", None)
