@@ -81,8 +81,11 @@ def _find_condition(blank: str, loop: LoopText) -> Span:
 def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragment], sized: bool) -> CheckFinding | None:
     """Return the finding of an operand of which threads fill only a part, although D is stored as if it were whole.
 
-    sized: whether M and N are known, so that none of its rows and columns are padding.
+    sized: whether M and N are known, so that none of its rows and columns are padding. Threads that do not multiply may
+    fill it: a run executes one branch to its end before the other.
     """
+    if not _do_all_multiply(run):
+        return None
     for one in fragments:
         for n, name in enumerate("AB"):
             missing = [each for each in one.products if each.sides[n].empty and (sized or not each.sides[n].padded)]
@@ -96,6 +99,12 @@ def find_unfilled(text: str, run: KernelRunner, fragments: Sequence[KnownFragmen
             )
             return CheckFinding("tile_not_filled", message, _find_copy(text, run, arrays) or missing[-1].sites[n])
     return None
+
+
+def _do_all_multiply(run: KernelRunner) -> bool:
+    """Return whether elements of D that are stored come from registers of every thread."""
+    threads = [store.data.thread[store.active][store.data.record[store.active] < 0] for store in run.outputs]
+    return bool(threads) and len(np.unique(np.concatenate(threads))) == run.threads
 
 
 def _find_copy(text: str, run: KernelRunner, arrays: Set[str]) -> Span | None:
