@@ -210,7 +210,7 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
     the rest.
     """
     rows = _count_box_rows(bench, operand)
-    if rows is None or len(_OPCODE_OF_MMA.findall(text)) != 1:
+    if rows is None or not _multiplies_once(text):
         return
     same = [step for other in bench.operands if other.storage == operand.storage for step in other.steps]
     read = max(step.mn + step.rows for step in same)
@@ -219,6 +219,14 @@ def _check_size(text: str, use: _MmaWord, bench: Bench, operand: VerifiedOperand
         size = use.word.m if operand.name == "a" else use.word.n
         message = f"{name} is {size}: only {read} of the {rows} rows of {operand.name.upper()}'s box are read."
         yield Pitfall("idesc_size", message, _follow_size(text, use.find_place(text, name.lower())))
+
+
+def _multiplies_once(text: str) -> bool:
+    """Return whether a text has one tcgen05.mma, in a function that is called once at most."""
+    found, blank = list(_OPCODE_OF_MMA.finditer(text)), blank_text(text)
+    function = find_enclosing_function(blank, found[0].start()) if len(found) == 1 else None
+    named = rf"\b{function.name}\s*(?:<[^<>;(){{}}]*>\s*)?\(" if function is not None else ""
+    return len(found) == 1 and (function is None or len(re.findall(named, blank)) <= 2)  # its definition is one
 
 
 def _follow_size(text: str, place: Span) -> Span:
