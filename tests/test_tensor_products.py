@@ -54,6 +54,7 @@ OPEN = [  # what stands there, what is planted, the reason
     ("c + i] = r[i]", "c + (i ^ 1)] = r[i]", "not stored as the rows and columns"),
     ("describe(sA + k * 16), describe(sB + k * 16)", "describe(sB + k * 16), describe(sA + k * 16)", "is not known"),
     ("(warp * 32 << 16) + c", "c", "stored nowhere"),
+    ("  __shared__ uint64_t full", "  if (blockIdx.x == 1) return;\n  __shared__ uint64_t full", "computes nothing"),
     ("8u << 24", "4u << 24", "M = 64 are not followed"),
     ("t > 0 || k > 0", "k > 0", "the same columns of tensor memory in turn"),
     ("t > 0 || k > 0", "1", "that no other has set"),

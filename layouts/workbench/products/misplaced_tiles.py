@@ -171,7 +171,7 @@ def _find_scattered(array: str, orders: Sequence[Sequence[StoredTile]]) -> Pitfa
     enough others that the order of D is known. orders: the tiles, stored by rows and by columns.
     """
     staged = [tile for tile in orders[0] if tile.staged is not None]
-    if not staged or len(staged) < len(orders[0]):
+    if not staged or len(staged) < len(orders[0]) or any(tile.sum.is_symmetric for tile in staged):
         return None
     right = [sum(int((~tile.find_shifts().any(axis=1)).sum()) for tile in ordered) for ordered in orders]
     total = sum(len(tile.made) for tile in staged)

@@ -109,6 +109,11 @@ class SumOrigin:
         return any(-self.result - 1 in pair for pair in self.finder.run.joined)
 
     @property
+    def is_symmetric(self) -> bool:
+        """Return whether A and B are of one matrix: C = A·Aᵀ may be stored at (m, n) and at (n, m)."""
+        return self.boxes[0].map is self.boxes[1].map
+
+    @property
     def step(self) -> int:
         """The elements of K in a product."""
         return self.products[0].views["a"].k

@@ -155,6 +155,10 @@ class _BlockRunner:
     def replay_runs(self) -> dict[tuple[str, int], list[OriginFinder]]:
         """Return the blocks of each kernel that compute, with what they multiply; none if that of one is not known."""
         busy = {key: [one for one in of if one.trace.loads or one.run.results] for key, of in self.runs.items()}
+        for key, of in busy.items():
+            idle = {one.block for one in self.runs[key]} - {one.block for one in of}
+            if of and idle and "gridDim" not in self.source.blank:
+                self.lost[key[0]] = f"block {min(idle)} computes nothing"
         return {key: of if all(map(_replay, of)) else [] for key, of in busy.items()}
 
     def find_grid(self, name: str) -> Block | None:
