@@ -27,12 +27,13 @@ def list_factors(run: KernelRunner) -> Iterator[tuple[int, int, Points]]:
             factor = use.factor.cut_bytes(0, 1).select_threads(lanes)
             is_loaded = bool((factor.record > OPEN).all())
             offsets = dict(list_offsets(run.records, factor, run.threads)) if is_loaded else {}
-            if found is None or set(offsets) != {""}:
-                yield record, 0, ("", lanes, lanes, lanes)
-                continue
             warps = use.result.thread[lanes, 0] // 32
             for warp in np.unique(warps).tolist():
                 mine = warps == warp
+                if found is None or set(offsets) != {""}:
+                    nothing = np.zeros(np.count_nonzero(mine), np.int64)
+                    yield record, warp, ("", nothing, nothing, nothing)
+                    continue
                 array = run.records[int(factor.record[mine][0, 0])].array
                 yield record, warp, (array, found[0][mine], found[1][mine], offsets[""][mine, 0])
 
