@@ -178,6 +178,21 @@ def test_another_kernel_that_is_launched_beside_may_add_the_rest() -> None:
     assert check_whole(plant(LAST, text=TILED) + SECOND).findings == ()
 
 
+def test_a_kernel_elsewhere_that_adds_to_an_array_may_add_the_rest() -> None:
+    rest = "__global__ void rest(float* C) { C[threadIdx.x] += 1; }\n"
+    assert list_wrong(plant(LAST, text=TILED)) and not list_wrong(plant(LAST, text=TILED) + rest)
+
+
+def test_elements_that_are_combined_with_computed_ones_are_open() -> None:
+    sums = (
+        "  __shared__ float sums[128];\n  sums[threadIdx.x] = float(A[threadIdx.x * K]) + float(A[threadIdx.x]);\n"
+        "  __syncthreads();\n"
+    )
+    text = plant(("  float* c = C", f"{sums}  float* c = C"), ("= acc[n][e];", "= acc[n][e] + sums[lane];"), text=TILED)
+    wrong, (open_,) = judge_known_products(text, {}, (), {"gemm"})
+    assert not wrong and "combined with elements of an array" in open_.message
+
+
 def test_the_rows_of_a_matrix_of_unknown_size_may_be_padding() -> None:
     half = plant(("i < 64 * 8", "i < 32 * 8"), text=GROUPS)
     assert list_wrong(half.replace("int M, int N, int K", "int N, int K")) == []

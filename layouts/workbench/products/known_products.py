@@ -41,6 +41,7 @@ PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the 
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 _UNKNOWN = "what some of its products multiply, or where all of their elements are stored, is not known"
 
 
@@ -197,7 +198,7 @@ class _KnownRun:
 
     def _find_mistake(self, verdicts: Sequence[_Verdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
-        if not self._choose_sizes()[0].are_named or self._is_launched_beside_another():
+        if not self._choose_sizes()[0].are_named or self._may_be_completed():
             return None
         for verdict in verdicts:
             doubt = any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
@@ -237,9 +238,14 @@ class _KnownRun:
                 return describe_part(self.text, fragments, part, self.known.k)
         return None
 
-    def _is_launched_beside_another(self) -> bool:
-        """Return whether a function launches this kernel and another one, which may compute the rest."""
+    def _may_be_completed(self) -> bool:
+        """Return whether another kernel may compute the rest of D: one that the same function launches, or one that
+        adds to an array.
+        """
         blank = blank_text(self.text)
+        others = (one for one in find_functions(blank) if one.kernel and one.name != self.function.name)
+        if any(_ADDING.search(blank, *one.body) for one in others):
+            return True
         launched: dict[object, set[str]] = {}
         for launch in self.recorded:
             launched.setdefault(find_enclosing_function(blank, launch.call[0]), set()).add(launch.name)
