@@ -224,14 +224,14 @@ def _list_unassigned_fields(text: str, name: str) -> tuple[str, ...]:
     return tuple(amount for amount, spelt in _MEMBERS.items() if not re.search(rf"{member}{spelt}\s*[|+]?=[^=]", text))
 
 
-def _names_no_matrix(text: str) -> bool:
-    """Return whether a text names no matrix descriptor, or an instruction descriptor, which has 32 bits."""
+def _is_about_instructions(text: str) -> bool:
+    """Return whether a text names no matrix descriptor, or names an instruction descriptor, which has 32 bits."""
     return not _NAMED.search(text) or bool(instruction_word.NAMED.search(text)) or "InstrDescriptor" in text
 
 
 def _make_built_meaning(text: str, built: BuiltWord, name: str) -> tuple[TextMeaning, ...]:
     """Return the meaning of a word that code builds; name: its variable, if the code builds several."""
-    if not built.start and built.word >> 32 == 0 and _names_no_matrix(text):
+    if not built.start and built.word >> 32 == 0 and _is_about_instructions(text):
         return ()
     form = get_format_of_word(built.word)
     descriptor = Descriptor(built.word, form)

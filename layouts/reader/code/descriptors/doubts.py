@@ -26,7 +26,7 @@ _MODE = re.compile(
     r"|(?<![A-Za-z0-9])(?:B|SW_?|SWIZZLE_)(128|64|32)(?!\d)",
     re.I,
 )
-_PTX_TYPE = re.compile(r"\.b(?:128|64|32)(?![A-Za-z0-9])")  # mov.b64 names no swizzle
+_PTX_TYPE = re.compile(r"\.b(?:128|64|32)(?![A-Za-z0-9])")  # of mov.b64, not a swizzle
 _SWIZZLE = re.compile(r"swizzl|\bSW_?\d|\bB(?:128|64|32)\b", re.I)
 _NONE = re.compile(r"\bno(?:n-|[ -_]?)swizzl|SWIZZLE_NONE|\bINTERLEAVED?\b", re.I)
 _LBO = re.compile(r"(?:\b|_|\bk)LBO|(?<!per_)leading", re.I)

@@ -16,7 +16,6 @@ import numpy as np
 from lanescope.blackwell.described_mma import Tcgen05Mma, find_described_mma
 from lanescope.reader.threads.barriers.barrier_trace import TraceLostError, require_known
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
-from lanescope.reader.threads.language.program import split_operands
 from lanescope.reader.threads.memory.records import ProductResult
 from lanescope.reader.threads.memory.storage import OPEN, DataBytes, Ints, Mask
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 LANES, COLUMNS = 128, 512
 _LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.32x32b\.x\d+\.b32")
-_ACCESSING = ("st", "cp", "shift")
+UNFOLLOWED = ("st", "cp", "shift")  # instructions that may change D
 
 
 @dataclass(slots=True)
@@ -96,18 +95,8 @@ def _explain_unfollowed(event: TensorEvent, instruction: Tcgen05Mma) -> str:
         return f"D of the type {instruction.d} is not followed"
     if "a" in event.operands:
         return "products with A in tensor memory are not followed"
-    return (
-        "" if np.count_nonzero(event.mask) == 1 and "adds" in event.operands else "several threads issue its products"
-    )
-
-
-def follow_tensor_sum(sums: TensorSums, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> bool:
-    """Follow an instruction that accesses D in tensor memory, but for a product; return whether it is a product."""
-    if event.verb == "ld":
-        sums.load(code, event, split_operands(operands[0].strip("{} ")))
-    elif event.verb in _ACCESSING:
-        raise TraceLostError(f"tcgen05.{event.verb} is not followed")
-    return event.verb == "mma"
+    alone = np.count_nonzero(event.mask) == 1 and "adds" in event.operands
+    return "" if alone else "several threads issue its products"
 
 
 def spread_issued(code: AsmCode, event: TensorEvent, token: str) -> Ints:

@@ -33,7 +33,7 @@ from lanescope.reader.threads.memory.storage import (
     spread_coefficient,
     spread_number,
 )
-from lanescope.reader.threads.memory.tensor_products import LANES, TensorSums, follow_tensor_sum, spread_issued
+from lanescope.reader.threads.memory.tensor_products import LANES, UNFOLLOWED, TensorSums, spread_issued
 
 if TYPE_CHECKING:
     from lanescope.reader.code.syntax.tree_statements import Assembly
@@ -141,8 +141,12 @@ class TileTrace(BarrierTrace):
             _note_box(code, opcode, operands, mask, len(self.events) - 1)
 
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:
-        if follow_tensor_sum(self.sums, code, event, operands):
+        if event.verb == "mma":
             _note_tensor_tile(code, event, operands)
+        elif event.verb == "ld":
+            self.sums.load(code, event, split_operands(operands[0].strip("{} ")))
+        elif event.verb in UNFOLLOWED:
+            raise TraceLostError(f"tcgen05.{event.verb} is not followed")
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         run, outer = code.run, code.run.mask
