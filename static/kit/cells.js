@@ -1,6 +1,7 @@
-// Cells of a grid in a picture, {x, y, cell_width, cell_height, rows, cols, row, col}: the one under the pointer, their
-// frames, and a ring around one of them.
+// Cells of a grid in a picture, {x, y, cell_width, cell_height, rows, cols, row, col}: the one under the pointer, the one
+// that an arrow key leads to, their frames, and a ring around one of them.
 const SVG = "http://www.w3.org/2000/svg";
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** The cell of a grid under the pointer, null outside. */
 export function cellUnder({ svg, grid }, { clientX, clientY }) {
@@ -12,6 +13,14 @@ export function cellUnder({ svg, grid }, { clientX, clientY }) {
 
 /** The first cell that a picture draws. */
 export const cornerOf = ({ row = 0, col = 0 }) => [row, col];
+
+/** The cell that an arrow key leads to from another one, or from the first one; null for any other key. */
+export function stepCell(grid, from, key) {
+  if (!(key in STEPS)) return null;
+  const [top, left] = cornerOf(grid), [row, col] = from ?? [top, left], [down, right] = STEPS[key];
+  const within = (at, least, end) => Math.min(end - 1, Math.max(least, at));
+  return [within(row + down, top, grid.rows), within(col + right, left, grid.cols)];
+}
 
 /** The frame of a cell as a path, within the cell where there is room. */
 export function frameOf({ x, y, cell_width, cell_height }, row, col) {

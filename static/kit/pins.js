@@ -2,12 +2,11 @@
 // them and Back undoes one. A page declares its pictures, {svg, grid, pinOf(row, col), cellOf(pin)}, and what it says
 // of a pin: describe(pin) → {line, text, holder, group, spoken}, null for none; two of a group compare their holders.
 import { showAnswer, ticked } from "./answer.js";
-import { cellUnder, cornerOf, drawRing } from "./cells.js";
+import { cellUnder, drawRing, stepCell } from "./cells.js";
 import { $ } from "./dom.js";
 import { followFind } from "./find.js";
 import { keep } from "./place.js";
 
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const NAMES = ["pin", "pin2"];
 const spelled = (query) => query.toString().replace(/%3A/g, ":").replace(/%2C/g, ",");
 
@@ -97,12 +96,12 @@ export function followPins({ pictures, describe, words, hover = null, inView = (
     });
     svg.tabIndex = 0;
     svg.addEventListener("keydown", (event) => {
-      const picture = pictures.find((each) => each.svg === svg), from = picture.cellOf(now || pins[0] || "");
+      const picture = pictures.find((each) => each.svg === svg);
+      const cell = stepCell(picture.grid, picture.cellOf(now || pins[0] || ""), event.key);
       if (event.key === "Enter" && now) pin(now, event.shiftKey);
-      else if (event.key in STEPS) {
-        const { rows, cols } = picture.grid, within = (at, least, end) => Math.min(end - 1, Math.max(least, at));
-        const [top, left] = cornerOf(picture.grid), [down, right] = STEPS[event.key], [row, col] = from ?? [top, left];
-        point(picture.pinOf(within(row + down, top, rows), within(col + right, left, cols)));
+      else if (cell) {
+        point(picture.pinOf(...cell));
+        svg.querySelector(".pointed")?.scrollIntoView({ block: "nearest", inline: "nearest" });
         const spoken = $("spoken");
         const description = now && describe(now);
         if (spoken && description) spoken.textContent = description.spoken ?? description.line.replaceAll("`", "");

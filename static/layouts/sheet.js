@@ -1,6 +1,7 @@
-// Tables of indices that follow the pointer: the coordinate and its index in words, the same index outlined in every
+// Tables of indices that follow the pointer and the arrow keys: the coordinate and its index in words, the same index outlined in every
 // picture of the step.
 import "../kit/tool.js";
+import { stepCell } from "../kit/cells.js";
 import { $ } from "../kit/dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -52,9 +53,18 @@ for (const sheet of sheets) {
     const cell = cellAt(sheet, event);
     if (cell >= 0 && cell !== now) show(sheet, now = cell);
   });
-  sheet.svg.addEventListener("pointerleave", () => {
+  const leave = () => {
     now = -1;
     for (const other of sheets) other.mark.setAttribute("d", "");
     said.textContent = silent;
+  };
+  sheet.svg.addEventListener("pointerleave", leave);
+  sheet.svg.addEventListener("blur", leave);
+  sheet.svg.tabIndex = 0;
+  sheet.svg.addEventListener("keydown", (event) => {
+    const { cols } = sheet.data, cell = stepCell(sheet.data, now < 0 ? null : [Math.floor(now / cols), now % cols], event.key);
+    if (!cell) return;
+    event.preventDefault();
+    show(sheet, now = cell[0] * cols + cell[1]);
   });
 }

@@ -1,4 +1,4 @@
-"""Pictures of pages without a stage answer the pointer."""
+"""Pictures of pages without a stage answer the pointer and the arrow keys."""
 
 from __future__ import annotations
 
@@ -33,3 +33,30 @@ def test_a_lane_of_a_chain_is_framed_in_memory_and_in_the_operand(open_page: Any
         "all => all.map((one) => (one.getAttribute('d') || '').split('M').length - 1)"
     )
     assert frames[:2] == [2, 8]  # the cell under the pointer, again as the lane's; its eight values of A
+
+
+def test_the_arrow_keys_go_where_the_pointer_does(open_page: Any) -> None:
+    """From the first cell to row 0x80, column 2, whose words stay beside it when the page scrolls."""
+    page = open_page("/chain")
+    page.wait_for_selector(".cell-tip", state="attached")
+    picture, tip = page.locator("svg:has([data-cells])").first, page.locator(".cell-tip")
+    page.keyboard.press("Tab")  # from here on the focus is the keyboard's
+    picture.focus()
+    expect(tip).to_have_text("row 0x0, column 0: T0")
+    for key in ("ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(tip).to_have_text("row 0x80, column 2: T17")
+    above = tip.bounding_box()
+    page.mouse.wheel(0, -20)
+    page.wait_for_timeout(200)
+    assert tip.is_visible() and above is not None
+    page.keyboard.press("Tab")
+    expect(tip).to_be_hidden()
+
+
+def test_the_arrow_keys_outline_an_index_of_a_layout(open_page: Any) -> None:
+    """The complement of (2,2):(1,4) in 16 is (2,2):(2,8)."""
+    page = open_page("/cute?op=complement&layout=(2,2):(1,4)&size=16")
+    page.locator("[data-sheet] svg").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#said")).to_have_text("Coordinate (1,0): index 2")
