@@ -66,6 +66,8 @@ WORDS = (
     ("0x8200490", "/idesc/0x08200490?kind=f16"),
     ("0x08A00000u", "/idesc/0x08a00000?kind=mxf8f6f4"),
     ("0x04210010;", "/idesc/0x04210010?kind=f16"),
+    ("0x08400490 kind::f8f6f4", "/idesc/0x08400490?kind=f8f6f4"),
+    ("kind::f16: 0x08400490", "/idesc/0x08400490?kind=f16"),
     (
         "constexpr uint32_t i_desc = (1U << 4U) | (1U << 7U) | (1U << 10U) | ((uint32_t)256 >> 3U << 17U)"
         " | ((uint32_t)128 >> 4U << 24U);",

@@ -2,7 +2,7 @@
 
 KEYS = (
     ("/", "go to the paste box; there, Enter submits and Shift+Enter starts a new line"),
-    ("arrows", "move between the cells of a matrix"),
+    ("arrows", "move between the cells of a matrix or a picture that has the focus"),
     ("a  b  d", "go to the matrix of that operand"),
     ("m", "go to the next matrix"),
     ("Enter or space", "pin the lane of the cell; in D, also trace the dot product"),

@@ -26,6 +26,10 @@ from lanescope.reader.grammars.terms import SyntaxTerm, TermText
 from lanescope.reader.meaning import TextMeaning
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F'_]{6,17}[uU]?[lL]{0,2}\s*;?\s*")
+_KIND = r"(?:tcgen05\.mma[\w.:]*?)?\.?kind::\w+"
+_BESIDE_KIND = re.compile(
+    rf"(?:{_KIND}[\s,:=]+)?(?P<word>0[xX][0-9a-fA-F]{{1,8}})(?:[\s,:(]+(?:with |of |for )?{_KIND}\)?)?"
+)
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
 NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)(?:\.\w*desc\w*)?\s*(?:\|?=|\{)", re.I)
 _LABELLED = re.compile(  # printed or defined by a program: idesc: 0x…, uint32_t kInstrDesc = 138413200;
@@ -57,6 +61,8 @@ def recognise_instruction_word(text: str) -> tuple[TextMeaning, ...]:
         named = _list_kinds(text)
         kinds = named if re.search(r"kind::\w", text) or "desc" not in moved[0] else list(KINDS)
         return _make_meanings(int(moved[1], 0), kinds, False)
+    if (kinds := _list_kinds(text)) and (beside := _BESIDE_KIND.fullmatch(text.strip())):
+        return _explain_word(int(beside["word"], 0), kinds)
     if "make_" in text and (instr_desc := _parse_make_instr_desc(text)):
         return _make_meanings(instr_desc.word, [instr_desc.kind], True)
     return _find_labelled_word(text) or _parse_number(text) or _list_statements(text) or _read_open_sizes(text)
@@ -174,7 +180,10 @@ def _explain_word(word: int, kinds: list[MmaKind]) -> tuple[TextMeaning, ...]:
     """Return the meanings of a word that the text calls an instruction descriptor, or that no kind accepts it."""
     if not 0 <= word <= idesc.MOST:
         return ()
+    named = " or ".join(f"kind::{kind.name}" for kind in kinds)
     notice = f"No kind of tcgen05.mma accepts the word {word:#010x}."
+    if len(kinds) < len(KINDS):
+        notice = f"The word {word:#010x} is no instruction descriptor of {named}."
     refused = TextMeaning("topic", "tcgen05 instruction descriptor", {"topic": "idesc"}, (notice,))
     return _make_meanings(word, kinds, True) or (refused,)
 
