@@ -58,9 +58,11 @@ class Diagnosis:
 class FieldMistake:
     """Wrong amounts in some fields.
 
-    cost: higher for rarer and vaguer causes. implied: further amounts of the word that the mistake explains, whether
-    they are read or not. copied: the amount was copied from the field itself, so no packing of it can be a second
-    mistake.
+    cost: orders causes that give the same word, the cheapest is reported. Below 1 one known slip gives exactly this
+    word; 1 is a usual mistake; up to 1.5 it is rarer, or the word has another likely reading; from 1.7 on almost any
+    amount would fit. Differences of less than 0.1 break ties: tests/test_diagnosis.py plants every mistake and expects
+    its name. implied: further amounts of the word that the mistake explains, whether they are read or not. copied: the
+    amount was copied from the field itself, so no packing of it can be a second mistake.
     """
 
     code: str
