@@ -28,6 +28,8 @@ os.environ.setdefault("LANESCOPE_SECONDS", "60")
 # Before NumPy is imported: several workers share the cores, and threads of small products wait for each other at work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+MOST_PROCESSORS = 8  # that the tests use
+
 settings.register_profile("lanescope", deadline=None, max_examples=choose_count(40, 20), derandomize=True)
 settings.load_profile("lanescope")
 # Hypothesis would also draw constants of our modules, which it parses for that: 3 seconds in each worker, and other
@@ -79,6 +81,11 @@ def opens(client: Client) -> Callable[[str], bool]:
     return lambda link: answered(unescape(link))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than processors, as tests of processes and of the browser wait; each takes up to a gigabyte."""
+    return min(len(os.sched_getaffinity(0)), MOST_PROCESSORS) + 1
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """The collector looks through what is loaded again and again, and finds nothing: modules, tests and the catalogue
     stay. It sleeps while tests are collected, never sees what was there by then, and looks through the rest less often
@@ -90,7 +97,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def import_share(root: Path) -> None:
-    """Import every third test file in each of three workers. Before Python has kept their bytecode, pytest rewrites the
+    """Import a share of the test files in each worker. Before Python has kept their bytecode, pytest rewrites the
     asserts of all of them, which takes 8 seconds, and otherwise does so in every worker.
     """
     number, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
