@@ -99,6 +99,18 @@ def test_a_macro_may_give_the_number_of_threads(macro: str, bounds: str) -> None
     assert check_thread_tiles(twice, {}).verified == 0
 
 
+def test_a_macro_may_make_the_kernel() -> None:
+    """Its head, with the number of threads, is that of the macro."""
+    body = PADDED.replace("__global__ void __launch_bounds__(128) gemm(", "__device__ void multiply(")
+    made = """
+#define GEMM(THREADS) \\
+  __global__ void __launch_bounds__(THREADS) gemm##THREADS(const half* A, const half* B, float* C, int K) { \\
+    multiply(A, B, C, 64, 64, K); }
+GEMM(128)
+"""
+    assert check_thread_tiles(body + made, {}).verified == 2
+
+
 def test_both_operands_may_be_stored_in_another_order_along_k() -> None:
     """What matters is that A and B count K alike: here k and k + 8 of each pair of 8 are exchanged in both."""
     text = PADDED.replace("kk + lane / 16 * 8", "kk + (1 - lane / 16) * 8").replace(

@@ -229,9 +229,10 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
 
 
 def find_name(text: str, function: tree.Function) -> Span:
-    """Return where the name of a function with a body is."""
+    """Return where the name of a function with a body is; the macro's invocation if one makes it."""
     past = function.body.span[0] if function.body is not None else function.span[1]
-    return _find_name(blank_text(text), function.name, past)
+    found = _find_name(blank_text(text), function.name, past)
+    return found if found[0] >= 0 else function.span
 
 
 def _find_name(blank: str, name: str, body: int) -> Span:

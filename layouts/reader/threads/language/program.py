@@ -177,6 +177,8 @@ _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")
 _PARAMETERS = re.compile(r"\b(?:ClusterLaunchParams\s+\w+\s*=?|launch_kernel_on_cluster\s*\()\s*\{([^{}]*)\}")
 _BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_INVOKED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_PASTED = re.compile(r"\s*##\s*")
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
 _NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\s+(?:\w+\s*::\s*)*(\w+)")
@@ -189,9 +191,33 @@ def is_kernel(text: str, function: tree.Function) -> bool:
 
 
 def read_head(text: str, function: tree.Function) -> str:
-    """Return the text before a function's parameters."""
+    """Return the text before a function's body, from the end of the declaration before it; of a function that a macro
+    makes, the macro's.
+    """
+    if (head := _read_macro_head(text, function)) is not None:
+        return head
     first = max(text.rfind(mark, 0, function.span[0]) for mark in (";", "}"))
     return text[first + 1 : text.find("(", function.span[0] + 1) if function.body is None else function.body.span[0]]
+
+
+def _read_macro_head(text: str, function: tree.Function) -> str | None:
+    """Return what a macro has before the body of a function, with its arguments; None if no macro makes the function.
+
+    >>> text = "#define F(N) __global__ void __launch_bounds__(N) f##N() { g<N>(); }\\nF(4)"
+    >>> _read_macro_head(text, tree.Function("f4", (), None, span=(69, 73)))
+    ' __global__ void __launch_bounds__(4) f4() '
+    """
+    invoked = _INVOKED.match(text, *function.span)
+    definitions = [rest for name, rest in list_macros(text) if name == invoked[1]] if invoked else []
+    if invoked is None or len(definitions) != 1 or not definitions[0].startswith("("):
+        return None
+    parameters, closed = split_list(definitions[0], 1)
+    given, _ = split_list(text, invoked.end(), function.span[1])
+    names = (definitions[0][slice(*place)].strip() for place in parameters)
+    values = dict(zip(names, (text[slice(*place)].strip() for place in given), strict=False))
+    body = definitions[0][closed + 1 :].replace("\\\n", "")
+    head = _PASTED.sub("", _WORD.sub(lambda word: values.get(word[0], word[0]), body.partition("{")[0]))
+    return head if re.search(rf"\b{re.escape(function.name)}\s*\(", head) else None
 
 
 def list_size_macros(text: str) -> dict[str, str]:
