@@ -71,6 +71,15 @@ def test_what_may_be_right_is_no_finding(old: str, new: str) -> None:
     assert old in missing and list_findings(missing.replace(old, new)) == []
 
 
+def test_the_same_product_may_be_measured_again() -> None:
+    """A sum that begins again with the tiles of the last one drops nothing that another product would not give."""
+    again = RIGHT.replace("  for (int k", "  for (int t = 0; t < 3; ++t)\n  for (int k")
+    assert list_findings(again) == []
+    copied = 'asm volatile("cp.async.bulk.shared::cluster.global [%0], [%1], 64, [%2];" :: "r"(at), "l"(C), "r"(bar));'
+    other = again.replace("++t)", "++t) {\n" + copied).replace("k != 0);", "k != 0);\n  }")
+    assert [code for code, _ in list_findings(other)] == ["tcgen05_accumulator_reset"]
+
+
 # a complete kernel ----------------------------------------------------------------------------------------------------
 
 WAIT_LOADED = '      asm volatile("tcgen05.wait::ld.sync.aligned;");\n'

@@ -13,6 +13,8 @@ _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^<>;(){}]*>\s*)?\(")
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:[^\n]*\\\n)*[^\n]*)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]{1,200})"|<([^>\n]{1,200})>)[^\n]*$', re.M)
 CLOSING = {"(": ")", "[": "]", "{": "}"}
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_PASTED = re.compile(r"\s*##\s*")
 _BRACKETS = {opening: re.compile(rf"[{re.escape(opening + closing)}]") for opening, closing in CLOSING.items()}
 
 
@@ -68,6 +70,22 @@ def list_macros(text: str) -> tuple[tuple[str, str], ...]:
     (('N', ' 4'), ('F', '(x) x'))
     """
     return tuple((macro[1], macro[2]) for macro in MACRO.finditer(text))
+
+
+def expand_macro(text: str, name: str, arguments: str) -> str:
+    """Return the replacement of a macro with parameters that a text defines once; "" if it defines none.
+
+    >>> expand_macro("#define F(T, n) T f##n(T)", "F", "int, 4")
+    ' int f4(int)'
+    """
+    found = [rest for macro, rest in list_macros(text) if macro == name]
+    if len(found) != 1 or not found[0].startswith("("):
+        return ""
+    places, closed = split_list(found[0], 1)
+    names = (found[0][slice(*place)].strip() for place in places)
+    given = dict(zip(names, map(str.strip, split_arguments(arguments)), strict=False))
+    body = found[0][closed + 1 :].replace("\\\n", "\n")
+    return _PASTED.sub("", _WORD.sub(lambda word: given.get(word[0], word[0]), body))
 
 
 def blank(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanescope.reader.code.findings import AsmRun, Pitfall
+from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.workbench.kernels.accumulators import find_access, find_accumulator
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.tensor_barriers import TensorBarriers
@@ -82,6 +82,7 @@ def _check_resets(
 ) -> Iterator[Pitfall]:
     """Yield a product that overwrites what others have accumulated before any thread can have read it."""
     last: dict[str, TensorStep] = {}
+    begun: dict[str, TensorStep] = {}  # the product that began each sum
     readers = ("cp", "shift")
     if any(step.operands[1].startswith("[") for step in products if len(step.operands) > 1):
         return  # tensor memory is an operand, too
@@ -92,7 +93,11 @@ def _check_resets(
         value, place = _find_input(step)
         if address is None or value is None:
             return
-        before = last.get(str(address))
+        before, first = last.get(str(address)), begun.get(str(address))
+        if value is False:
+            begun[str(address)] = step
+        if first is not None and value is False and _is_repeated(kernel, first, step):
+            continue
         if before is not None and value is False and not _may_be_read(kernel, barriers, (before, step), loads):
             message = (
                 "enable-input-d is false here again: D = A·B drops what the products before have accumulated, and"
@@ -101,6 +106,24 @@ def _check_resets(
             yield Pitfall("tcgen05_accumulator_reset", message, narrow_operand(kernel.text, step, place))
             return
         last[str(address)] = step
+
+
+def _is_repeated(kernel: TensorKernel, first: TensorStep, again: TensorStep) -> bool:
+    """Return whether a sum begins again with the same product of the same tiles, as to measure its time: nothing is
+    stored to them since, and no other threads do so, which would signal it.
+    """
+    values = [(step.find_value(1), step.find_value(2)) for step in (first, again)]
+    if values[0] != values[1] or None in values[0]:
+        return False
+    fills = [event for event in kernel.run.events if event.kind in ("store", "bulk")]
+    signals = [event for event in fills if event.kind == "bulk"] + list(filter(_may_signal, kernel.steps))
+    between = any(first.order < event.order < again.order for event in fills)
+    return not between and all(one.arms == again.arms[: len(one.arms)] for one in signals)
+
+
+def _may_signal(step: TensorStep) -> bool:
+    """Return whether threads arrive at a barrier."""
+    return step.kind == "arrive" or (isinstance(step.run, BodilessCall) and "arrive" in step.run.term.head)
 
 
 def _may_be_read(

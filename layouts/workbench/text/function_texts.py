@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanescope.cxx.source_text import (
+    MACRO,
     blank_comments_and_literals,
+    expand_macro,
     find_closing,
     is_kernel_head,
     list_argument_spans,
@@ -48,8 +50,8 @@ def blank_text(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
-    """Find the functions of a blanked text that have a body, in its order."""
-    return tuple(_list_functions(blank))
+    """Find the functions of a blanked text that have a body: kernels that macros make, then the others in its order."""
+    return (*_list_made_kernels(blank), *_list_functions(blank))
 
 
 def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
@@ -115,6 +117,21 @@ def _list_functions(blank: str) -> Iterator[FunctionText]:
         head = read_statement_head(blank, match.start())
         body = start, find_closing(blank, start - 1)
         yield FunctionText(match[1], tuple(names), body, is_kernel_head(head), _list_templates(head))
+
+
+def _list_made_kernels(blank: str) -> Iterator[FunctionText]:
+    """Yield the kernels that macros make, each with the body of its macro.
+
+    >>> [one.name for one in _list_made_kernels("#define F(N) __global__ void f##N() { }\\nF(1) F(2)")]
+    ['f1', 'f2']
+    """
+    for macro in MACRO.finditer(blank):
+        if macro[2].startswith("(") and is_kernel_head(macro[2]):
+            body = blank.find("{", macro.start()) + 1, macro.end()
+            for use in re.finditer(rf"\b{macro[1]}\s*\(", blank[macro.end() :]):
+                first = macro.end() + use.end()
+                made = expand_macro(blank, macro[1], blank[first : find_closing(blank, first - 1)])
+                yield from (replace(one, body=body) for one in _list_functions(made) if one.kernel)
 
 
 def _list_templates(head: str) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from lanescope.cxx.source_text import is_kernel_head, list_macros, split_arguments, split_list, strip_comments
+from lanescope.cxx.source_text import (
+    expand_macro,
+    is_kernel_head,
+    list_macros,
+    split_arguments,
+    split_list,
+    strip_comments,
+)
 from lanescope.reader.code.calling.launches import OPEN
 from lanescope.reader.code.preprocessing.preprocessor import Preprocessor
 from lanescope.reader.code.preprocessing.variants import list_leaves, make_variants
@@ -178,7 +185,6 @@ _PARAMETERS = re.compile(r"\b(?:ClusterLaunchParams\s+\w+\s*=?|launch_kernel_on_
 _BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INVOKED = re.compile(r"([A-Za-z_]\w*)\s*\(")
-_PASTED = re.compile(r"\s*##\s*")
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
 _NAMESPACE = re.compile(r"\s*(?:inline\s+)?namespace\s+(?:\w+\s*::\s*)*(\w+)")
@@ -208,15 +214,8 @@ def _read_macro_head(text: str, function: tree.Function) -> str | None:
     ' __global__ void __launch_bounds__(4) f4() '
     """
     invoked = _INVOKED.match(text, *function.span)
-    definitions = [rest for name, rest in list_macros(text) if name == invoked[1]] if invoked else []
-    if invoked is None or len(definitions) != 1 or not definitions[0].startswith("("):
-        return None
-    parameters, closed = split_list(definitions[0], 1)
-    given, _ = split_list(text, invoked.end(), function.span[1])
-    names = (definitions[0][slice(*place)].strip() for place in parameters)
-    values = dict(zip(names, (text[slice(*place)].strip() for place in given), strict=False))
-    body = definitions[0][closed + 1 :].replace("\\\n", "")
-    head = _PASTED.sub("", _WORD.sub(lambda word: values.get(word[0], word[0]), body.partition("{")[0]))
+    head = expand_macro(text, invoked[1], text[invoked.end() : function.span[1] - 1]) if invoked else ""
+    head = head.partition("{")[0]
     return head if re.search(rf"\b{re.escape(function.name)}\s*\(", head) else None
 
 
