@@ -57,7 +57,7 @@ MOST_ORDERED = 4  # launches of one kernel whose order is followed
 ORDER, BARRIERS = "order", "barriers"
 KnownSize = tuple[int, int]  # of matrices, and of the grid along x
 KNOWN_SIZE = 384, 128  # of a run that follows the order
-MOST_BARRIER_STEPS = 40_000
+MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
 _OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
@@ -297,7 +297,7 @@ class _Program:
             runner.block_index, runner.most_steps = self.tiles.block, MOST_BARRIER_STEPS
             if self.follow == BARRIERS:
                 runner.barriers, runner.shared.dynamic = TileTrace(setup=self.tiles), DYNAMIC
-            runner.open_member = None
+            runner.open_member, runner.most_products = None, MOST_SIZED_PRODUCTS
             runner.sizes, runner.grid = self.tiles.sizes.get(kernel), self.tiles.grids.get(kernel, runner.grid)
         return runner
 

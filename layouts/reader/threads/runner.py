@@ -41,7 +41,7 @@ from lanescope.reader.threads.memory.storage import (
 )
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
-MOST_STEPS = 20_000
+MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
 Span = tuple[int, int]
 
 
@@ -121,7 +121,7 @@ class KernelRunner:
         self.kernel = ""  # its name
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
-        self.most_steps = MOST_STEPS
+        self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
@@ -140,6 +140,11 @@ class KernelRunner:
     def is_certain(self) -> bool:
         """Whether what is run is executed with the values that it has here, whatever is not known."""
         return not self.assumed and not any(self.turns[depth] for depth in self.open_loops)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more products are recorded."""
+        return len(self.products) >= self.most_products
 
     def stop_at_error(self, code: str, why: str, site: Span) -> None:
         """Record what is wrong with a tensor, and end the run."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lanescope.ptx import catalog
 from lanescope.reader.threads.memory.records import DescriptorUse, MatrixLoad, MmaUse
+from lanescope.reader.threads.memory.results import find_instruction
+from lanescope.reader.threads.memory.storage import OPEN, DataBytes
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_fragments import (
     ArrivedOperand,
@@ -19,9 +20,9 @@ from lanescope.workbench.fragments.thread_fragments import (
     locate_operand,
 )
 from lanescope.workbench.products.factor_places import Points, list_factors
-from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, ReadLines
+from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct, OpenPart, ReadLines
 from lanescope.workbench.products.product_origins import WARPGROUP, Block
-from lanescope.workbench.products.stored_elements import list_stored_warps
+from lanescope.workbench.products.stored_elements import StoredWarp, list_stored_warps
 from lanescope.workbench.results import Span
 
 
@@ -33,7 +34,7 @@ class _Sum:
     opcode: str
     bits: int
     warps: range
-    products: tuple[KnownProduct, ...] | None  # None if one is not known
+    products: tuple[KnownProduct, ...] | OpenPart
 
 
 class FragmentLister:
@@ -44,24 +45,36 @@ class FragmentLister:
         self.located: dict[object, tuple[Mapping[int, FragmentOrigin], Span]] = {}
         self.read: dict[tuple[int, ...], ReadLines] = {}  # by the origins of an operand's elements
 
-    def list_all(self) -> list[KnownFragment] | None:
-        """Return the fragments; None if something of one is not known, or an element of D is not stored."""
+    def list_all(self) -> list[KnownFragment] | OpenPart:
+        """Return the fragments, or what of one is not known: also an element of D that is not stored."""
         stored = list_stored_warps(self.run)
         factors = self._group_factors()
         found = []
         for one in (*self._list_sums(), *self._list_described()):
             elements = [part for warp in one.warps for part in stored.get((one.record, warp), ())]
-            if not elements or one.products is None:
-                return None
+            if isinstance(one.products, OpenPart):
+                return one.products
+            if count := self._count_left(one.opcode, elements):
+                reason = f"where {count} of the elements of this product are stored is not known"
+                return OpenPart(reason, self.run.results[-one.record - 1].span)
             row, column, place = (np.concatenate(part) for part in zip(*(of[:3] for of in elements), strict=True))
-            if len(np.unique(row * 1024 + column)) != np.size(catalog.find(one.opcode).operand("d").coords["row"]):
-                return None
             adds = all(part[3] for part in elements)
             combined = tuple(points for warp in one.warps for points in factors.pop((one.record, warp), ()))
-            placed, products = (row, column, place), one.products
+            placed, products, site = (row, column, place), one.products, elements[0][4]
             a, b = (self.read.setdefault(tuple(id(each.sides[n]) for each in products), {}) for n in (0, 1))
-            found.append(KnownFragment(self.block, self.depth, products, one.bits, *placed, adds, combined, (a, b)))
-        return found if not factors else None
+            found.append(
+                KnownFragment(self.block, self.depth, products, one.bits, *placed, adds, combined, (a, b), site)
+            )
+        for record, _ in factors:
+            return OpenPart("elements of this product are combined with others", self.run.results[-record - 1].span)
+        return found
+
+    def _count_left(self, opcode: str, elements: Sequence[StoredWarp]) -> int:
+        """Return how many elements of D of a product are stored nowhere."""
+        instruction = find_instruction(opcode)
+        size = np.size(instruction.operand("d").coords["row"]) if instruction is not None else 0
+        places = [1024 * row + column for row, column, *_ in elements]
+        return size - (len(np.unique(np.concatenate(places))) if places else 0)
 
     def _group_factors(self) -> dict[tuple[int, int], list[Points]]:
         """Return what elements of D are combined with, by record and warp."""
@@ -82,15 +95,15 @@ class FragmentLister:
             for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
                 yield _Sum(-number - 1, use.opcode, bits, range(warp, warp + 1), self._locate_chain(use, warp))
 
-    def _locate_chain(self, use: MmaUse, warp: int) -> tuple[KnownProduct, ...] | None:
-        """Return the products that add to one D; None if one is not known."""
+    def _locate_chain(self, use: MmaUse, warp: int) -> tuple[KnownProduct, ...] | OpenPart:
+        """Return the products that add to one D, or what of one is not known."""
         found = []
         at: MmaUse | None = use
         while at is not None:
             (of_a, a_site), (of_b, b_site) = (self._locate(at, name) for name in "ab")
             a, b = of_a.get(warp), of_b.get(warp)
             if a is None or b is None:
-                return None
+                return _explain_operand(self.run, at, "b" if a is not None else "a")
             found.append(KnownProduct(a, b, at.span, at.calls, at.turns, (a_site, b_site)))
             at = at.adds
         return tuple(found)
@@ -119,20 +132,45 @@ class FragmentLister:
                 yield _Sum(last[total], of_sum[0].opcode, bits, warps, _pair_reads(self.run, of_sum))
 
 
-def _pair_reads(run: KernelRunner, uses: Iterable[DescriptorUse]) -> tuple[KnownProduct, ...] | None:
-    """Return the products of the reads of one sum; None if an operand of one is not known."""
+def _pair_reads(run: KernelRunner, uses: Sequence[DescriptorUse]) -> tuple[KnownProduct, ...] | OpenPart:
+    """Return the products of the reads of one sum, or what of one is not known."""
     sides: dict[str, list[DescriptorUse]] = {"a": [], "b": []}
     for use in uses:
         sides[use.name].append(use)
     if len(sides["a"]) != len(sides["b"]):
-        return None
+        return OpenPart("some descriptors of this sum are not known", uses[0].span)
     found = []
     for left, right in zip(sides["a"], sides["b"], strict=True):
         a, b = locate_descriptor(run, left), locate_descriptor(run, right)
-        if a is None or b is None or (left.span, left.calls, left.turns) != (right.span, right.calls, right.turns):
-            return None
+        if a is None or b is None:
+            reason = f"what this descriptor of {'B' if a is not None else 'A'} reads is not known"
+            return OpenPart(reason, (left if a is None else right).site)
+        if (left.span, left.calls, left.turns) != (right.span, right.calls, right.turns):
+            return OpenPart("some descriptors of this sum are not known", left.span)
         found.append(KnownProduct(a, b, left.span, left.calls, left.turns, (left.site, right.site)))
     return tuple(reversed(found))
+
+
+def _explain_operand(run: KernelRunner, use: MmaUse, name: str) -> OpenPart:
+    """Return what of an operand of an mma is not known."""
+    registers, letter = use.a if name == "a" else use.b, name.upper()
+    for one in registers:
+        site = one.site if one.site != (0, 0) else use.span
+        if one.data is None:
+            what = "sets" if one.unset else "is known of"
+            return OpenPart(f"nothing {what} this register of {letter}", site)
+        if one.load is not None and _is_open(one.load.rows, use):
+            written = [run.stores[n] for n in one.load.writers if n]
+            if len(written) == 1:
+                return OpenPart(f"what this stores of {letter} is not known", written[0])
+            return OpenPart(f"what this ldmatrix of {letter} reads is not known", one.load.site)
+        if _is_open(one.data, use):
+            return OpenPart(f"which elements this register of {letter} has is not known", site)
+    return OpenPart(f"{letter} of this product is computed, or has elements of several arrays", use.span)
+
+
+def _is_open(data: DataBytes, use: MmaUse) -> bool:
+    return bool((data.record[use.active] == OPEN).any())
 
 
 def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> Span:

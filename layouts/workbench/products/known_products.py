@@ -18,6 +18,7 @@ from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
 from lanescope.reader.threads.kernels import KernelRun, run_kernels
+from lanescope.reader.threads.memory.results import MOST_STORES
 from lanescope.reader.threads.memory.tile_trace import TileSetup
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
@@ -25,7 +26,13 @@ from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_fragments import FragmentLister
 from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, leaves_slices
 from lanescope.workbench.products.known_sizes import KnownSizes
-from lanescope.workbench.products.known_sums import KnownFragment, KnownMatrices, find_other_sum, find_part_of_k
+from lanescope.workbench.products.known_sums import (
+    KnownFragment,
+    KnownMatrices,
+    OpenPart,
+    find_other_sum,
+    find_part_of_k,
+)
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import make_open_point
@@ -42,7 +49,6 @@ _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
-_UNKNOWN = "what some of its products multiply, or where all of their elements are stored, is not known"
 
 
 class _Sizes(dict[str, int]):
@@ -66,11 +72,11 @@ class _Sizes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a run shows. reason: why D is not known to be A·B, "" if it is; unsized: the parameters that have no size;
-    fragments: of D, by launch; grid: its blocks; runners: the runs of its blocks.
+    """What a run shows. open: why D is not known to be A·B, None if it is; unsized: the parameters that have no size;
+    fragments: of D, by launch; grid: its blocks; runners: the runs of its blocks, if their code is followed to the end.
     """
 
-    reason: str
+    open: OpenPart | None
     unsized: frozenset[str] = frozenset()
     fragments: Mapping[int, Sequence[KnownFragment]] = field(default_factory=dict)
     grid: Block | None = None
@@ -95,12 +101,12 @@ def judge_known_products(
             run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)])
             try:
                 with end_when(is_late):
-                    reason, mistake = run.judge()
+                    open_part, mistake = run.judge()
             except (LayoutError, OverdueError):
-                reason, mistake = "its run did not end", None
+                open_part, mistake = OpenPart("its run did not end"), None
             mistakes += [mistake] if mistake is not None else []
-            is_open = reason and mistake is None and one.name in proved
-            open_ += [make_open_point(one, blank, reason)] if is_open else []
+            if open_part is not None and mistake is None and one.name in proved:
+                open_.append(make_open_point(one, blank, open_part.reason, open_part.span))
     return mistakes, open_
 
 
@@ -115,17 +121,17 @@ class _KnownRun:
     body: str
     known: KnownMatrices = MATRICES[0]
 
-    def judge(self) -> tuple[str, CheckFinding | None]:
-        """Return (why D is not known to be A·B, "" if it is with some strides that its parameters may have; what is
+    def judge(self) -> tuple[OpenPart | None, CheckFinding | None]:
+        """Return (why D is not known to be A·B, None if it is with some strides that its parameters may have; what is
         certainly wrong).
         """
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
-            if not verdict.reason:
-                return "", None
+            if verdict.open is None:
+                return None, None
             verdicts.append(verdict)
-        reason = verdicts[-1].reason if self.sizes else "none of its parameters is called M, N or K"
-        return reason, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
+        open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
+        return open_part, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
 
     @property
     def sizes(self) -> set[str]:
@@ -160,7 +166,7 @@ class _KnownRun:
         last = None
         if "gridDim" in self.body:  # blocks take tiles in turn: the first one takes two
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
-            if first.reason:
+            if first.open is not None:
                 return first
             elements = self.known.m * self.known.n
             tiles = min((elements // (len(of) * len(of[0].row)) for of in first.fragments.values() if of), default=1)
@@ -171,28 +177,30 @@ class _KnownRun:
         blocks = [(0, 0, 0), *between, last or (x - 1, y - 1, 0), (0, 0, z - 1)]
         verdict = self._run_blocks(sizes, blocks, (x, y, z))
         judged = (find_other_sum(one, self.known, grid) for one in verdict.fragments.values())
-        return replace(verdict, reason=verdict.reason or next(filter(None, judged), ""), grid=grid)
+        return replace(verdict, open=verdict.open or next(filter(None, judged), None), grid=grid)
 
     def _run_blocks(self, sizes: _Sizes, blocks: Sequence[Block], grid: Block) -> _Verdict:
-        """Run some blocks of a grid; the reason of the verdict is what of them is not known."""
+        """Run some blocks of a grid; the verdict is open if something of them is not known."""
         fragments, name, runners = dict[int, list[KnownFragment]](), self.function.name, list[KernelRunner]()
         for block in dict.fromkeys(blocks):
             setup = TileSetup(block, _list_no_places, {name: sizes}, {name: grid})
             size = self.known.k, 1
             branches = list(run_kernels(self.text, self.macros, self.recorded, size=size, tiles=setup, only=name))
             if len(branches) != 1:
-                return _Verdict("its text has several choices of #if")
+                return _Verdict(OpenPart("its text has several choices of #if"))
             for n, run in enumerate(branches[0]):
                 unsized = run.runner.unsized
                 if unsized:
-                    return _Verdict(f"what its {', '.join(sorted(unsized))} may be is not known", frozenset(unsized))
-                found = FragmentLister(run.runner, block, grid[2]).list_all()
-                reason = _find_lost(run) or ("" if found is not None else _UNKNOWN)
+                    reason = f"what its {', '.join(sorted(unsized))} may be is not known"
+                    return _Verdict(OpenPart(reason), frozenset(unsized))
+                if lost := _find_lost(run):
+                    return _Verdict(lost)
                 runners.append(run.runner)
-                if reason:
-                    return _Verdict(reason, runners=runners)
-                fragments.setdefault(n, []).extend(found or ())
-        return _Verdict("", fragments=fragments, runners=runners)
+                found = FragmentLister(run.runner, block, grid[2]).list_all()
+                if isinstance(found, OpenPart):
+                    return _Verdict(found, runners=runners)
+                fragments.setdefault(n, []).extend(found)
+        return _Verdict(None, fragments=fragments, runners=runners)
 
     # mistakes
 
@@ -211,13 +219,12 @@ class _KnownRun:
 
     def _find_transpose(self, verdict: _Verdict) -> CheckFinding | None:
         """Return the one transpose immediate of a wgmma with whose other value D is A·B."""
-        is_known = verdict.fragments or verdict.reason == _UNKNOWN
-        reads = {use.span for run in verdict.runners for use in run.descriptors if is_known}
+        reads = {use.span for run in verdict.runners for use in run.descriptors}
         ends = (one.end() for first, past in reads for one in _WGMMA.finditer(self.text, first, past))
         edits = (edit for end in ends for edit in flip_transposes(self.text, end))
         for edit in islice(dict.fromkeys(edits), MOST_FLIPS):
             flipped = replace(self, text=apply_edits(self.text, edit))
-            if not all(other.reason for other in flipped.list_verdicts()):
+            if any(other.open is None for other in flipped.list_verdicts()):
                 message = "The transpose immediate selects the other major: with the other value, D is A·B."
                 return CheckFinding("wrong_transpose", message, edit[0].span, edits=edit)
         return None
@@ -275,13 +282,25 @@ def _list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict
             return
 
 
-def _find_lost(run: KernelRun) -> str:
+def _find_lost(run: KernelRun) -> OpenPart | None:
     """Return what of a run is not known."""
     runner = run.runner
-    if run.why or not run.complete or runner.shared.broken:
-        return "its code cannot be followed to the end"
-    if runner.open_outputs or any(store.offset.const is None for store in runner.outputs):
-        return "where it is stored is not known"
-    if any("block_scale" in use.opcode for use in runner.products):
-        return "which scale factors its products take is not followed"
-    return ""
+    if run.why:
+        return OpenPart(run.why)
+    if not run.complete:
+        return OpenPart("its code cannot be followed to the end, here it is lost", runner.reached)
+    if runner.shared.broken:
+        return OpenPart(f"what is in shared memory is not known, since {runner.shared.broken}")
+    unplaced = runner.open_outputs | {store.site for store in runner.outputs if store.offset.const is None}
+    if unplaced:
+        return OpenPart("where it is stored is not known", min(unplaced))
+    scaled = next((use.span for use in runner.products if "block_scale" in use.opcode), None)
+    return OpenPart("which scale factors its products take is not followed", scaled) if scaled else _find_excess(runner)
+
+
+def _find_excess(runner: KernelRunner) -> OpenPart | None:
+    """Return what a run has more of than is followed."""
+    if runner.is_full:
+        return OpenPart(f"it has more than {runner.most_products:,} products in a block", runner.products[-1].span)
+    full = len(runner.outputs) >= MOST_STORES
+    return OpenPart(f"it has more than {MOST_STORES:,} stores in a block", runner.outputs[-1].site) if full else None

@@ -16,7 +16,15 @@ from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole
 from lanescope.workbench.results import Span
 
-_WHOLE = 9  # all of D = A·B holds
+_WHOLE, _STORED = 9, (4, 5)  # how much of D = A·B holds: all; all but where D is stored
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPart:
+    """Why D is not known to be A·B, and the place of that; None for the whole kernel."""
+
+    reason: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class KnownProduct:
 class KnownFragment:
     """The elements of D of one warp or warpgroup in one instruction: the products that add to it, the last one first,
     with the bits of an element; row, column and place in the array of each element that is stored; adds: whether stores
-    add; factors: what elements are combined with.
+    add; factors: what elements are combined with; stored: a store of elements.
     """
 
     block: Block
@@ -82,6 +90,7 @@ class KnownFragment:
     adds: bool
     factors: tuple[Points, ...]
     read: tuple[ReadLines, ReadLines]  # of A and B, which fragments share
+    stored: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +112,9 @@ class _Order:
         return pair[::-1] if self.turned else pair
 
 
-def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> str:
-    """Return why fragments are not known to be those of D = A·B, "" if they are."""
-    return max(_judge_order(order, fragments, grid) for order in _list_orders(known))[1]
+def find_other_sum(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> OpenPart | None:
+    """Return why fragments are not known to be those of D = A·B, None if they are."""
+    return max((_judge_order(order, fragments, grid) for order in _list_orders(known)), key=lambda one: one[0])[1]
 
 
 def find_part_of_k(fragments: Sequence[KnownFragment], known: KnownMatrices, grid: Block | None) -> tuple[int, ...]:
@@ -125,27 +134,27 @@ def _list_orders(known: KnownMatrices) -> list[_Order]:
     return [_Order(known, turned, (a, b), d) for turned, a, b, d in product((False, True), repeat=4)]
 
 
-def _judge_order(order: _Order, fragments: Sequence[KnownFragment], grid: Block | None) -> tuple[int, str]:
+def _judge_order(order: _Order, fragments: Sequence[KnownFragment], grid: Block | None) -> tuple[int, OpenPart | None]:
     """Return (how much of D = A·B holds if the matrices are stored in an order, why not all of it)."""
     corners: dict[Block, list[tuple[int, int]]] = {}
     factors: list[Points] = []
     unit = 1, 1
     if not fragments:
-        return _WHOLE, ""
+        return _WHOLE, None
     for one in fragments:
         stage, reason, lines = _judge_fragment(order, one)
         if lines is None:
-            return stage, reason
+            return stage, OpenPart(reason, one.stored if stage in _STORED else one.products[0].span)
         rows, columns = lines
         unit = len(rows), len(columns)
         factors += ((array, rows[row], columns[column], at) for array, row, column, at in one.factors)
         if one.block[2] == 0 or one.depth == 1:
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
     if other := find_other_factor(factors, order.sizes):
-        return 7, f"its elements are combined with elements of {other} that are not those of their rows or columns"
+        return 7, OpenPart(f"its elements are combined with elements of {other} that are not of their rows or columns")
     if grid is not None and not are_whole(corners, order.sizes, unit, grid):
-        return 8, "the blocks that were run do not show that all of its tiles are computed, each once"
-    return _WHOLE, ""
+        return 8, OpenPart("the blocks that were run do not show that all of its tiles are computed, each once")
+    return _WHOLE, None
 
 
 def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[int, str, tuple[Ints, Ints] | None]:

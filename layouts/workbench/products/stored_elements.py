@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanescope.ptx import catalog
 from lanescope.ptx.instruction import Instruction
-from lanescope.reader.threads.memory.records import ProductResult, ResultStore
+from lanescope.reader.threads.memory.records import ProductResult, ResultStore, Span
+from lanescope.reader.threads.memory.results import find_instruction
 from lanescope.reader.threads.memory.storage import Ints, spread_coefficient
 from lanescope.reader.threads.memory.tensor_products import LANES
 from lanescope.reader.threads.memory.tile_trace import BoxMove
 from lanescope.reader.threads.runner import KernelRunner
 
 Floats = NDArray[np.float64]
-_find_instruction = lru_cache(maxsize=256)(catalog.find_instruction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +69,7 @@ class TilePlaces:
 
     def find_instruction(self, record: int) -> Instruction | None:
         """Return the instruction that computed elements."""
-        return _find_instruction(self.run.results[-record - 1].opcode)
+        return find_instruction(self.run.results[-record - 1].opcode)
 
     def find(self, one: StoredElements) -> tuple[Floats, Floats, Ints] | None:
         """Return (rows, columns, tiles) of elements; None if they are not known."""
@@ -118,12 +116,15 @@ class TilePlaces:
         return sum(sizes) if all(sizes) else 0
 
 
-def list_stored_warps(run: KernelRunner) -> dict[tuple[int, int], list[tuple[Ints, Ints, Ints, bool]]]:
-    """Return (rows, columns, places, whether they are added to) of the elements that are stored, by record and warp."""
-    places, found = TilePlaces(run), dict[tuple[int, int], list[tuple[Ints, Ints, Ints, bool]]]()
+StoredWarp = tuple[Ints, Ints, Ints, bool, Span]  # rows, columns, places of elements; whether it adds; its site
+
+
+def list_stored_warps(run: KernelRunner) -> dict[tuple[int, int], list[StoredWarp]]:
+    """Return the elements that are stored, by record and warp."""
+    places, found = TilePlaces(run), dict[tuple[int, int], list[StoredWarp]]()
     for _, one, put in list_placed(run):
         for warp, row, column, at in places.split_warps(one, put):
-            found.setdefault((one.record, warp), []).append((row, column, at, one.store.adds))
+            found.setdefault((one.record, warp), []).append((row, column, at, one.store.adds, one.store.site))
     return found
 
 

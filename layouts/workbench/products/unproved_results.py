@@ -21,16 +21,17 @@ from lanescope.workbench.products.factor_places import Points, find_other_factor
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.misplaced_tiles import StoredTile, are_placed
 from lanescope.workbench.products.product_origins import WARPGROUP, Block, OriginFinder, SumOrigin, measure_tensor
+from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
 Finders = Sequence[OriginFinder]
 Tiles = Mapping[str, Sequence[StoredTile]]
 
 
-def make_open_point(kernel: FunctionText, blank: str, reason: str) -> OpenPoint:
-    """Make the open point of a kernel whose D is not proved, at its name."""
+def make_open_point(kernel: FunctionText, blank: str, reason: str, place: Span | None = None) -> OpenPoint:
+    """Make the open point of a kernel whose D is not proved, by default at its name."""
     at = blank.rfind(kernel.name, 0, kernel.body[0])
-    return OpenPoint(f"D of {kernel.name} is not known to be A·B: {reason}.", (at, at + len(kernel.name)))
+    return OpenPoint(f"D of {kernel.name} is not known to be A·B: {reason}.", place or (at, at + len(kernel.name)))
 
 
 def find_open_result(finders: Finders, tiles: Tiles, sizes: KnownSizes | None, grid: Block | None) -> str:

@@ -11,7 +11,7 @@ from lanescope.reader.threads.cute.copies import forget_tensors, is_contiguous, 
 from lanescope.reader.threads.cute.layout_calls import CuteCall
 from lanescope.reader.threads.cute.tensors import CuteTensor, get_element, join_runs, list_indices
 from lanescope.reader.threads.cute.tiled import ThreadSlice
-from lanescope.reader.threads.instructions.matrix_loads import MOST_PRODUCTS, make_use
+from lanescope.reader.threads.instructions.matrix_loads import make_use
 from lanescope.reader.threads.language.values import load_place
 from lanescope.reader.threads.memory.records import MmaUse, RegisterUse
 from lanescope.reader.threads.memory.results import find_added, make_results
@@ -92,7 +92,7 @@ def _run_atom(
     site, _ = place
     opcode = mma.atom.instruction.ptx
     added = _read_registers(run, *c)
-    use = _record_product(run, opcode, (a, b, c), added, place) if len(run.products) < MOST_PRODUCTS else None
+    use = _record_product(run, opcode, (a, b, c), added, place) if not run.is_full else None
     count = len(added)
     made = make_results(run, opcode, site, use, count) if use is not None else [make_open_data(run.threads, 4)] * count
     for register, indices in zip(made, join_runs(c[1], _count_elements(c[0])), strict=True):

@@ -22,7 +22,7 @@ from lanescope.reader.threads.barriers.order_events import follow_instruction
 from lanescope.reader.threads.instructions.asm_code import AsmCode, Execute, InstructionRows
 from lanescope.reader.threads.instructions.float_instructions import ELEMENTWISE
 from lanescope.reader.threads.instructions.integer_instructions import INTEGER
-from lanescope.reader.threads.instructions.matrix_loads import MOST_PRODUCTS, load_matrices, make_use
+from lanescope.reader.threads.instructions.matrix_loads import load_matrices, make_use
 from lanescope.reader.threads.language.numbers import (
     ThreadNumber,
 )
@@ -198,7 +198,7 @@ def _load_matrices(code: AsmCode, opcode: str, operands: list[str]) -> None:
 
 def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
     run = code.run
-    if len(run.products) < MOST_PRODUCTS:
+    if not run.is_full:
         a, b = (
             tuple(_use_register(code, register) for register in split_operands(text.strip("{} ")))
             for text in operands[1:3]
@@ -223,7 +223,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
             )
         )
     outputs = split_operands(operands[0].strip("{} "))
-    use = run.products[-1] if run.products and len(run.products) < MOST_PRODUCTS else None
+    use = run.products[-1] if run.products and not run.is_full else None
     made = make_results(run, opcode, code.assembly.span, use, len(outputs)) if use is not None else []
     for n, register in enumerate(outputs):
         code.put_value(register, made[n] if made else make_open_data(run.threads, 4))
@@ -305,7 +305,7 @@ def _run_global_store(code: AsmCode, opcode: str, operands: list[str]) -> None:
     address = code.get_address(operands[0])
     if isinstance(address, Pointer) and address.space == "global" and any(map(is_result, registers)):
         data = join_data([fit_data(code.run, value, SizedType("", size)) for value in registers])
-        parts = 2 if has_two(registers[0]) else size
+        parts = 2 if has_two(code.run, registers[0]) else size
         kind = SizedType("", count * size, vector=parts if parts < count * size else 0)
         store_result(code.run, replace(address, type=kind, dims=()), data, code.get_site(operands[0]), opcode[0] == "r")
 

@@ -13,8 +13,6 @@ from lanescope.reader.threads.memory.storage import DataBytes, Ints, make_open_d
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-MOST_PRODUCTS = 2000
-
 
 def load_matrices(run: KernelRunner, opcode: str, address: Any, count: int, spans: tuple[Span, ...]) -> list[DataBytes]:
     """Return the registers that ldmatrix fills.

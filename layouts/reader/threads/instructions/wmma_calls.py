@@ -34,8 +34,6 @@ from lanescope.reader.threads.memory.storage import (
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-MOST_PRODUCTS = 2000
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFragment:
@@ -138,7 +136,7 @@ def call_mma(run: KernelRunner, name: str, node: tree.Call, scope: Scope) -> Non
     if result is None or any(side is None for side in sides):
         return
     a, b = (side[0].array.read_value(side[2], FRAGMENT_BYTES) for side in sides if side is not None)
-    if not isinstance(a, LoadedFragment) or not isinstance(b, LoadedFragment) or len(run.products) >= MOST_PRODUCTS:
+    if not isinstance(a, LoadedFragment) or not isinstance(b, LoadedFragment) or run.is_full:
         return
     place, _, offset = result
     for n, registers in enumerate(b.registers):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lanescope.cxx.value_class import value_class
+from lanescope.ptx import catalog
 from lanescope.reader.threads.language.numbers import ThreadNumber, as_array, make_number
 from lanescope.reader.threads.language.quotients import Coefficient
 from lanescope.reader.threads.memory.records import CombinedBytes, FactorUse, MmaUse, ProductResult, ResultStore, Span
@@ -21,9 +22,10 @@ from lanescope.reader.threads.memory.storage import DataBytes, Ints, Pointer, ma
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-MOST_RESULTS, MOST_STORES = 4000, 2000
+MOST_RESULTS, MOST_STORES = 8000, 4000
 MOST_REDUCED = 1 << 12  # elements of D that a value depends on
 _REGISTER_BYTES = 4
+find_instruction = lru_cache(maxsize=256)(catalog.find_instruction)
 CONSTANT = object()  # a floating-point number that depends on no element
 
 
@@ -110,7 +112,7 @@ def _join_alike(run: KernelRunner, found: list[DataBytes]) -> DataBytes | None:
 
 def _make_reduction(run: KernelRunner, value: DataBytes) -> Reduction:
     """Return elements of D as what a reduction depends on."""
-    starts = slice(0, 3, 2) if has_two(value) else slice(0, 1)
+    starts = slice(0, 3, 2) if has_two(run, value) else slice(0, 1)
     record, thread, byte = (part[:, starts] for part in (value.record, value.thread, value.byte))
     results = (run.results[-int(n) - 1] for n in np.unique(record) if n < 0)
     places = frozenset((result.span, result.use.calls if result.use is not None else ()) for result in results)
@@ -173,7 +175,7 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
     """Record a store to global memory if it is of elements of D. adds: to what is there."""
     if not is_result(value) or len(run.outputs) >= MOST_STORES:
         return
-    vector = 2 if place.type.size >= 4 and has_two(value) else place.type.vector
+    vector = 2 if place.type.size >= 4 and has_two(run, value) else place.type.vector
     size = vector or place.type.size
     if not isinstance(place.offset, ThreadNumber) or value.size != place.type.size:
         run.open_outputs.add(site)
@@ -181,9 +183,18 @@ def store_result(run: KernelRunner, place: Pointer, value: Any, site: Span, adds
     run.outputs.append(ResultStore(str(place.array), place.offset, value, run.mask.copy(), site, size, adds))
 
 
-def has_two(value: Any) -> bool:
-    """Return whether each four bytes are two elements of 16 bits."""
+def has_two(run: KernelRunner, value: Any) -> bool:
+    """Return whether each four bytes are two elements of D in 16 bits each."""
     if not isinstance(value, DataBytes) or value.size % 4:
         return False
     known = (value.record < 0).all(axis=1)
-    return bool(known.any() and (value.byte[known, 2] != value.byte[known, 0] + 2).any())
+    if not known.any():
+        return False
+    size = _measure_element(run.results[-int(value.record[known.argmax(), 0]) - 1])
+    return bool((value.byte[known, 2] // size != value.byte[known, 0] // size).any())
+
+
+def _measure_element(result: ProductResult) -> int:
+    """Return the bytes of an element of D in its registers; 4 if its instruction is not known."""
+    instruction = None if result.in_memory else find_instruction(result.opcode)
+    return instruction.operand("d").container_bits // 8 if instruction is not None else 4

@@ -72,8 +72,8 @@ class DataBytes:
         return DataBytes(self.record[lanes], self.thread[lanes], self.byte[lanes])
 
     def resize_element(self, size: int) -> DataBytes:
-        """Return one element converted to another size, its bytes counted from the same first byte."""
-        first = self.byte[:, :1] + np.arange(size)
+        """Return one element converted to another size: its bytes from the first one; the rest is its last byte."""
+        first = self.byte[:, :1] + np.minimum(np.arange(size), self.size - 1)
         wide = np.ones((1, size), np.int64)
         return DataBytes(self.record[:, :1] * wide, self.thread[:, :1] * wide, first)
 
