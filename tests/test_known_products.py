@@ -135,6 +135,12 @@ def test_sums_of_16_bits_are_stored_as_pairs_or_one_by_one(changes: tuple[tuple[
     assert list_points(*changes, text=PAIRS) == []
 
 
+@for_each(("first", "codes"), [(0, []), (1, ["accumulator_unset"])])
+def test_all_bytes_of_the_accumulators_are_set(first: int, codes: list[str]) -> None:
+    zeros = f"(d);\n  for (int i = {first}; i < 4; ++i) h[i] = 0;\n"
+    assert [code for code, _ in list_wrong(plant(("d[2] = {};", "d[2];"), ("(d);\n", zeros), text=PAIRS))] == codes
+
+
 def test_exchanged_pairs_are_not_stored_at_their_rows() -> None:
     assert "row and column" in list_points(("= d[i];", "= d[1 - i];"), text=PAIRS)[0][0]
 
@@ -221,6 +227,13 @@ def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: 
 )
 def test_a_sum_that_may_be_meant_is_open(changes: tuple[tuple[str, str], ...]) -> None:
     assert list_wrong(plant(*changes, text=TILED)) == []
+
+
+@for_each(("place", "found"), [("As + BM", []), ("As - BN", ["store_outside"])])
+def test_a_store_before_dynamic_shared_memory_is_found(place: str, found: list[str]) -> None:
+    arrays = ("__shared__ half As[BM * PITCH]", "extern __shared__ half As[]")
+    text = plant(arrays, ("__shared__ half Bs[BN", f"half* Bs = ({place}"), ("PITCH];", "PITCH);"), text=TILED)
+    assert [code for code, _ in list_wrong(text)] == found
 
 
 def test_another_kernel_that_is_launched_beside_may_add_the_rest() -> None:

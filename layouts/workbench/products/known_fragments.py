@@ -105,6 +105,8 @@ class FragmentLister:
             if a is None or b is None:
                 return _explain_operand(self.run, at, "b" if a is not None else "a")
             found.append(KnownProduct(a, b, at.span, at.calls, at.turns, (a_site, b_site)))
+            if at.adds_unset:
+                return OpenPart("nothing is known to have written the registers that this product adds to", at.span)
             at = at.adds
         return tuple(found)
 

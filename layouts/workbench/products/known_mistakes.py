@@ -14,6 +14,21 @@ from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
+TITLES = {"store_outside": "A store to shared memory is in none of its arrays"}
+
+
+def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
+    """Return a store to shared memory that is in no array, else a product that adds to a register that is half set."""
+    outside = sorted(run.stores[writer] for writer in run.shared.outside)
+    if outside:
+        message = "This stores before dynamic shared memory begins, or after the last array of shared memory"
+        return CheckFinding("store_outside", f"{message}.", outside[0])
+    unset = next((use for use in run.products if use.adds_partly), None)
+    if unset is None:
+        return None
+    message = f"{unset.opcode} adds to a register of which only some bytes are written. Set all accumulators to 0."
+    return CheckFinding("accumulator_unset", message, unset.span)
+
 
 def describe_part(text: str, fragments: Sequence[KnownFragment], part: Sequence[int], depth: int) -> CheckFinding:
     """Make the finding of sums that do not take each k, or go on beyond K. part: the k of a sum over depth."""

@@ -24,7 +24,7 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_fragments import FragmentLister
-from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, leaves_slices
+from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, find_wrong_access, leaves_slices
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import (
     KnownFragment,
@@ -196,6 +196,8 @@ class _KnownRun:
                 if lost := _find_lost(run):
                     return _Verdict(lost)
                 runners.append(run.runner)
+                if wrong := find_wrong_access(run.runner):
+                    return _Verdict(OpenPart(wrong.message.rstrip("."), wrong.span), runners=runners)
                 found = FragmentLister(run.runner, block, grid[2]).list_all()
                 if isinstance(found, OpenPart):
                     return _Verdict(found, runners=runners)
@@ -206,10 +208,14 @@ class _KnownRun:
 
     def _find_mistake(self, verdicts: Sequence[_Verdict]) -> CheckFinding | None:
         """Return what is certainly wrong, if the sum of no other kernel is added to D."""
-        if not self._choose_sizes()[0].are_named or self._may_be_completed():
+        if not self._choose_sizes()[0].are_named:
             return None
         for verdict in verdicts:
-            doubt = any(run.undecided or run.open_loads or adds_result(run) for run in verdict.runners)
+            doubt = any(run.undecided or run.open_loads for run in verdict.runners)
+            found = None if doubt else next(filter(None, map(find_wrong_access, verdict.runners)), None)
+            if found is not None:
+                return found
+            doubt |= self._may_be_completed() or any(map(adds_result, verdict.runners))
             for fragments in verdict.fragments.values() if not doubt else ():
                 found = find_unfilled(self.text, verdict.runners[0], fragments, self.is_sized)
                 found = found or self._find_part(verdict, fragments)

@@ -109,14 +109,15 @@ class AsmCode:
         found = set(re.findall(form, self.run.text))
         return found.pop() if len(found) == 1 else ""
 
-    def is_unset(self, token: str) -> bool:
-        """Return whether an operand is a variable that nothing has written."""
+    def is_unset(self, token: str, partly: bool = False) -> bool:
+        """Return whether an operand is a variable that nothing has written; partly: of which it has not all bytes."""
         n = self.find_number(token)
         place = find_place(self.run, self.assembly.operands[n][1], self.scope) if n is not None else None
         if not isinstance(place, Pointer) or not isinstance(place.array, LocalMemory) or place.offset is None:
             return False
-        offset = place.offset.known
-        return offset is not None and place.array.is_unset(offset, place.type.size)
+        offset = None if place.array.valued else place.offset.known
+        find = place.array.is_partly_unset if partly else place.array.is_unset
+        return offset is not None and find(offset, place.type.size)
 
     def get_address(self, token: str) -> Any:
         """Return the address in brackets, with the offset added."""

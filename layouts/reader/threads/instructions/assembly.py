@@ -205,6 +205,7 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
         )
         result = _find_register(code, split_operands(operands[0].strip("{} "))[:1])
         added = split_operands(operands[3].strip("{} "))
+        unknown = [register for register in added if code.get_value(register) is None]
         run.products.append(
             MmaUse(
                 opcode,
@@ -215,7 +216,8 @@ def _run_mma(code: AsmCode, opcode: str, operands: list[str]) -> None:
                 run.mask.copy(),
                 tuple(run.turns),
                 result,
-                any(code.get_value(register) is None and code.is_unset(register) for register in added),
+                any(code.is_unset(register) for register in unknown),
+                any(code.is_unset(register, partly=True) for register in unknown),
                 adds=find_added(run, code.get_value(added[0])) if added else None,
                 broken=run.shared.broken,
                 ids=tuple(_list_scale_ids(code, opcode, operands)),

@@ -74,7 +74,7 @@ def bind_parameters(run: KernelRunner, function: tree.Function, node: tree.Call,
         expression, enclosing = (node.arguments[n], scope) if given else (parameter.default, inner)
         place = _find_referenced(run, parameter.type, expression, enclosing)
         if place is not None:
-            _deduce_template_arguments(inner, parameter.type, SizedType("", 0) if place.dims else place.type)
+            _deduce_array(inner, parameter.type, place)
             inner.names[parameter.name] = place
         else:
             plain = parameter.type is not None and expression is not None and is_plain(parameter.type)
@@ -112,6 +112,16 @@ def _convert_argument(run: KernelRunner, value: Any, kind: SizedType) -> Any:
         return convert_value(run, value, kind)
     known = kind.target.name != "void" and kind.target.size
     return Pointer(value.space, value.array, value.offset, kind.target, kind.dims) if known else value
+
+
+def _deduce_array(inner: Scope, type_: tree.Type | None, place: Pointer) -> None:
+    """Bind the template parameters in T (&x)[n], or in T& x, to the element type and the sizes of an argument."""
+    sizes = type_.dims if type_ is not None else ()
+    if len(sizes) == len(place.dims):
+        _deduce_template_arguments(inner, type_, place.type)
+    for size, count in zip(sizes, place.dims, strict=False):
+        if isinstance(size, tree.Name) and size.last in inner.names and inner.names[size.last] is None:
+            inner.names[size.last] = make_number(count)
 
 
 def _deduce_template_arguments(inner: Scope, type_: tree.Type | None, kind: SizedType) -> None:

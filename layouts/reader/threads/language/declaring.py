@@ -102,7 +102,8 @@ def _allocate_local(
 ) -> None:
     """Make a variable of a known type with its value, items or constructor."""
     initial = declaration.value
-    memory = LocalMemory(initializer=(initial, scope), owners=run.mask)
+    valued = initial is not None or declaration.arguments is not None
+    memory = LocalMemory(initializer=(initial, scope), owners=run.mask, valued=valued)
     listed = not kind.pointer or (declaration.type is not None and declaration.type.dims)  # not T (*)[n] of an alias
     dims, item_type = (kind.dims, replace(kind, dims=())) if listed and kind.dims else ((), kind)
     place = Pointer("local", memory, make_uniform(0, LONG), item_type, dims)
@@ -111,7 +112,7 @@ def _allocate_local(
         return
     if dims and isinstance(initial, tree.ItemList):
         fill_list(run, place, initial, scope)
-    elif (initial is not None or declaration.arguments is not None) and not dims:
+    elif valued and not dims:
         mask = run.mask
         run.mask = run.everyone  # a new variable: what other threads would hold is not looked at
         store_place(run, place, value, declaration.span)

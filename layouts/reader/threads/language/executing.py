@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lanescope.cxx.integers import INT
 from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
 from lanescope.reader.threads.language.numbers import get_number, make_number
 from lanescope.reader.threads.language.program import Scope
-from lanescope.reader.threads.memory.storage import Mask, merge_values, spread_coefficient
+from lanescope.reader.threads.memory.storage import Mask, Pointer, merge_values, spread_coefficient
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -123,6 +124,38 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
     after = _run_turns(run, loop, scope, mask)
     run.leave_loop()
     return run.join_masks(after, left[0])
+
+
+def _run_range(run: KernelRunner, loop: statements.RangeLoop, scope: Scope, mask: Mask) -> Mask:
+    """Run a loop over an array or a braced list; one over anything else may write what is not known."""
+    scope = Scope(scope)
+    if loop.start is not None:
+        run.run(loop.start, scope, mask)
+    items = _list_items(run, loop.values, scope)
+    if items is None or len(loop.names) != 1:
+        run.undecided = True
+        run.shared.broken = run.shared.broken or "a loop over a range is not followed"
+        run.forget_order()
+        return mask
+    left: list[Mask] = [run.nobody, run.nobody]
+    run.enter_loop(loop.span, left)
+    for item in items:
+        left[1] = run.nobody
+        declared = tree.Declaration(loop.type, loop.names[0], item, span=loop.span)
+        mask = run.join_masks(run.run(statements.Block((declared, loop.body)), scope, mask), left[1])
+        run.count_turn()
+    run.leave_loop()
+    return run.join_masks(mask, left[0])
+
+
+def _list_items(run: KernelRunner, values: tree.Expression, scope: Scope) -> Sequence[tree.Expression] | None:
+    """Return the items of a braced list, or of an array; None if these are not known."""
+    if isinstance(values, tree.ItemList):
+        return [item for _, item in values.items]
+    place = run.find_place(values, scope)
+    if not isinstance(place, Pointer) or not place.dims or not 0 < place.dims[0] <= MOST_TURNS:
+        return None
+    return [tree.Index(values, (tree.NumberLiteral(n, INT),)) for n in range(place.dims[0])]
 
 
 def count_open_turns(text: str) -> int:
@@ -291,6 +324,7 @@ HANDLERS: dict[type, Callable[[KernelRunner, Any, Scope, Mask], Mask]] = {
     statements.Assembly: _run_assembly,
     statements.If: _run_if,
     statements.Loop: _run_loop,
+    statements.RangeLoop: _run_range,
     statements.Switch: _run_switch,
     statements.Return: _run_return,
     statements.Jump: _run_jump,

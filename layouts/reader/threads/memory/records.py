@@ -51,7 +51,7 @@ class RegisterUse:
 @dataclass(frozen=True, slots=True, eq=False)
 class MmaUse:
     """One mma: its opcode and the registers of A and B; active: its threads; adds_unset: whether nothing has written a
-    register of C.
+    register of C; adds_partly: whether it has written only some bytes of one.
     """
 
     opcode: str
@@ -63,6 +63,7 @@ class MmaUse:
     turns: tuple[int, ...]  # of the loops around, outermost first
     result: tuple[LocalMemory, int] | None = None  # the local memory of D's first register, its offset; None if unknown
     adds_unset: bool = False
+    adds_partly: bool = False
     fragments: tuple[Span, ...] = ()  # of a wmma: the types of the fragments of A and B
     adds: MmaUse | None = None  # the product whose D is its C
     broken: str = ""  # why what was stored before is not known; "" if it is

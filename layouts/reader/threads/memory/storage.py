@@ -122,13 +122,15 @@ Value = Any  # ThreadNumber, DataBytes, Pointer, a type, a lambda, or None
 class LocalMemory:
     """A variable or an array of every thread: offset in bytes → (value, its size).
 
-    owners: the threads that ran its declaration, None for all: no other thread can read it.
+    owners: the threads that ran its declaration, None for all: no other thread can read it; valued: whether that gives
+    it a value.
     """
 
     cells: dict[int, tuple[Value, int]] = field(default_factory=dict)
     initializer: Any = None  # the expression that it got last, and the scope of that
     forgotten: bool = False  # whether anything may have been written
     owners: Mask | None = None
+    valued: bool = False
     sites: dict[int, Span] = field(default_factory=dict)  # by offset: the expression that was stored last
     width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
 
@@ -192,6 +194,13 @@ class LocalMemory:
             return False
         return not any(start < offset + size and offset < start + width for start, (_, width) in self.cells.items())
 
+    def is_partly_unset(self, offset: int, size: int) -> bool:
+        """Return whether some bytes of a value are written and others never."""
+        if self.valued or self.forgotten or not all(width for _, width in self.cells.values()):
+            return False
+        written = {byte for start, (_, width) in self.cells.items() for byte in range(start, start + width)}
+        return 0 < len(written.intersection(range(offset, offset + size))) < size
+
     def forget_values(self) -> None:
         """Make all values unknown."""
         self.forgotten = True
@@ -216,7 +225,8 @@ def merge_values(mask: Mask, new: Value, old: Value) -> Value:
 class SharedMemory:
     """Shared memory of the block: the origin of each byte.
 
-    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete.
+    stored_again: bytes that one place of the text has stored twice or more; broken: why its contents may be incomplete;
+    outside: the writers that have stored between all arrays and dynamic shared memory, where nothing is.
     """
 
     record: Ints = field(default_factory=lambda: np.zeros(SHARED_BYTES, np.int64))
@@ -228,6 +238,7 @@ class SharedMemory:
     next: int = BASE
     dynamic: int = 1 << 17  # the address of dynamic shared memory
     broken: str = ""
+    outside: set[int] = field(default_factory=set)
     changed: list[Ints] | None = None  # the bytes whose origin stores have changed, where that is asked for
     past: int = 0  # the end of the highest bytes that are certainly stored
 
@@ -244,6 +255,8 @@ class SharedMemory:
         if places.size and (places.min() < 0 or places.max() >= SHARED_BYTES):
             self.broken = "a store is out of range"
             return
+        if ((places >= self.next) & (places < self.dynamic)).any():
+            self.outside.add(writer)
         if self.changed is not None:
             other = (self.record[places] != data.record[mask]) | (self.thread[places] != data.thread[mask])
             self.changed.append(places[other])
