@@ -19,12 +19,14 @@ check_whole = lru_cache(maxsize=512)(check.check_text)
 
 
 @lru_cache(maxsize=512)
-def _check_reads(text: str, choices: tuple[tuple[str, str], ...], target: str) -> CheckReport:
+def _check_reads(
+    text: str, choices: tuple[tuple[str, str], ...] = (), target: str = "", search: bool = False
+) -> CheckReport:
     with (
         patch.object(check, "_check_barriers", return_value=([], [])),
         patch.object(check, "_check_products", return_value=([], [])),
     ):
-        return check.check_text(text, dict(choices), target=target)
+        return check.check_text(text, dict(choices), target=target, search=search)
 
 
 def check_text(text: str, choices: Mapping[str, str] | None = None, target: str = "") -> CheckReport:
@@ -32,6 +34,11 @@ def check_text(text: str, choices: Mapping[str, str] | None = None, target: str 
     if FULL:
         return check.check_text(text, choices, target=target) if choices or target else check_whole(text)
     return _check_reads(text, tuple((choices or {}).items()), target)
+
+
+def search_cause(text: str) -> CheckReport:
+    """Return the report of a text with its mistakes at the number that causes them."""
+    return _check_reads(text, search=True)
 
 
 def list_codes(text: str, checks: Checks = check_text) -> list[str]:

@@ -81,7 +81,9 @@ def check_source(
         headers = [(piece.start, piece.end) for piece in source.pieces if piece.name != source.name]
         late = time.monotonic() + REPAIRING * seconds
         with omit_when(lambda: time.monotonic() > late):
-            result = run_within(seconds, lambda: engine.check_text(source.text, choices, headers, target), TooSlowError)
+            result = run_within(
+                seconds, lambda: engine.check_text(source.text, choices, headers, target, True), TooSlowError
+            )
         return _build_report(source, result, target)
     except TooSlowError as error:
         at = error.place or 0

@@ -26,11 +26,10 @@ from lanescope.reader.grammars.excerpt import extract_code
 from lanescope.workbench import Bench, build_bench
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
-from lanescope.workbench.check_report import CheckReport, OpenPoint
+from lanescope.workbench.check_report import CheckReport, OpenPoint, report_mistakes
 from lanescope.workbench.copies import unfilled_findings, unfilled_reads
 from lanescope.workbench.copies.box_maps import MapFinder
 from lanescope.workbench.cute import cute_copies, cute_names
-from lanescope.workbench.cute.cute_blame import find_cute_cause, find_fragment_causes
 from lanescope.workbench.cute.cute_reads import (
     CuteFragment,
     describe_assumed_type,
@@ -39,7 +38,6 @@ from lanescope.workbench.cute.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.fragments.fragment_blame import assign_fragment_blame
 from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNREAD_PARTS, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order
 from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
@@ -59,26 +57,28 @@ from lanescope.workbench.reads.operand_findings import (
     list_unread_descriptors,
 )
 from lanescope.workbench.repair.blame import BlameFinder
+from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
 from lanescope.workbench.repair.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
-from lanescope.workbench.results import DOUBTS, CheckFinding, WrongRead
+from lanescope.workbench.repair.repairs import apply_edits, move_span
+from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, WrongRead
 from lanescope.workbench.source import refused_code, shared_budget
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
 from lanescope.workbench.source.guesses import PATIENCE, Guesses
 from lanescope.workbench.source.tally import count_verified, drop_proved, list_first_wrong_steps
-from lanescope.workbench.source.target_checks import find_missing_instructions, make_target_macros
+from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
-from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY, TCGEN05_KEY
+from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY
 from lanescope.workbench.text.contents import (
     HEADERS_KEY,
-    WORK_KEY,
     evaluate_with_choices,
     format_headers,
     list_given_macros,
     list_given_values,
+    parse_headers,
 )
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -100,13 +100,18 @@ def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, st
 
 @refuse_deep_recursion()
 def check_text(
-    text: str, choices: Mapping[str, str] | None = None, headers: Iterable[Span] = (), target: str = ""
+    text: str,
+    choices: Mapping[str, str] | None = None,
+    headers: Iterable[Span] = (),
+    target: str = "",
+    search: bool = False,
 ) -> CheckReport:
     """Check a source text for mistakes.
 
     choices: values that the text leaves open, by the keys of `Bench.assumed`; headers: parts of the text that come
     from included files, whose functions run only if the main part calls them; target: the architecture that ptxas
-    compiles for, "" for any.
+    compiles for, "" for any; search: whether to look for the number that causes the mistakes, for which the text is
+    checked again with other numbers.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
@@ -114,9 +119,8 @@ def check_text(
     'not_shifted'
     """
     headers = tuple(headers)
-    report = check_conditions(
-        text, make_choices(choices, headers, target), lambda chosen: _check_chosen(text, chosen, target)
-    )
+    check = _check_with_cause if search else _check_chosen
+    report = check_conditions(text, make_choices(choices, headers, target), lambda chosen: check(text, chosen, target))
     if headers:  # every file is balanced by itself: see find_unbalanced_conditions
         return report
     unbalanced = map(_make_pitfall_finding, find_unbalanced_conditions(text))
@@ -138,9 +142,9 @@ class _EvaluatedText:
     blame: BlameFinder
 
 
-def _evaluate_text(text: str, choices: Mapping[str, str], target: str) -> _EvaluatedText:
+def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: bool) -> _EvaluatedText:
     """Evaluate a text with the choices that build_bench takes."""
-    guesses = _build_guesses(text, choices)
+    guesses = _build_guesses(text, choices, brief)
     code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
@@ -152,21 +156,34 @@ def _evaluate_edited(choices: Mapping[str, str], text: str) -> Evaluation | None
     return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
 
 
-def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
-    """Check a text with the choices that build_bench takes.
+def _check_with_cause(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
+    """Check a text with the choices that build_bench takes, and look for the number that causes its mistakes."""
+
+    def recheck(edit: TextEdit) -> CheckReport:
+        headers = format_headers(move_span(span, edit) for span in parse_headers(choices))
+        return _check_chosen(apply_edits(text, (edit,)), {**choices, HEADERS_KEY: headers}, target, brief=True)
+
+    return find_cause(text, _check_chosen(text, choices, target), recheck)
+
+
+def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool = False) -> CheckReport:
+    """Check a text with the choices that build_bench takes. brief: whether to end at the first mistake.
 
     The threads of its kernels are run last, since the time may run out there.
     """
     text = blank_uncompiled_code(text, list_given_macros(choices))
-    source, of_kernels = _judge_kernels(_evaluate_text(text, choices, target))
+    source, of_kernels = _judge_kernels(_evaluate_text(text, choices, target, brief))
+    if brief and source.bench.verdict == "mismatch":
+        return report_mistakes([CheckFinding("mismatch", source.bench.headline, (0, 0))])
     bench, guesses, code = source.bench, source.guesses, source.code
     findings, open_ = _find_mistakes(source, of_kernels)
     assumed_start_reads, assumed_starts = find_assumed_starts(bench, guesses)
-    lacking, unsure = find_missing_instructions(text, code, target)
-    unknown, doubted = cute_names.check_names(text)
-    findings += map(_make_pitfall_finding, (*lacking, *unknown))
-    open_ += (*assumed_starts, *(OpenPoint(message, span) for message, span in (*unsure, *doubted)))
-    open_ += (*list_unread_descriptors(bench, source.builders), *find_unfinished(code))
+    cute = _list_named_fragments(source)
+    in_words, doubted = _find_word_mistakes(source, cute)
+    findings += in_words
+    if brief and findings:
+        return report_mistakes(findings)
+    open_ += (*assumed_starts, *doubted, *list_unread_descriptors(bench, source.builders), *find_unfinished(code))
     doubts = _list_doubts(bench, source.builders)
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
@@ -181,10 +198,6 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
     open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
-    cute = _list_named_fragments(source)
-    problems = find_fragment_causes(text, cute, partial(_evaluate_edited, choices))
-    findings += problems
-    findings += map(_make_pitfall_finding, cute_copies.find_copy_mistakes(code) if code else ())
     open_ += _list_cute_points(cute)
     descriptors += tuple(CheckedDescriptor((fragment.span,), fragment.gap) for fragment in cute)
     unique = {(finding.code, finding.span): finding for finding in reversed(findings)}
@@ -200,6 +213,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str) -> CheckRe
         multiplier=find_multiplier(text) or find_library(text),
         kernels=tuple(fragments.kernels),
         placed=assumed_start_reads + sum(fragment.reads for fragment in cute if fragment.swizzled),
+        slices=bench.slices,
     )
 
 
@@ -237,6 +251,18 @@ def _find_mistakes(
     return findings, open_
 
 
+def _find_word_mistakes(
+    source: _EvaluatedText, cute: Iterable[CuteFragment]
+) -> tuple[list[CheckFinding], list[OpenPoint]]:
+    """Return (findings about instructions, names and CuTe's calls, open points about instructions and names)."""
+    lacking, unsure = find_missing_instructions(source.text, source.code, source.target)
+    unknown, doubted = cute_names.check_names(source.text)
+    copies = cute_copies.find_copy_mistakes(source.code) if source.code else ()
+    problems = (fragment.problem for fragment in cute if fragment.problem is not None)
+    found = [CheckFinding(one.code, one.message, one.span) for one in (*lacking, *unknown, *problems, *copies)]
+    return found, [OpenPoint(message, span) for message, span in (*unsure, *doubted)]
+
+
 def _check_threads(
     source: _EvaluatedText, descriptors: Collection[CheckedDescriptor]
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
@@ -247,33 +273,16 @@ def _check_threads(
         stored = find_result_mistakes(text, list_given_values(choices), launches)
         return FragmentReport(), stored, []
     fragments, late = _check_fragments(text, choices, launches)
-    judged = assign_fragment_blame(
-        fragments, tuple(source.builders), source.blame, lambda edited: _check_fragments(edited, choices, launches)[0]
-    )
-    judged = find_cute_cause(text, judged, lambda edited: _is_right(edited, choices, fragments))
-    if judged or late:  # which bytes are read is not right, or not known
-        return fragments, judged, late
+    if fragments.findings or late:  # which bytes are read is not right, or not known
+        return fragments, list(fragments.findings), late
     ordered = check_thread_order(text, list_given_values(choices), launches, bool(fragments.proved))
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, launches, ordered.needed)
     moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
-
-    def is_ordered(edited: str) -> bool:
-        order = check_thread_order(edited, list_given_values(choices), (), bool(fragments.proved))
-        return _is_right(edited, choices, fragments) and not order.mistakes
-
-    moved = find_cute_cause(text, moved, is_ordered)
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*moved, *map(_make_pitfall_finding, short), *repeated]
     return replace(fragments, kernels=kernels), wrong, late
-
-
-def _is_right(text: str, choices: Mapping[str, str], before: FragmentReport) -> bool:
-    """Return whether the fragments of an edited text are right, and more of them are verified, or all."""
-    after = _check_fragments(text, choices, ())[0]
-    complete = not any(kernel.gap for kernel in after.kernels)
-    return not after.findings and after.verified >= max(before.verified + (not complete), 1)
 
 
 # mistakes of a kernel that no phase of an mbarrier follows from
@@ -317,17 +326,6 @@ def _list_cute_points(fragments: Sequence[CuteFragment]) -> list[OpenPoint]:
     unverified = [OpenPoint(describe_open_fragment(fragment), fragment.span) for fragment in fragments if fragment.gap]
     assumed = [fragment for fragment in fragments if fragment.assumed_bits and not fragment.gap]
     return unverified + [OpenPoint(describe_assumed_type(fragment), fragment.span) for fragment in assumed]
-
-
-def make_choices(choices: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
-    """Return the choices that build_bench takes for a check; the arguments are those of check_text."""
-    return {
-        **make_target_macros(target),
-        **(choices or {}),
-        TCGEN05_KEY: "verified",
-        **({TARGET_KEY: target} if target else {WORK_KEY: "checked"}),
-        HEADERS_KEY: format_headers(headers),
-    }
 
 
 def _name_source_line(text: str, finding: CheckFinding) -> CheckFinding:
@@ -384,11 +382,14 @@ def _repair_pitfalls(
         yield replace(_make_pitfall_finding(finding), edits=edits, follows=follows)
 
 
-def _build_guesses(text: str, choices: Mapping[str, str]) -> Guesses:
+def _build_guesses(text: str, choices: Mapping[str, str], brief: bool) -> Guesses:
     """Return the bench of a text with the assumptions that its mismatches depend on.
 
-    It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text.
+    It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text. brief:
+    whether only the verdicts matter.
     """
+    if brief:
+        return Guesses(text, build_bench(text, choices, PATIENCE, copied=False, why=False), choices)
     attempts: list[Guesses] = []
 
     def is_certain(bench: Bench) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lanescope.workbench.fragments.thread_gaps import CheckedKernel
@@ -28,7 +29,8 @@ class CheckReport:
     doubts: unusual code that may be right; descriptors, maps: how many the text has; steps: reads that take every
     element from its own address; unverified: reads that could not be compared; checked: each descriptor; multiplier:
     the instruction (tcgen05, wgmma) or library that multiplies; kernels: those with an mma; placed: how many of `steps`
-    are right only if their tiles begin at multiples of the swizzle's pattern.
+    are right only if their tiles begin at multiples of the swizzle's pattern; slices: those of the
+    bench.
     """
 
     findings: tuple[CheckFinding, ...]
@@ -42,3 +44,9 @@ class CheckReport:
     multiplier: str = ""
     kernels: tuple[CheckedKernel, ...] = ()
     placed: int = 0
+    slices: frozenset[tuple[object, ...]] = frozenset()
+
+
+def report_mistakes(findings: Iterable[CheckFinding]) -> CheckReport:
+    """Return a report of mistakes alone."""
+    return CheckReport(tuple(findings), (), (), descriptors=0, maps=0, steps=0)

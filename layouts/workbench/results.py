@@ -307,6 +307,15 @@ class Bench:
         values = {a.key.removeprefix("at."): a.value for a in self.assumed if a.key.startswith("at.")}
         return {name: int(value, 0) for name, value in values.items() if _NUMBER.fullmatch(value)}
 
+    @property
+    def slices(self) -> frozenset[tuple[object, ...]]:
+        """What the reads have to be: instruction, operand, stage, rows and K."""
+        return frozenset(
+            (operand.instruction, operand.name, step.stage, step.mn, step.rows, step.k, step.depth)
+            for operand in self.operands
+            for step in operand.steps
+        )
+
     def move_spans(self, place: Callable[[int, int], Span]) -> Bench:
         """Return the bench with every span moved to its place in another text."""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 
-from lanescope.workbench.results import Span, TextEdit
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.statement_words import StatementWords, list_statements
 
 MOST_STATEMENTS = 600
 _NEAR = 12  # statements between twins
-_MOST_TOKENS = 80
+_LEAST_TOKENS, _MOST_TOKENS = 4, 80
 _MOST_DIFFERING = 4  # words of one place
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|::|->|[^\s\w]")
 _OF_CUTE = frozenset(
     f"{call}_{operand}"
     for call in ("make_tiled_copy", "partition", "partition_fragment", "make_fragment")
@@ -26,52 +26,17 @@ _OF_CUTE = frozenset(
 _PAIRS = (("aAmM", "bBnN"), ("kK", "vV"), ("qQ", "kK"))  # letters of the first operand and those of the second
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """The tokens of a statement with their places."""
-
-    words: tuple[str, ...]
-    spans: tuple[Span, ...]
-
-    def find_span(self, first: int, past: int) -> Span:
-        if first < past:
-            return self.spans[first][0], self.spans[past - 1][1]
-        at = self.spans[first - 1][1] if first else self.spans[0][0]
-        return at, at
-
-
 def list_twin_edits(blank: str) -> Iterator[TextEdit]:
     """Yield the edits that make a statement of a blanked text equal to its twin, except for the operand."""
-    statements = list(_list_statements(blank))[:MOST_STATEMENTS]
+    whole = (one for one in list_statements(blank) if _LEAST_TOKENS <= len(one.words) <= _MOST_TOKENS)
+    statements = list(islice(whole, MOST_STATEMENTS))
     names = _OF_CUTE.union(*(statement.words for statement in statements))
     for n, first in enumerate(statements):
         for second in statements[n + 1 : n + 1 + _NEAR]:
             yield from _compare(first, second, names)
 
 
-def _list_statements(blank: str) -> Iterator[_Statement]:
-    """Yield the statements and the heads of blocks of a text."""
-    words: list[str] = []
-    spans: list[Span] = []
-    depth = 0
-    for match in _TOKEN.finditer(blank):
-        word = match[0]
-        depth += (word in "([") - (word in ")]")
-        if word in "{};" and depth <= 0 and not _is_value(blank, match.span()):
-            if 4 <= len(words) <= _MOST_TOKENS:
-                yield _Statement(tuple(words), tuple(spans))
-            words, spans, depth = [], [], 0
-        else:
-            words.append(word)
-            spans.append(match.span())
-
-
-def _is_value(blank: str, span: Span) -> bool:
-    """Return whether a brace belongs to `Type{}` in an expression."""
-    return blank[span[0] : span[0] + 2] == "{}" or blank[span[0] - 1 : span[1]] == "{}"
-
-
-def _compare(first: _Statement, second: _Statement, names: Collection[str]) -> Iterator[TextEdit]:
+def _compare(first: StatementWords, second: StatementWords, names: Collection[str]) -> Iterator[TextEdit]:
     if abs(len(first.words) - len(second.words)) > _MOST_DIFFERING:
         return
     for pair in _PAIRS:
@@ -89,8 +54,8 @@ def _compare(first: _Statement, second: _Statement, names: Collection[str]) -> I
 
 
 def _equalize(
-    first: _Statement,
-    second: _Statement,
+    first: StatementWords,
+    second: StatementWords,
     group: tuple[int, int, int, int],
     pair: tuple[str, str],
     names: Collection[str],
@@ -103,7 +68,7 @@ def _equalize(
 
 
 def _exchange_operands(
-    first: _Statement, second: _Statement, pair: tuple[str, str], names: Collection[str]
+    first: StatementWords, second: StatementWords, pair: tuple[str, str], names: Collection[str]
 ) -> Iterator[TextEdit]:
     """Yield the edits of words that name the same operand in both statements."""
     for n, (word, other) in enumerate(zip(first.words, second.words, strict=True)):
@@ -113,7 +78,7 @@ def _exchange_operands(
                 yield TextEdit(statement.spans[n], named)
 
 
-def _write(statement: _Statement, first: int, past: int, pair: tuple[str, str], names: Collection[str]) -> str:
+def _write(statement: StatementWords, first: int, past: int, pair: tuple[str, str], names: Collection[str]) -> str:
     """Return words of a statement, spaced as there, with the other operand's names."""
     text, at = "", statement.spans[first][0] if first < past else 0
     for word, span in zip(statement.words[first:past], statement.spans[first:past], strict=True):

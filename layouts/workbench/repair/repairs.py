@@ -77,6 +77,12 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
+def move_span(span: Span, edit: TextEdit) -> Span:
+    """Return a span of a text after an edit."""
+    longer = len(edit.text) - (edit.span[1] - edit.span[0])
+    return span[0] + longer * (edit.span[1] <= span[0]), span[1] + longer * (edit.span[1] <= span[1])
+
+
 def _try_edits(text: str, bench: Bench, operand: VerifiedOperand, edits: Edits, retry: Retry) -> Repair | None:
     """Return the repair for edits, None if a step of the operand stays wrong or anything else gets worse."""
     try:
@@ -207,24 +213,25 @@ def _find_numbers(text: str, places: Iterable[Span]) -> Iterator[tuple[Span, int
                 continue
             seen.add(match.span())
             try:
-                yield match.span(), _parse_literal(match[1])
+                yield match.span(), parse_literal(match[1])
             except ValueError:
                 continue
 
 
-def _parse_literal(digits: str) -> int:
+def parse_literal(digits: str) -> int:
+    """Return the value of a literal of C++ without its suffix."""
     plain = digits.replace("'", "")
     return int(plain, 8) if re.fullmatch("0[0-7]+", plain) else int(plain, 0)
 
 
-def _write_like(text: str, span: Span, value: int) -> TextEdit:
+def write_like(number: str, span: Span, value: int) -> TextEdit:
     """Return the edit that replaces a number by another one in the same base and with the same suffix."""
-    match = _NUMBER.fullmatch(text[slice(*span)])
+    match = _NUMBER.fullmatch(number)
     digits, suffix = (match[1], match[2]) if match else ("", "")
     if digits[:2] in ("0x", "0X"):
         written = f"{digits[:2]}{value:{'X' if any(c in 'ABCDEF' for c in digits) else 'x'}}"
     elif digits[:2] in ("0b", "0B"):
-        written = f"{digits[:2]}{value:b}"
+        written = f"{digits[:2]}{value:0{len(digits) - 2}b}"
     else:
         written = str(value)
     return TextEdit(span, written + suffix)
@@ -237,14 +244,14 @@ def replace_amounts(text: str, places: Iterable[Span], encoded: int, needed: int
     for unit in units:
         for span, value in numbers:
             if value == encoded * unit and (encoded or unit == units[0]):
-                yield (_write_like(text, span, needed * unit),)
+                yield (write_like(text[slice(*span)], span, needed * unit),)
 
 
 def scale_amounts(text: str, places: Iterable[Span], encoded: int, needed: int) -> Iterator[Edits]:
     """Yield edits of factors that give the required amount."""
     for span, value in _find_numbers(text, places):
         if encoded and value > 1 and not value * needed % encoded:
-            yield (_write_like(text, span, value * needed // encoded),)
+            yield (write_like(text[slice(*span)], span, value * needed // encoded),)
 
 
 def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places: Iterable[Span]) -> Iterator[Edits]:
@@ -257,7 +264,7 @@ def _scale_start(text: str, operand: VerifiedOperand, wrong: OperandStep, places
     moved, needed = Descriptor(wrong.word).start_address - begin, fix.start_address - begin
     for span, value in _find_numbers(text, places):
         if moved and value > 1 and value * needed > 0 and not value * needed % moved:
-            yield (_write_like(text, span, value * needed // moved),)
+            yield (write_like(text[slice(*span)], span, value * needed // moved),)
 
 
 def _shift_start(text: str, code: str, places: Sequence[Span]) -> Iterator[Edits]:
@@ -280,7 +287,7 @@ def _widen_masks(text: str, places: Iterable[Span]) -> Iterator[Edits]:
         if value > 15 and not value & value + 1:
             for mask in (0x3FFFF, 0x3FFF):
                 if value < mask:
-                    yield (_write_like(text, span, mask),)
+                    yield (write_like(text[slice(*span)], span, mask),)
 
 
 def _move_mode(text: str, code: str, places: Iterable[Span]) -> Iterator[Edits]:
@@ -288,7 +295,7 @@ def _move_mode(text: str, code: str, places: Iterable[Span]) -> Iterator[Edits]:
     moved = {"mode_at_bit_61": (61, 62), "mode_at_bit_62": (62, 61)}.get(code)
     for first, past in places if moved else ():
         if moved and text[first:past].rstrip("uUlL") == str(moved[0]):
-            yield (_write_like(text, (first, past), moved[1]),)
+            yield (write_like(text[first:past], (first, past), moved[1]),)
 
 
 def _change_map(text: str, bench: Bench, operand: VerifiedOperand, wrong: OperandStep) -> Iterator[Edits]:

@@ -11,8 +11,9 @@ from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.grammars.excerpt import extract_code
-from lanescope.workbench.check import Span, make_choices
+from lanescope.workbench.results import Span
 from lanescope.workbench.source.guesses import PATIENCE
+from lanescope.workbench.source.target_checks import make_choices
 from lanescope.workbench.text.contents import evaluate_with_choices
 
 

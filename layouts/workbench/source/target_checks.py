@@ -10,7 +10,7 @@ __CUDA_ARCH_FEAT_SM90_ALL, __CUDA_ARCH_SPECIFIC__, __CUDA_ARCH_FAMILY_SPECIFIC__
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -26,6 +26,8 @@ from lanescope.reader.code.preprocessing.predefined import ARCHITECTURE, NOT_DEF
 from lanescope.reader.code.ptx.ptx_module import is_ptx_module
 from lanescope.reader.instructions.statements import join_literals
 from lanescope.workbench.results import Span
+from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY, TCGEN05_KEY
+from lanescope.workbench.text.contents import HEADERS_KEY, WORK_KEY, format_headers
 from lanescope.workbench.text.function_texts import blank_text, find_functions
 from lanescope.workbench.text.scan import find_mentions
 
@@ -154,3 +156,14 @@ def _explain_missing(name: str, targets: Sequence[str], target: str, family: str
     instead = find_substitutes(target, family) if family and not same else ()
     does = f" {target} has {join_words([word.replace('_', '.') for word in instead])} for it." if instead else ""
     return " ".join(why) + does
+
+
+def make_choices(choices: Mapping[str, str] | None, headers: Iterable[Span], target: str) -> dict[str, str]:
+    """Return the choices that build_bench takes for a check; the arguments are those of check_text."""
+    return {
+        **make_target_macros(target),
+        **(choices or {}),
+        TCGEN05_KEY: "verified",
+        **({TARGET_KEY: target} if target else {WORK_KEY: "checked"}),
+        HEADERS_KEY: format_headers(headers),
+    }

@@ -1,26 +1,15 @@
-"""Report a mistake in a kernel of CuTe at the words that cause it.
-
-A wrong layout, atom or partition shows where elements are read or multiplied. Here the usual mistakes are undone, one
-at a time; if nothing is wrong with a kernel after such an edit, the mistake is there.
-"""
+"""List the edits that undo usual mistakes of CuTe: another atom, layout or remainder, or what a twin statement has."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice, zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
-from lanescope.deadline import is_late
 from lanescope.reader.code.cute.cute_values import names_cute
-from lanescope.reader.code.evaluation import Evaluation
-from lanescope.workbench.cute.cute_reads import CuteFragment, list_cute_fragments
 from lanescope.workbench.reads.twin_statements import list_twin_edits
-from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
-from lanescope.workbench.text.function_texts import blank_text
 
-MOST_TRIED = 32
 MOST_NEAR = 3  # differences of twins that are tried for a mistake in the order, which most often lacks a barrier
 _OF_DESCRIPTORS = ("cute_not_canonical", "cute_tile_indivisible")
 _OF_ORDER = ("refill_early", "copy_wait_short")
@@ -43,53 +32,14 @@ _COUNTS = (
     re.compile(r"%\s*(\(\s*(\w+(?:::\w+)*)\s*[-+*/]\s*\d+\s*\))"),
     re.compile(r"\bInt\s*<\s*((\w+(?:::\w+)*)\s*[-+*/]\s*\d+)\s*>"),
 )
-IsRight = Callable[[str], bool]
 
 
-def find_cute_cause(text: str, findings: list[CheckFinding], is_right: IsRight) -> list[CheckFinding]:
-    """Return the findings of a kernel of CuTe, or one in their place at the words that cause them.
-
-    is_right: whether nothing is wrong with a text.
+def list_cute_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[tuple[TextEdit, bool]]:
+    """Yield the edits that may undo a mistake in a kernel of CuTe, of each kind the likely ones first; whether each is
+    a repair, not only the place of one.
     """
-    if not names_cute(text) or not findings or any(finding.code not in CAUSED_ELSEWHERE for finding in findings):
-        return findings
-    for edit, certain in islice(_list_edits(blank_text(text), findings), MOST_TRIED):
-        if is_late():
-            break
-        if is_right(apply_edits(text, (edit,))):
-            return [_move(text, findings, edit, certain)]
-    return findings
-
-
-def find_fragment_causes(
-    text: str, fragments: Sequence[CuteFragment], evaluate: Callable[[str], Evaluation | None]
-) -> list[CheckFinding]:
-    """List why CuTe rejects fragments, at the words that cause it if one edit makes all of them right."""
-    problems = [problem for fragment in fragments if (problem := fragment.problem) is not None]
-    found = [CheckFinding(problem.code, problem.message, problem.span) for problem in problems]
-
-    def is_right(edited: str) -> bool:
-        code = evaluate(edited)
-        after = list_cute_fragments(code) if code is not None else ()
-        more = sum(fragment.reads for fragment in after) > sum(fragment.reads for fragment in fragments)
-        return more and not any(fragment.problem for fragment in after)
-
-    return find_cute_cause(text, found, is_right)
-
-
-def _move(text: str, findings: Sequence[CheckFinding], edit: TextEdit, certain: bool) -> CheckFinding:
-    """Return the first finding at the words of an edit. certain: whether the edit is the repair, not only its place."""
-    first = findings[0]
-    words = " ".join(text[slice(*edit.span)].split())
-    if not certain:
-        return replace(first, message=f"{first.message} With another value of {words} it is right.", span=edit.span)
-    what = f"{edit.text} instead of {words}" if words and edit.text else edit.text or f"without {words}"
-    span = edit.span if words else (edit.span[0] - 1, edit.span[1])
-    return replace(first, message=f"{first.message} It is right with {what}.", span=span, edits=(edit,))
-
-
-def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[tuple[TextEdit, bool]]:
-    """Yield the edits that may undo a mistake, of each kind the likely ones first; whether each is a repair."""
+    if not names_cute(blank) or any(finding.code not in CAUSED_ELSEWHERE for finding in findings):
+        return
     places = [finding.span for finding in findings]
 
     def measure(edit: TextEdit) -> int:

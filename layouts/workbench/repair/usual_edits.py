@@ -1,0 +1,76 @@
+"""List the values that a number of a text may have been meant to have: the next bit, the double, the half."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lanescope.workbench.repair.repairs import parse_literal, write_like
+from lanescope.workbench.results import TextEdit
+from lanescope.workbench.text.statement_words import StatementWords
+
+_NUMBER = re.compile(r"_?(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*")
+_NO_VALUES = frozenset("static_assert pragma include unroll alignas __align__ __launch_bounds__ case".split())
+_SMALL = 16  # a larger number that counts is seldom meant to be one more or less
+_NEAR = 3  # bits
+
+
+def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, TextEdit]]:
+    """Yield the usual other values of each number of a statement, with their rank: 0 for the likeliest.
+
+    changed: (present, needed) of values that are known to be wrong.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> (one,) = list_statements("d |= (n * 8 & 0x3F) << 61")
+    >>> [edit.text for _, edit in list_number_edits(one, [(8, 16)])]
+    ['16', '4', '7', '9', '0x7F', '0x1F', '62', '60', '63', '59']
+    """
+    ratios = list(changed)
+    for n, digits in _list_numbers(one):
+        value, before = parse_literal(digits), one.words[n - 1] if n else ""
+        if _is_shift(one, n):
+            others = [value + 1, value - 1, value + 2, value - 2]
+        else:
+            scaled = ratios if before != "&" else []
+            others = [value * needed // present for present, needed in scaled if not value * needed % (present or 1)]
+            others += _list_values(value, digits)
+        meant = [other for other in dict.fromkeys(others) if other != value and other >= 0]
+        yield from ((rank, _write(one, n, other)) for rank, other in enumerate(meant))
+
+
+def list_bit_edits(one: StatementWords, bits: Iterable[int]) -> Iterator[TextEdit]:
+    """Yield the shifts of a statement that put a value near one of some bits, with that bit."""
+    for n, digits in _list_numbers(one):
+        near = [bit for bit in bits if 0 < abs(parse_literal(digits) - bit) < _NEAR]
+        yield from (_write(one, n, bit) for bit in near if _is_shift(one, n))
+
+
+def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
+    """Yield (index of the word, digits) of each number of a statement that counts, masks or shifts."""
+    if _NO_VALUES.isdisjoint(one.words):
+        for n, word in enumerate(one.words):
+            match = _NUMBER.fullmatch(word)
+            if match is not None and not ("asm" in one.words and one.words[n - 1] == "["):
+                yield n, match[1]
+
+
+def _is_shift(one: StatementWords, n: int) -> bool:
+    return any(word in ("<<", ">>") for word in one.words[max(n - 1, 0) : n])
+
+
+def _write(one: StatementWords, n: int, value: int) -> TextEdit:
+    word, span = one.words[n], one.spans[n]
+    first = len(word) - len(word.lstrip("_"))
+    return write_like(word[first:], (span[0] + first, span[1]), value)
+
+
+def _list_values(value: int, digits: str) -> Iterator[int]:
+    """Yield other values of a number that counts or masks."""
+    low = (value & -value).bit_length() - 1
+    by_bits = digits[:2].lower() in ("0x", "0b")
+    if value > 2 and not (value >> low) & (value >> low) + 1 and (by_bits or not low):
+        yield from (value | 1 << value.bit_length(), value ^ 1 << value.bit_length() - 1)  # one bit more, or less
+        yield from (value | value >> 1, value & value - 1) if low else ()
+    if not by_bits:
+        yield from (2 * value, value // 2) if not value % 2 else ()
+        yield from (other for other in (value - 1, value + 1) if value and (value < _SMALL or not other % _SMALL))

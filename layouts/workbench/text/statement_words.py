@@ -1,0 +1,157 @@
+"""Split a blanked text into statements, and find those that a statement's values come from."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heappop, heappush
+
+from lanescope.cxx.source_text import find_closing
+from lanescope.workbench.results import Span
+from lanescope.workbench.text.function_texts import find_functions
+
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w']*|::|->|<<=|>>=|[-+*/%&|^=!<>]=|\+\+|--|<<|>>|[^\s\w]")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
+_CLASS = re.compile(
+    r"\b(?:struct|class|union|enum|namespace)\b[^;{}()=]*?\b([A-Za-z_]\w*)\s*(?:final\s*)?(?::[^;{}]*)?\{"
+)
+_ASSIGNED = re.compile(
+    r"([A-Za-z_]\w*)\s*(?:\[[^=;]*?\]\s*)*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|:\s*\d|\+\+|--)"
+    r"|(?:\+\+|--|#\s*define|\busing)\s*([A-Za-z_]\w*)"
+)
+_CALL = re.compile(r"\s*(?:[\w:.]|->)+\s*(?:<[^;(){}]*>)?\s*\(")
+_MOST = 600  # statements of a text
+_PASSED = 2  # steps to a call that is given an array: it may fill it
+
+
+@dataclass(frozen=True, slots=True)
+class StatementWords:
+    """The tokens of a statement, of the head of a block or of a directive, with their places."""
+
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def span(self) -> Span:
+        return self.spans[0][0], self.spans[-1][1]
+
+    def find_span(self, first: int, past: int) -> Span:
+        """Return the place of the words from `first` to before `past`; if there are none, that between words."""
+        if first < past:
+            return self.spans[first][0], self.spans[past - 1][1]
+        at = self.spans[first - 1][1] if first else self.spans[0][0]
+        return at, at
+
+
+@lru_cache(maxsize=4)
+def list_statements(blank: str) -> tuple[StatementWords, ...]:
+    """List the statements, heads of blocks and directives of a blanked text in its order.
+
+    >>> [" ".join(one.words) for one in list_statements("int n = 4; for (i = 0; i < n; ++i) { f(T{}); }")]
+    ['int n = 4', 'for ( i = 0 ; i < n ; ++ i )', 'f ( T { } )']
+    """
+    found: list[StatementWords] = []
+    at = 0
+    for directive in _DIRECTIVE.finditer(blank):
+        found += _list_between(blank, at, directive.start())
+        found += _list_between(blank, directive.start(), directive.end(), "")
+        at = directive.end()
+    return (*found, *_list_between(blank, at, len(blank)))
+
+
+def _list_between(blank: str, first: int, past: int, ends: str = "{};") -> Iterator[StatementWords]:
+    words: list[str] = []
+    spans: list[Span] = []
+    depth = 0
+    for match in _TOKEN.finditer(blank, first, past):
+        word = match[0]
+        depth += (word in "([") - (word in ")]")
+        if word in ends and depth <= 0 and not _is_value(blank, match.span()):
+            if words:
+                yield StatementWords(tuple(words), tuple(spans))
+            words, spans, depth = [], [], 0
+        else:
+            words.append(word)
+            spans.append(match.span())
+    if words:
+        yield StatementWords(tuple(words), tuple(spans))
+
+
+def _is_value(blank: str, span: Span) -> bool:
+    """Return whether a brace belongs to `Type{}` in an expression."""
+    return blank[span[0] : span[0] + 2] == "{}" or blank[span[0] - 1 : span[1]] == "{}"
+
+
+def list_origins(blank: str, places: Collection[Span]) -> list[tuple[int, StatementWords]]:
+    """List the statements that the values at some places come from, the nearest first, with the number of steps.
+
+    A step leads from a name to the statements that set it, from a call to the body of its function, and from a function
+    to its calls.
+
+    >>> text = "#define N 4\\nint f(int x) { return x * N; } void g() { int y = 2; h(f(y)); }"
+    >>> for steps, one in list_origins(text, [(text.index("h("), len(text) - 3)]):
+    ...     print(steps, " ".join(one.words))
+    0 h ( f ( y ) )
+    1 return x * N
+    1 void g ( )
+    1 int y = 2
+    2 # define N 4
+    2 int f ( int x )
+    """
+    statements = list_statements(blank)
+    if len(statements) > _MOST:
+        return []
+    sources = _list_sources(blank, statements)
+    steps: dict[int, int] = {}
+    waiting = [(0, n) for n, one in enumerate(statements) if any(_meets(one.span, place) for place in places)]
+    while waiting:
+        step, n = heappop(waiting)
+        if n in steps:
+            continue
+        steps[n] = step
+        for further, m in sources[n]:
+            heappush(waiting, (step + further, m))
+    return [(step, statements[n]) for n, step in steps.items()]
+
+
+def _meets(span: Span, place: Span) -> bool:
+    return span[0] < max(place[1], place[0] + 1) and place[0] < span[1]
+
+
+def _list_sources(blank: str, statements: Sequence[StatementWords]) -> list[list[tuple[int, int]]]:
+    """List for each statement those that set its names, or call its function: (steps, number)."""
+    bodies = [(function.name, function.body, True) for function in find_functions(blank)]
+    classes = ((match[1], match.end() - 1) for match in _CLASS.finditer(blank))
+    bodies += ((name, (at, find_closing(blank, at)), False) for name, at in classes)
+    setting: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # (function, name) → statement → steps
+    mentions: dict[str, list[int]] = defaultdict(list)
+    inside = ["" for _ in statements]
+    for n, one in enumerate(statements):
+        for name, body, is_function in bodies:
+            if body[0] <= one.span[0] < body[1]:
+                setting["", name].setdefault(n, 1)
+                inside[n] = name if is_function else inside[n]
+        for word in one.words:
+            mentions[word].append(n)
+        for word, further in _list_set_names(blank, one).items():
+            setting[inside[n], word][n] = further
+    return [
+        [
+            (further, m)
+            for word in dict.fromkeys(one.words)
+            for scope in dict.fromkeys((function, ""))
+            for m, further in setting.get((scope, word), {}).items()
+        ]
+        + [(1, m) for m in mentions.get(function, ())]
+        for one, function in zip(statements, inside, strict=True)
+    ]
+
+
+def _list_set_names(blank: str, one: StatementWords) -> dict[str, int]:
+    """Return the names that a statement sets, or may set as arguments of a call, with the steps to it."""
+    part = blank[slice(*one.span)]
+    passed = dict.fromkeys(one.words, _PASSED) if _CALL.match(part) else {}
+    return {**passed, **{match[1] or match[2]: 1 for match in _ASSIGNED.finditer(part)}}

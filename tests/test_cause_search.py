@@ -1,0 +1,61 @@
+"""A mistake is reported at the number that causes it, if no other number could be changed instead."""
+
+from __future__ import annotations
+
+from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.repair.cause_search import find_cause
+from lanescope.workbench.repair.repairs import apply_edits
+from lanescope.workbench.results import CheckFinding, TextEdit
+from tests.cases import for_each
+
+TEXT = """
+constexpr int STAGES = 8, ROWS = 64;
+int count(int x) { return x & 7; }
+void use() { store(STAGES * ROWS, count(3)); }
+"""
+
+
+def make_report(wrong: bool, code: str = "stores_overlap", slices: str = "") -> CheckReport:
+    at = TEXT.index("store(")
+    findings = (CheckFinding(code, "Wrong.", (at, at + 5)),) if wrong else ()
+    return CheckReport(findings, (), (), descriptors=0, maps=0, steps=1, slices=frozenset({(slices,)}))
+
+
+def search(*right: str, code: str = "stores_overlap", tile: str = "") -> tuple[CheckFinding, ...]:
+    """Search the cause if only texts with one of some words are right. tile: words that give another tile."""
+
+    def recheck(edit: TextEdit) -> CheckReport:
+        edited = apply_edits(TEXT, (edit,))
+        return make_report(not any(words in edited for words in right), code, tile if tile in edited else "")
+
+    return find_cause(TEXT, make_report(True, code), recheck).findings
+
+
+def test_the_finding_stands_at_the_only_number_that_makes_the_text_right() -> None:
+    (finding,) = search("x & 3;")
+    at = TEXT.index("7;")
+    assert (finding.span, finding.edits) == ((at, at + 1), (TextEdit((at, at + 1), "3"),))
+    assert [TEXT[slice(*read.span)] for read in finding.follows] == ["store"]
+
+
+def test_a_number_that_has_two_right_values_has_no_edit() -> None:
+    (finding,) = search("STAGES = 4", "STAGES = 7")
+    assert TEXT[slice(*finding.span)] == "8" and finding.edits == ()
+    assert "4 or 7 instead of 8 after `constexpr int STAGES =`" in finding.message
+
+
+def test_the_finding_stays_and_names_the_numbers_if_each_of_two_could_be_changed() -> None:
+    (finding,) = search("STAGES = 4", "x & 3;")
+    assert TEXT[slice(*finding.span)] == "store" and finding.edits == ()
+    assert "One of these makes it right: 4 instead of 8" in finding.message and "or 3 instead of 7" in finding.message
+
+
+def test_a_number_that_gives_another_tile_does_not_count_beside_one_that_does_not() -> None:
+    (finding,) = search("ROWS = 32", "x & 3;", tile="ROWS = 32")
+    assert TEXT[slice(*finding.span)] == "7"
+
+
+@for_each(("code", "right"), [("barrier_missing", "x & 3;"), ("stores_overlap", "x & 300;")])
+def test_the_finding_stays_if_a_statement_is_missing_or_no_number_is_right(code: str, right: str) -> None:
+    (finding,) = search(right, code=code)
+    assert (TEXT[slice(*finding.span)], finding.message) == ("store", "Wrong.")
