@@ -10,7 +10,7 @@ from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import FunctionText
 
 _LOOP = re.compile(r"\b(for|while)\s*\(|\b(do)\b")
-_COUNTER = re.compile(r"(?:[A-Za-z_][\w:<>]*[\s*&]+)?([A-Za-z_]\w*)\s*(?:=|\{)")
+_COUNTER = re.compile(r"(?:[A-Za-z_][\w:<>]*[\s*&]+){0,3}([A-Za-z_]\w*)\s*(?:=|\{)")
 _WAITS = re.compile(r"\b\w*(?:wait|sync|barrier|acquire|consume)\w*\s*[(.<]", re.I)
 
 
@@ -27,7 +27,7 @@ def list_loops_around(blank: str, function: FunctionText, at: int) -> list[LoopT
     """List the loops of a function whose body holds a place, outermost first.
 
     >>> from lanescope.workbench.text.function_texts import find_functions
-    >>> text = "void f() { for (int i = 0; i < 4; ++i) { g(i); } }"
+    >>> text = "void f() { for (unsigned int i = 0; i < 4; ++i) { g(i); } }"
     >>> [loop.variable for loop in list_loops_around(text, find_functions(text)[0], text.index("g(i)"))]
     ['i']
     """
