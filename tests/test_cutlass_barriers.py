@@ -237,6 +237,27 @@ MISTAKES = [
     ),
     (TENSOR, "tma_b.with(s.tma)", "tma_b.with(s.mma)", "expect_tx_bytes", "tma_b.with(s.mma)"),
     (STORED, "  __syncthreads();  // stored", "", "barrier_missing", "gemm(mma"),
+    (RING, "    warpgroup_arrive();\n", "", "wgmma_fence_missing", "gemm(mma"),
+    (RING, "    warpgroup_commit_batch();\n", "", "wgmma_commit_missing", "warpgroup_wait"),
+    (PIPELINE, "warpgroup_wait<0>", "warpgroup_wait<1>", "wgmma_wait_short", "warpgroup_wait<1>"),
+    (RING, "    warpgroup_wait<0>();\n", "", "wgmma_wait_missing", "arrive()"),
+    (RING, "  clear(sum);\n", "", "accumulator_unset", "partition_fragment_C"),
+    (RING, "int k = 0; k < tiles;", "int k = 0; k < tiles - 1;", "k_slices_left", "k < tiles - 1"),
+    (RING, "tBgB(_, next)", "tBgB(_, next / 2)", "k_slice_repeated", "next / 2"),
+    (
+        RING,
+        "tCrA(_, _, _, read.index()), tCrB(_, _, _, read.index())",
+        "tCrB(_, _, _, read.index()), tCrA(_, _, _, read.index())",
+        "cute_gemm_misfit",
+        "gemm(mma",
+    ),
+    (
+        RING,
+        "sB(_, _, 0), make_shape(Int<128>{}, Int<64>{})",
+        "sB(_, _, 0), make_shape(Int<64>{}, Int<64>{})",
+        "cute_copy_misfit",
+        "mB, sB",
+    ),
     (TENSOR, "set_barrier_transaction_bytes(s.tma, bytes);", "", "mbarrier_stuck", "wait_barrier(s.tma"),
 ]
 

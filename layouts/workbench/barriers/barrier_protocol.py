@@ -37,6 +37,8 @@ from lanescope.workbench.barriers.barrier_messages import (
     describe_other_bytes,
     describe_unread,
 )
+from lanescope.workbench.cute.async_order import find_async_mistake
+from lanescope.workbench.cute.async_sums import SLICES_LEFT
 from lanescope.workbench.results import keep_common
 from lanescope.workbench.tensor_memory import tensor_races
 
@@ -113,7 +115,9 @@ def _keep_repeated(
     found: Sequence[Pitfall], branches: Iterable[Sequence[KernelRun]], count_bytes: CountBytes | None
 ) -> list[Pitfall]:
     """Keep the mistakes that other runs show, too."""
-    return keep_common([found, [one for runs in branches for one in _judge_runs(runs, count_bytes)]])
+    other = [one for runs in branches for one in _judge_runs(runs, count_bytes)]
+    same = [one for one in found if one.code != SLICES_LEFT or one.message in {of.message for of in other}]
+    return keep_common([same, other])
 
 
 def _may_have(runs: Iterable[KernelRun], element: int, count_bytes: CountBytes | None) -> bool:
@@ -167,9 +171,10 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     mistake = _find_mistake(
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name)
     )
-    return (
-        mistake or _find_unread(traces) or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
-    )
+    mistake = mistake or _find_unread(traces)
+    if mistake is None and len(traces) == 1:
+        mistake = find_async_mistake(runner, name)
+    return mistake or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
 
 
 def _sum_bytes(run: KernelRun, traces: Sequence[BarrierTrace], count_bytes: CountBytes | None) -> BarrierBytes:

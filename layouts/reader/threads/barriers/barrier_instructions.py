@@ -51,6 +51,7 @@ def is_skipped(run: KernelRunner, code: str, site: Span) -> bool:
     if run.barriers is None or not run.barriers.skips_products or not _only_multiplies(code):
         return False
     run.barriers.note_product(run, site)
+    run.barriers.asynchronous.inline = True
     return "tcgen05." not in code or run.barriers.tensor.lost
 
 

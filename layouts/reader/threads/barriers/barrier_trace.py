@@ -15,6 +15,7 @@ import numpy as np
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.barriers.barrier_bytes import BarrierBytes
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent, TensorTrace
+from lanescope.reader.threads.cute.async_trace import AsyncTrace
 from lanescope.reader.threads.memory.shared_fills import SharedFills
 from lanescope.reader.threads.memory.storage import DataBytes, Ints, Mask
 
@@ -27,6 +28,7 @@ Span = tuple[int, int]
 WARP = 32
 MOST_EVENTS = 4000
 MOST_TURNS = 4000
+_GROUPS = {"wgmma.fence": "fence", "wgmma.commit_group": "commit", "wgmma.wait_group": "wait"}
 Known = TypeVar("Known")
 
 
@@ -83,6 +85,7 @@ class BarrierTrace:
     fills: SharedFills = field(default_factory=SharedFills)
     bytes: BarrierBytes = field(default_factory=BarrierBytes)
     tensor: TensorTrace = field(default_factory=TensorTrace)
+    asynchronous: AsyncTrace = field(default_factory=AsyncTrace)
     of_cluster: bool = False
     beyond: Span | None = None
 
@@ -154,6 +157,11 @@ class BarrierTrace:
 
     def follow_move(self, code: AsmCode, opcode: str, operands: Sequence[str], mask: Mask) -> bool:
         """Follow an instruction without mbarriers; return whether nothing is left to do for it."""
+        kind = next((kind for word, kind in _GROUPS.items() if opcode.startswith(word)), "")
+        if kind:
+            left = code.get_value(operands[0]) if kind == "wait" else None
+            at = code.run.find_own_place(code.run.get_call(code.assembly.span))
+            self.asynchronous.add(code.run, kind, at, count=getattr(left, "known", None) or 0)
         return False
 
     def follow_tensor(self, code: AsmCode, event: TensorEvent, operands: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from lanescope.reader.threads.barriers.barrier_agents import MEETINGS, WAITS, Ag
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, BarrierTrace
 from lanescope.reader.threads.barriers.tensor_trace import TensorEvent
+from lanescope.reader.threads.cute.async_trace import AsyncStep
 from lanescope.reader.threads.memory.storage import Ints
 
 Span = tuple[int, int]
+Placed = TypeVar("Placed", TensorEvent, AsyncStep)
 PIPE = ("mma", "cp")  # executed in order for one thread, and completed by its commits
 _CLASSES = ("ld", "st", "alloc")  # of a warp; an allocation is complete at once
 
@@ -57,7 +60,7 @@ class OrderedAccess:
 
 
 @dataclass(slots=True)
-class _Clocks:
+class Clocks:
     """What the agents know, and what has arrived at each phase of each barrier."""
 
     agents: Sequence[Agent]
@@ -100,7 +103,7 @@ class _Clocks:
 
 def list_ordered_accesses(traces: Sequence[BarrierTrace], threads: int) -> list[OrderedAccess] | None:
     """Return the accesses of the blocks of a cluster in the order of a schedule; None if it does not end."""
-    merged = [_merge_events(trace) for trace in traces]
+    merged = [merge_events(trace.events, trace.tensor.events) for trace in traces]
     agents = make_cluster_agents([events for events, _ in merged], threads)
     simulation = Simulation(agents)
     outcome = next((one for one in map(simulation.run, SCHEDULES) if not one.blocked), None)
@@ -112,23 +115,25 @@ def list_ordered_accesses(traces: Sequence[BarrierTrace], threads: int) -> list[
     return list(_follow_order(agents, outcome.order, joined, tensor))
 
 
-def _merge_events(trace: BarrierTrace) -> tuple[list[BarrierEvent], Mapping[int, TensorEvent]]:
-    """Return the operations of a trace with its tcgen05 instructions among them, and these by their numbers."""
+def merge_events(
+    events: Sequence[BarrierEvent], further: Sequence[Placed]
+) -> tuple[list[BarrierEvent], Mapping[int, Placed]]:
+    """Return the operations of a trace with further steps among them, and these by their numbers."""
     merged: list[BarrierEvent] = []
     numbers: list[int] = []
-    tensor: dict[int, TensorEvent] = {}
-    rest = list(reversed(trace.tensor.events))
-    for n, event in enumerate([*trace.events, None]):
+    placed: dict[int, Placed] = {}
+    rest = list(reversed(further))
+    for n, event in enumerate([*events, None]):
         while rest and rest[-1].at <= n:
             own = rest.pop()
             nothing = np.zeros(len(own.mask), np.int64)
-            tensor[len(merged)] = own
+            placed[len(merged)] = own
             merged.append(BarrierEvent("tensor", own.mask, nothing, nothing, own.call, own.call))
         if event is not None:
             numbers.append(len(merged))
             await_ = event.kind == "await"
             merged.append(replace(event, values=np.asarray(numbers)[event.values]) if await_ else event)
-    return merged, tensor
+    return merged, placed
 
 
 def _follow_order(
@@ -138,7 +143,7 @@ def _follow_order(
     tensor: Mapping[int, TensorEvent],
 ) -> Iterator[OrderedAccess]:
     slots = len(agents) + len(_CLASSES) * (max(agent.warp for agent in agents) + 1)
-    clocks = _Clocks(agents, np.zeros((len(agents), 2 * slots), np.int64), np.zeros(slots, np.int64))
+    clocks = Clocks(agents, np.zeros((len(agents), 2 * slots), np.int64), np.zeros(slots, np.int64))
     seen: set[tuple[int, int]] = set()
     signalled: dict[int, Span] = {}
     for taken in order:

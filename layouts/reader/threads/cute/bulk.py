@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import list_leaves
 from lanescope.ptx.table.kinds import MAJORS
 from lanescope.reader.code.cute.cute_mmas import SMEM_SELECTORS, tile_to_mma_shape
 from lanescope.reader.code.cute.cute_values import make_canonical_atom
 from lanescope.reader.cute.smem_atoms import choose_smem_atom
 from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
 from lanescope.reader.threads.barriers.barrier_trace import BarrierEvent, TraceLostError
-from lanescope.reader.threads.cute.layout_calls import CuteCall
+from lanescope.reader.threads.cute.async_trace import (
+    list_element_indices,
+    locate_operand,
+    locate_tile,
+    make_coordinate_strides,
+)
+from lanescope.reader.threads.cute.layout_calls import CuteCall, measure
 from lanescope.reader.threads.cute.layouts import make_strided
+from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
 from lanescope.reader.threads.language.numbers import ThreadNumber
 from lanescope.reader.threads.language.types import SizedType
-from lanescope.reader.threads.memory.storage import Pointer, spread_coefficient
+from lanescope.reader.threads.memory.storage import LocalMemory, Pointer, spread_coefficient, spread_number
 
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
@@ -36,9 +44,13 @@ _SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # the modes of an instruction'
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TmaCopy:
-    """A TMA atom. barrier: the mbarrier that its bytes arrive on, None before .with()."""
+    """A TMA atom. site: of the call that makes it; barrier: the mbarrier that its bytes arrive on, None before .with();
+    misfit: why CuTe does not compile it, and the place of that.
+    """
 
+    site: tuple[int, int] = (0, 0)
     barrier: Pointer | None = None
+    misfit: tuple[str, tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +61,34 @@ class TileCopy:
 @dataclass(frozen=True, slots=True)
 class AsyncMma:
     """A TiledMMA of wgmma or tcgen05.mma, or a slice of it. shape: M, N and K of all its atoms; threads: also those of
-    one atom, 1 for tcgen05.mma.
+    one atom, 1 for tcgen05.mma; scale: its accumulate_, if that was set, of every thread.
     """
 
     shape: tuple[int, int, int]
     threads: int
     threads_of_atom: int
+    scale: list[Any] = field(default_factory=list, compare=False)
+
+    def set_scale(self, run: KernelRunner, value: Any) -> None:
+        """Set accumulate_ for the running threads: whether products add to their accumulators."""
+        before = self.scale[0] if self.scale else np.ones(run.threads, np.int64)
+        values = spread_number(value, run.threads)
+        self.scale[:] = [None if values is None or before is None else np.where(run.mask, values, before)]
+
+    def find_scale(self, run: KernelRunner) -> bool | None:
+        """Return whether products of the running threads add to their accumulators, None if it is not known."""
+        if not self.scale:
+            return True
+        found = set() if self.scale[0] is None else set((self.scale[0][run.mask] != 0).tolist())
+        return found.pop() if len(found) == 1 else None
+
+
+def set_accumulation(run: KernelRunner, mma: Any, value: Any) -> None:
+    """Run mma.accumulate_ = value."""
+    if isinstance(mma, AsyncMma):
+        mma.set_scale(run, value)
+    elif run.barriers is not None:
+        run.barriers.asynchronous.lose("the TiledMMA whose accumulate_ is set is not known")
 
 
 def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
@@ -100,36 +134,50 @@ def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: s
         return owner
     first = values[0] if values else None
     if isinstance(owner, AsyncMma):
-        return _partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
+        part = _partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
+        return _note_made(run, part, call.span)
     if isinstance(owner, TileCopy):
         known = name.startswith(("partition_", "retile_"))
         return _keep_tile(first) if known and isinstance(first, CuteTensor) else None
+    return _call_atom(run, owner, name, call, scope)
+
+
+def _call_atom(run: KernelRunner, atom: TmaCopy, name: str, call: Any, scope: Any) -> Any:
+    """Return the result of a member function of a TMA atom."""
     if name == "with":
-        return _attach(run, call, scope)
+        return _attach(run, atom, call, scope)
+    first = run.evaluate(call.arguments[0], scope) if call.arguments else None
     if name == "get_tma_tensor":
-        layout = make_strided(run, first, "left")
+        layout = make_strided(run, first, make_coordinate_strides(first) or "left")
+        if run.barriers is not None and layout is not None:
+            run.barriers.asynchronous.extents[atom.site] = tuple(list_leaves(layout.shape))
         return CuteTensor(None, layout) if layout is not None else None
-    return first if name.startswith("partition_") else None
+    if not name.startswith("partition_") or not isinstance(first, CuteTensor):
+        return None
+    return _join_tile(first) if first.layout.rank > 1 else None
 
 
 def _keep_tile(tensor: CuteTensor) -> CuteTensor:
     """Return a tensor in shared memory with the modes (CPY, CPY_M, CPY_N, …), of which CPY is the whole tile; another
     one as it is.
     """
-    if tensor.space != "shared" or tensor.layout.rank < 2:
-        return tensor
+    return _join_tile(tensor) if tensor.space == "shared" and tensor.layout.rank > 1 else tensor
+
+
+def _join_tile(tensor: CuteTensor) -> CuteTensor:
+    """Return a tensor with its first two modes as one, as a copy that takes all of them at once partitions it."""
     modes = tensor.layout.modes
     whole = algebra.concatenate(*modes[:2])
     return replace(tensor, layout=algebra.concatenate(whole, algebra.ONE, algebra.ONE, *modes[2:]))
 
 
-def _attach(run: KernelRunner, call: Any, scope: Any) -> TmaCopy:
+def _attach(run: KernelRunner, atom: TmaCopy, call: Any, scope: Any) -> TmaCopy:
     """Return a TMA atom with an mbarrier: TraceLostError if it is not known, or bytes go to other blocks, too."""
     place = run.find_place(call.arguments[0], scope) if call.arguments else None
     mask = run.evaluate(call.arguments[1], scope) if len(call.arguments) > 1 else None
     if not isinstance(place, Pointer) or (len(call.arguments) > 1 and getattr(mask, "known", None) not in (0, 1)):
         raise TraceLostError
-    return TmaCopy(place)
+    return replace(atom, barrier=place)
 
 
 def _partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -> CuteTensor | None:
@@ -146,9 +194,8 @@ def _partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) 
     if operand == "c" and mma.threads > 1:
         part = _partition_sums(run, mma, tensor)
         return make_accumulators(part.layout) if part is not None and "fragment" in name else part
-    counts = (mode.size // size for mode, size in zip(modes, sizes, strict=False))
-    layout = make_strided(run, (tuple(sizes), *counts), "left")
-    return None if layout is None else replace(tensor, layout=algebra.concatenate(*layout.modes, *modes[2:]))
+    tile, *rest = algebra.tiled_divide(algebra.concatenate(*modes[:2]), tuple(sizes)).modes
+    return replace(tensor, layout=algebra.concatenate(tile, *rest, *modes[2:]), operand=operand)
 
 
 def _partition_sums(run: KernelRunner, mma: AsyncMma, tensor: CuteTensor) -> CuteTensor | None:
@@ -163,12 +210,20 @@ def make_accumulators(layout: CuteLayout) -> CuteTensor:
     return make_fragment(algebra.make_fragment_like(layout), SizedType("float", 4))
 
 
-def partition_accumulators(run: KernelRunner, mma: AsyncMma, shape: Any) -> CuteTensor | None:
+def partition_accumulators(call: CuteCall) -> CuteTensor | None:
     """Evaluate partition_fragment_C(mma, shape) of wgmma."""
+    run, (mma, shape) = call.run, call.values[:2]
     layout = make_strided(run, shape, "left")
     if layout is None or mma.threads == 1:
         return None
-    return _partition(run, mma, "partition_fragment_C", CuteTensor(None, layout))
+    return _note_made(run, _partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
+
+
+def _note_made(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
+    """Note where accumulators are made."""
+    if tensor is not None and run.barriers is not None and _is_in_registers(tensor):
+        run.barriers.asynchronous.made[id(tensor.base.array)] = run.find_own_place(site)  # type: ignore[union-attr]
+    return tensor
 
 
 def _partition_shape(call: CuteCall) -> Any:
@@ -200,7 +255,22 @@ def note_copy(call: CuteCall, atom: TmaCopy) -> None:
     if (target := _find_place(run, call.values[-1])) is not None and size is not None:
         run.barriers.fills.stages.note_copy(target, size)
     run.barriers.bytes.note_copied(run.mask, places, size, at)
+    _note_load(call, atom, at)
     run.barriers.add(run, BarrierEvent("copy", run.mask.copy(), places, ones, at, at))
+
+
+def _note_load(call: CuteCall, atom: TmaCopy, at: tuple[int, int]) -> None:
+    """Note where a copy to shared memory takes its elements from, before the event of its bytes."""
+    run, (source, target) = call.run, call.values[-2:]
+    assert run.barriers is not None
+    trace, tile = run.barriers.asynchronous, locate_tile(run, target)
+    indices = list_element_indices(run, source) if isinstance(source, CuteTensor) and source.base is None else None
+    if atom.misfit is not None:
+        trace.misfit = trace.misfit or atom.misfit
+    if tile is None or indices is None or len(indices) != len(tile.places):
+        trace.lose("the elements of a TMA copy are not known")
+        return
+    trace.add(run, "copy", at, tiles=(tile,), source=atom.site, indices=indices)
 
 
 def _fill(call: CuteCall) -> None:
@@ -240,6 +310,7 @@ def follow_product(call: CuteCall) -> None:
         return
     at = run.find_own_place(call.node.span)
     run.barriers.note_product(run, at, at)
+    _note_gemm(call, at)
     fills = run.barriers.fills
     if not isinstance(mma, AsyncMma):
         fills.stages.open = True
@@ -250,6 +321,41 @@ def follow_product(call: CuteCall) -> None:
             fills.note_read(run, place, call.node.span)
 
 
+def _note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
+    """Note what gemm of wgmma reads and adds to."""
+    run, mma = call.run, call.values[0]
+    assert run.barriers is not None
+    trace = run.barriers.asynchronous
+    if not isinstance(mma, AsyncMma) or mma.threads == 1 or len(call.values) not in (4, 5):
+        trace.lose("the TiledMMA of a gemm is not known, or is none of wgmma")
+        return
+    operands, sums = call.values[-3:-1], call.values[-1]
+    tiles = tuple(locate_operand(run, one) for one in operands)
+    lost = [one for one, tile in zip(operands, tiles, strict=True) if tile is None and not _is_in_registers(one)]
+    if lost or not _is_in_registers(sums) or len(call.values) == 5:
+        trace.lose("what a gemm multiplies, or adds to, is not known")
+        return
+    sites = tuple(run.find_own_place(node.span) for node in call.node.arguments[-3:-1])
+    trace.note_product(run, at, sums.base.array, adds=mma.find_scale(run), tiles=tiles, sites=sites)
+
+
+def _is_in_registers(tensor: Any) -> bool:
+    return isinstance(tensor, CuteTensor) and tensor.base is not None and isinstance(tensor.base.array, LocalMemory)
+
+
+def _follow_group(call: CuteCall) -> Any:
+    """Note warpgroup_arrive, warpgroup_commit_batch and warpgroup_wait<N>."""
+    run = call.run
+    if run.barriers is not None:
+        count = call.templates[0] if call.templates else 0
+        at, trace = run.find_own_place(call.node.span), run.barriers.asynchronous
+        if isinstance(count, int):
+            trace.add(run, _GROUPS[call.name], at, count=count)
+        else:
+            trace.lose("the number of groups that a warpgroup_wait leaves is not known")
+    return ()
+
+
 def count_bytes(target: Any) -> int | None:
     """Return the bytes of a tensor, None if they are not known."""
     if not isinstance(target, CuteTensor) or target.base is None or target.base.offset is None:
@@ -257,10 +363,34 @@ def count_bytes(target: Any) -> int | None:
     return int(target.layout.size * target.base.type.size)
 
 
+def _make_atom(call: CuteCall) -> TmaCopy:
+    """Evaluate make_tma_atom and make_tma_copy(operation, tensor, layout[, tile[, multicast]])."""
+    return TmaCopy(call.node.span, misfit=_find_misfit(call))
+
+
+def _find_misfit(call: CuteCall) -> tuple[str, tuple[int, int]] | None:
+    """Return why a layout and a tile have different sizes, which CuTe does not compile (copy_traits_sm90_tma.hpp)."""
+    values = call.values
+    if len(values) < 4 or not isinstance(values[3], tuple) or call.templates or call.name.endswith("_sm100"):
+        return None  # of int it is the number of blocks of a multicast
+    layout, tile = values[2], measure(values[3])
+    if not isinstance(layout, CuteLayout) or not isinstance(tile, int) or "IM2COL" in str(values[0]):
+        return None
+    if layout.size == tile or is_open_extent(layout.size) or is_open_extent(tile):
+        return None
+    why = (
+        f"The tile has {tile:,} elements, and the layout in shared memory {layout.size:,}: CuTe does not compile a TMA"
+        " copy whose tile and layout differ."
+    )
+    return why, call.run.find_own_place(call.node.arguments[3].span)
+
+
+_GROUPS = {"warpgroup_arrive": "fence", "warpgroup_commit_batch": "commit", "warpgroup_wait": "wait"}
 FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
-    **dict.fromkeys(
-        ("make_tma_atom", "make_tma_copy", "make_tma_atom_A_sm100", "make_tma_atom_B_sm100"), lambda call: TmaCopy()
-    ),
+    **dict.fromkeys(("make_tma_atom", "make_tma_copy", "make_tma_atom_A_sm100", "make_tma_atom_B_sm100"), _make_atom),
+    **dict.fromkeys(_GROUPS, _follow_group),
+    "warpgroup_fence_operand": lambda call: (),
+    "CUTE_STATIC_V": lambda call: call.values[0],
     **dict.fromkeys(("ss_op_selector", "rs_op_selector"), _select_operation),
     **dict.fromkeys(SMEM_SELECTORS, _select_atom),
     **dict.fromkeys(("partition_shape_A", "partition_shape_B"), _partition_shape),

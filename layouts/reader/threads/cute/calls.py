@@ -31,6 +31,7 @@ from lanescope.reader.threads.cute.tensors import (
     ZERO,
     CuteTensor,
     get_element,
+    has_underscore,
     locate,
     make_fragment,
     slice_tensor,
@@ -134,22 +135,43 @@ _TENSOR_MEMBERS: dict[str, Callable[[KernelRunner, CuteTensor], Any]] = {
 
 
 def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) -> Any:
-    """Return value(coordinate): a slice of a tensor, the place of one element, an index of a layout."""
+    """Return value(coordinate): a slice of a tensor or a layout, the place of one element, an index of a layout."""
     at = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
-    try:
-        if isinstance(value, CuteTensor):
-            if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
-                at = list(at[0])
-            _note_index_over(run, value, at, node)
-            sliced = slice_tensor(run, value, at)
-            if sliced is not None and sliced.layout.shape == ():
-                return get_element(run, sliced)
-            return sliced
-        if isinstance(value, CuteLayout) and at and all(isinstance(item, int) for item in at):
-            return make_number(value(*at), LONG)
-    except LayoutError:
-        return None
+    if isinstance(value, CuteTensor | CuteLayout):
+        try:
+            found = _index_tensor(run, value, at, node) if isinstance(value, CuteTensor) else _index_layout(value, at)
+        except LayoutError:
+            return None
+        if found is not NOT_HERE:
+            return found
     return value if not at else None
+
+
+def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tree.Call) -> Any:
+    if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
+        at = list(at[0])
+    _note_index_over(run, value, at, node)
+    sliced = slice_tensor(run, value, at)
+    if sliced is None or sliced.layout.shape != ():
+        return sliced
+    if run.barriers is not None:
+        run.barriers.asynchronous.note_sums(run, "use", sliced, run.find_own_place(node.span))
+    return get_element(run, sliced)
+
+
+def _index_layout(value: CuteLayout, at: Sequence[Any]) -> Any:
+    if at and all(isinstance(item, int) for item in at):
+        return make_number(value(*at), LONG)
+    return _slice_layout(value, at) if has_underscore(tuple(at)) and len(at) == value.rank else NOT_HERE
+
+
+def _slice_layout(layout: CuteLayout, at: Sequence[Any]) -> CuteLayout:
+    """Return layout(_, _, n), without what it is moved by. LayoutError if an index is not known."""
+    if not all(isinstance(item, int) or item is UNDERSCORE for item in at):
+        raise LayoutError("open_layout", "An index is not known.")
+    kept = [mode for mode, item in zip(layout.modes, at, strict=True) if item is UNDERSCORE]
+    joined = algebra.concatenate(*kept)
+    return replace(joined, swizzle=layout.swizzle, unit_bits=layout.unit_bits)
 
 
 def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
@@ -335,7 +357,7 @@ def _partition_fragment(call: CuteCall) -> Any:
     """Evaluate partition_fragment_C(mma, shape)."""
     mma, shape = call.values[:2]
     if isinstance(mma, AsyncMma):
-        return bulk.partition_accumulators(call.run, mma, shape)
+        return bulk.partition_accumulators(call)
     if not isinstance(mma, TiledMMA) or not isinstance(shape, tuple):
         return None
     layout = require_plain(tuple(shape))

@@ -46,6 +46,7 @@ def _copy(call: CuteCall) -> None:
     elif run.barriers is not None:
         note_fill(call, values[-1])
     if run.barriers is not None:
+        _note_sums(call, *values[-2:])
         return  # elements do not matter
     tensors = [n for n, value in enumerate(values) if isinstance(value, CuteTensor)]
     if len(tensors) < 2:
@@ -58,6 +59,14 @@ def _copy(call: CuteCall) -> None:
     spans = (nodes[source].span, nodes[target].span)
     if not copy_tensors(run, element, (values[source], values[target]), spans, call.node.span):
         forget_tensors(run, [values[target]], call.name)
+
+
+def _note_sums(call: CuteCall, source: Any, target: Any) -> None:
+    """Note which accumulators a function reads or writes."""
+    run, at = call.run, call.run.find_own_place(call.node.span)
+    if run.barriers is not None:
+        run.barriers.asynchronous.note_sums(run, "use", source, at)
+        run.barriers.asynchronous.note_sums(run, "set", target, at)
 
 
 def copy_tensors(
@@ -231,6 +240,7 @@ def _clear(call: CuteCall) -> None:
     run, tensor = call.run, call.values[0]
     if not isinstance(tensor, CuteTensor) or tensor.base is None:
         return
+    _note_sums(call, None, tensor)
     indices = list_indices(tensor.layout)
     if tensor.space == "shared" and (run.assumed or indices is None):
         return  # padding, which the tiles inside do not have
@@ -249,6 +259,7 @@ def _clear(call: CuteCall) -> None:
 def _add_scaled(call: CuteCall) -> None:
     """Run axpby(alpha, x, beta, y): y gets the elements of x."""
     run, x, y = call.run, call.values[1], call.values[3]
+    _note_sums(call, x, y)
     from_, to = (list_indices(one.layout) if isinstance(one, CuteTensor) else None for one in (x, y))
     if from_ is None or to is None or len(from_) != len(to):
         forget_tensors(run, [y], call.name)

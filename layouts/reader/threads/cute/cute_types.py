@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 MOST_TURNS = 256  # of a sequence
 _CONSTANT = re.compile(r"_(\d{1,9})")
 _COPY = re.compile(r"SM\d+_(?:CP_ASYNC\w*|\w*(?:LDSM|STSM)_\w+)|" + "|".join(PLAIN_COPIES))
+_SCALES = ("Zero", "One")
 _WRAPPERS = frozenset("MMA_Atom MMA_Traits Copy_Traits remove_cvref_t remove_cv_t decay_t remove_reference_t".split())
 _DECLTYPE = re.compile(r"decltype\((.*)\)", re.S)
 CUTE_VALUES = (
@@ -101,6 +102,8 @@ def _evaluate_member(run: KernelRunner, owner: tree.Path, name: str, scope: Scop
     """Return the value of owner::name."""
     if owner[-1][0] == "Major" and name in MAJORS:
         return make_number(MAJORS[name])
+    if owner[-1][0] == "ScaleOut" and name in _SCALES:
+        return make_number(_SCALES.index(name))
     found = _evaluate_owner(run, owner, scope)
     if name in ("value", "type"):
         return None if isinstance(found, SizedType) and name == "value" else expose(found)

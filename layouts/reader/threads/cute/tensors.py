@@ -48,13 +48,15 @@ class CuteTensor:
     """A tensor.
 
     base: pointer to its elements, None for coordinates (make_identity_tensor); layout: without swizzle; offset: in
-    elements, added before the swizzle as in a ComposedLayout; None if it is not known.
+    elements, added before the swizzle as in a ComposedLayout; None if it is not known; operand: a or b for a part that
+    an asynchronous TiledMMA has made of it, else "".
     """
 
     base: Pointer | None
     layout: CuteLayout
     swizzle: Swizzle | None = None
     offset: Number = ZERO
+    operand: str = ""
 
     @property
     def element(self) -> SizedType | None:

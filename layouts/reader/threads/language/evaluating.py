@@ -285,8 +285,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         return called
     place = find_place(run, node.target, scope)
     value = _evaluate_assigned(run, node.value, place, scope)
-    if is_cute_value(value) and isinstance(node.target, tree.Name) and not node.op:
-        scope.rebind(node.target.last, value)
+    if _assign_cute_value(run, node, value, scope):
         return value
     if place is None and isinstance(node.target, tree.Call) and names_cute(run.text):
         run.shared.broken = run.shared.broken or "an element of a tensor is stored where it is not known"
@@ -297,6 +296,17 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         place.array.initializer = node.value, scope
     store_place(run, place, value, node.target.span)
     return value
+
+
+def _assign_cute_value(run: KernelRunner, node: tree.Assignment, value: Any, scope: Scope) -> bool:
+    """Assign to a variable with a value of CuTe, or to accumulate_ of a TiledMMA; return whether this was one."""
+    if isinstance(node.target, tree.Member) and node.target.name == "accumulate_":
+        bulk.set_accumulation(run, run.evaluate(node.target.value, scope), value)
+        return True
+    if not is_cute_value(value) or not isinstance(node.target, tree.Name) or node.op:
+        return False
+    scope.rebind(node.target.last, value)
+    return True
 
 
 def _evaluate_assigned(run: KernelRunner, node: tree.Expression, place: Any, scope: Scope) -> Any:

@@ -105,7 +105,7 @@ class StageReads:
 
 def _make_part(place: Place, size: int) -> _Part:
     base, first = place
-    array = _get_key((base, 0))
+    array = get_key((base, 0))
     at = first * base.type.size + (array[1] if array[0] == KNOWN else 0)
     return _Part(array, at, at + size)
 
@@ -131,7 +131,7 @@ class SharedFills:
         """Note that the running threads store to a tile, if they certainly do. whole, own: see _Fill."""
         if run.assumed:
             return
-        key = _get_key(place)
+        key = get_key(place)
         before, reading = self.fills.get(key), self.reading.get(key, run.nobody)
         if whole and self.mistake is None and (reading & run.mask).any():
             self.mistake = FillMistake(OVERWRITTEN, site, site, True)
@@ -151,7 +151,7 @@ class SharedFills:
 
     def note_read(self, run: KernelRunner, place: Place, site: Span, stored: bool = False) -> None:
         """Note a product, or a bulk copy to global memory, that reads a tile."""
-        fill = self.fills.get(_get_key(place))
+        fill = self.fills.get(get_key(place))
         judged = fill is not None and (fill.whole if stored else not fill.own)
         if fill is not None and judged and self.mistake is None and not run.assumed:
             writers, readers = (set((np.flatnonzero(lanes) // WARP).tolist()) for lanes in (fill.unordered, run.mask))
@@ -165,7 +165,7 @@ class SharedFills:
         if place is not None:
             self.note_read(run, place, site, stored=True)
         if place is not None and not run.assumed:
-            key = _get_key(place)
+            key = get_key(place)
             self.reading[key] = self.reading.get(key, run.nobody) | run.mask
         if not run.assumed:
             self.loose = run.mask.copy() if self.loose is None else self.loose | run.mask
@@ -192,7 +192,7 @@ class SharedFills:
         return self.mistake
 
 
-def _get_key(place: Place) -> Key:
+def get_key(place: Place) -> Key:
     """Return the address of a tile, else its array and its first element."""
     base, first = place
     address = base.shared_address

@@ -1,0 +1,328 @@
+"""Find mistakes of CuTe's asynchronous products and copies in a traced kernel: their order, and what D is the sum of.
+
+The mbarriers of the run are simulated with its copies, its gemm and the groups of wgmma. Every agent knows which
+products and which phases of copies have completed; arrivals, waits and barriers pass that on. PTX ISA 9.1, 9.7.15.7 and
+9.7.13.15; CUTLASS 4.7, cute/arch/mma_sm90_gmma.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.barriers.barrier_agents import WAITS, make_agents
+from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
+from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
+from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
+from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, TileElements
+from lanescope.reader.threads.memory.storage import Ints
+from lanescope.reader.threads.runner import KernelRunner
+from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
+from lanescope.workbench.kernels.wgmma_groups import describe_short_wait
+from lanescope.workbench.text.function_texts import blank_text
+from lanescope.workbench.text.loop_texts import find_next_statement
+
+_FOLLOWING = ("mbarrier_refilled", "tma_wait_missing")  # codes of what may follow from a product of another stage
+WARPS = 4  # of a warpgroup, whose products are those of all of them
+
+
+def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
+    """Return the mistake of a kernel whose mbarriers have none; None if it has none, or is not followed."""
+    trace = run.barriers
+    assert trace is not None
+    if trace.asynchronous.misfit is not None:
+        return Pitfall("cute_copy_misfit", *trace.asynchronous.misfit)
+    follower = _follow_schedule(run, trace, kernel) if is_followed(trace) else None
+    if follower is None:
+        return None
+    found = follower.found or follower.find_last_mistake()
+    if found is not None and found.code not in _FOLLOWING:
+        return found
+    of_sums = find_sum_mistake(list(follower.sums.values()), trace.asynchronous.extents, run.text)
+    return of_sums if found is None or (of_sums is not None and of_sums.code != SLICES_LEFT) else found
+
+
+def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Follower | None:
+    """Follow a schedule up to a mistake of order; None if none comes to its end."""
+    events, steps = merge_events(trace.events, trace.asynchronous.steps)
+    products = {n for n, step in steps.items() if step.kind == "product"}
+    merged = [replace(event, kind="wgmma") if n in products else event for n, event in enumerate(events)]
+    agents = make_agents(merged, run.threads)
+    outcome = next((one for one in map(Simulation(agents).run, SCHEDULES) if not one.blocked), None)
+    if outcome is None:
+        return None
+    places = sorted({step.place for agent in agents for step in agent.steps if step.kind in ("copy", *WAITS)})
+    groups = 1 + max(agent.warp for agent in agents) // WARPS
+    slots = groups + len(places)
+    clocks = Clocks(agents, np.zeros((len(agents), 2 * slots), np.int64), np.zeros(slots, np.int64))
+    follower = _Follower(run.text, kernel, clocks, {place: groups + n for n, place in enumerate(places)})
+    for taken in outcome.order:
+        follower.follow(taken, steps.get(taken.step.event), merged[taken.step.event].call)
+        if follower.found is not None and follower.found.code not in _FOLLOWING:
+            break
+    return follower
+
+
+def is_followed(trace: BarrierTrace) -> bool:
+    """Return whether all copies and products of a trace are known, and there are some."""
+    own = trace.asynchronous
+    return not own.lost and not own.inline and any(step.kind == "product" for step in own.steps)
+
+
+@dataclass(slots=True, eq=False)
+class _Product:
+    """A product of an agent. group: its warpgroup; index: its number among those of the agent; wait: the last wait
+    after it while it may run; arrival: the first arrival then.
+    """
+
+    step: AsyncStep
+    agent: int
+    group: int
+    index: int
+    wait: AsyncStep | None = None
+    arrival: Span | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Copy:
+    """A copy that has been issued. slot: of its mbarrier; phase: how many phases of that must have completed, at least,
+    when it has arrived; readers: the products that read it.
+    """
+
+    step: AsyncStep
+    slot: int
+    phase: int
+    readers: list[_Product] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _AgentState:
+    """The products of an agent that may run: loose ones, and groups, the oldest first.
+
+    issued: the number of all; fenced: whether a fence is after the last access to its registers; copying: its copy
+    whose event follows.
+    """
+
+    issued: int = 0
+    fenced: bool = False
+    loose: list[_Product] = field(default_factory=list)
+    groups: list[list[_Product]] = field(default_factory=list)
+    copying: AsyncStep | None = None
+
+    @property
+    def running(self) -> list[_Product]:
+        return [*(product for group in self.groups for product in group), *self.loose]
+
+
+@dataclass(slots=True)
+class _ArrayContents:
+    """What copies have put in an array: of each byte where an element begins the number of the copy, and its index."""
+
+    owner: Ints = field(default_factory=lambda: np.full(0, -1, np.int64))
+    index: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def reach(self, past: int) -> None:
+        more = past - len(self.owner)
+        if more > 0:
+            self.owner = np.concatenate([self.owner, np.full(more, -1, np.int64)])
+            self.index = np.concatenate([self.index, np.zeros(more, np.int64)])
+
+
+class _Follower:
+    """A schedule of the agents, step by step. slots: of the mbarriers in what agents know."""
+
+    def __init__(self, text: str, kernel: str, clocks: Clocks, slots: dict[int, int]) -> None:
+        self.text, self.kernel, self.clocks, self.slots = text, kernel, clocks, slots
+        self.states = [_AgentState() for _ in clocks.agents]
+        self.copies: list[_Copy] = []
+        self.arrays: dict[object, _ArrayContents] = {}
+        self.sums: dict[tuple[int, int], list[MadeSum]] = {}
+        self.found: Pitfall | None = None
+
+    def follow(self, taken: StepTaken, step: AsyncStep | None, call: Span) -> None:
+        """Follow a step of an agent, which may be one of asynchronous work. call: its place."""
+        if step is None:
+            found = self.follow_event(taken, call)
+        else:
+            if step.kind == "product":  # for which the warps of a warpgroup meet
+                self.clocks.pass_on(taken, False)
+            found = self.follow_step(taken.agent, step) if taken.passes else None
+        self.found = self.found or found
+
+    def follow_event(self, taken: StepTaken, call: Span) -> Pitfall | None:
+        """Follow an operation of an mbarrier, or a barrier of threads."""
+        n, step = taken.agent, taken.step
+        if step.kind == "product":
+            return None
+        for product in self.states[n].running if step.kind == "arrive" else ():
+            product.arrival = product.arrival or call
+        self.clocks.pass_on(taken, False)
+        if step.kind in WAITS and taken.passes:
+            known, slot = self.clocks.known[n], 2 * self.slots[step.place]
+            known[slot] = max(known[slot], taken.turn + 1)
+        copying = self.states[n].copying
+        if step.kind == "copy" and copying is not None:
+            self.states[n].copying = None
+            return self._fill(n, _Copy(copying, 2 * self.slots[step.place], max(taken.turn, 1)))
+        return None
+
+    def follow_step(self, n: int, step: AsyncStep) -> Pitfall | None:
+        """Follow a step of asynchronous work."""
+        state = self.states[n]
+        match step.kind:
+            case "fence":
+                state.fenced = True
+            case "commit":
+                state.groups.append(state.loose)
+                state.loose = []
+            case "wait":
+                self._wait(n, step)
+            case "copy":
+                state.copying = step
+            case "product":
+                return self._multiply(n, step)
+            case _:
+                return self._access(n, step)
+        return None
+
+    def _find_group(self, n: int) -> int:
+        return self.clocks.agents[n].warp // WARPS
+
+    def _wait(self, n: int, step: AsyncStep) -> None:
+        state = self.states[n]
+        left = state.groups[-step.count :] if step.count else []
+        done = [product.index for group in state.groups[: len(state.groups) - len(left)] for product in group]
+        ended = 2 * self._find_group(n) + 1
+        self.clocks.known[n, ended] = max([int(self.clocks.known[n, ended]), *done])
+        state.groups = left
+        for product in state.running:
+            product.wait = step
+
+    def _access(self, n: int, step: AsyncStep) -> Pitfall | None:
+        """Follow a use of accumulators, or what sets them."""
+        state = self.states[n]
+        running = [product for product in state.running if product.step.sums == step.sums]
+        if running:
+            return self._describe_running(running[-1], state, "its accumulators are", step.call)
+        if step.kind == "set":
+            state.fenced = False
+            self.sums.setdefault((n, step.sums), []).append(MadeSum())
+        return None
+
+    # products ---------------------------------------------------------------------------------------------------------
+
+    def _multiply(self, n: int, step: AsyncStep) -> Pitfall | None:
+        state, known = self.states[n], self.clocks.known[n]
+        if not state.fenced:
+            message = (
+                f"{self.kernel} calls gemm, which issues wgmma.mma_async, without a warpgroup_arrive (wgmma.fence)"
+                " between it and the accesses to its registers before it: these are not ordered."
+            )
+            return Pitfall("wgmma_fence_missing", message, step.call)
+        if step.unset is not None and step.adds:
+            message = (
+                "Nothing sets these accumulators before the first gemm, which computes D = A·B + D. Call clear() for"
+                " them, or set accumulate_ to ScaleOut::Zero the first time."
+            )
+            return Pitfall("accumulator_unset", message, step.unset)
+        state.issued += 1
+        group = self._find_group(n)
+        known[2 * group] = max(known[2 * group], state.issued)
+        product = _Product(step, n, group, state.issued)
+        state.loose.append(product)
+        a, b = (self._find_source(tile, product) for tile in step.tiles)
+        added = AddedTile(step, a, b)
+        early = next((copy for copy in self._list_read(step.tiles) if known[copy.slot] < copy.phase), None)
+        if early is not None:
+            message = "This product reads a tile that a TMA copy fills, and nothing has waited for its mbarrier before."
+            return Pitfall("tma_wait_missing", message, step.call)
+        of_sum = self.sums.setdefault((n, step.sums), [])
+        if not of_sum or step.adds is False:
+            of_sum.append(MadeSum())
+        of_sum[-1].tiles.append(added)
+        return None
+
+    def _list_read(self, tiles: Sequence[TileElements | None]) -> list[_Copy]:
+        """Return the copies that have filled tiles."""
+        return [self.copies[n] for tile in tiles if tile is not None for n in self._list_owners(tile) if n >= 0]
+
+    def _list_owners(self, tile: TileElements) -> list[int]:
+        """Return the numbers of the copies that have filled a tile last, -1 for none."""
+        contents = self.arrays.setdefault(tile.array, _ArrayContents())
+        contents.reach(int(tile.places.max()) + 1)
+        owners: list[int] = np.unique(contents.owner[tile.places]).tolist()
+        return owners
+
+    def _find_source(self, tile: TileElements | None, product: _Product) -> TileSource | None:
+        """Return where an operand comes from; None if copies have not filled all of it."""
+        owners = self._list_owners(tile) if tile is not None else [-1]
+        for copy in (self.copies[number] for number in owners if number >= 0):
+            copy.readers.append(product)
+        if tile is None or -1 in owners:
+            return None
+        copies = [self.copies[number].step for number in owners]
+        atoms = {copy.source for copy in copies}
+        index = self.arrays[tile.array].index[tile.places]
+        known = len(atoms) == 1
+        return TileSource(atoms.pop(), index, tile.operand, copies[0].call, tuple(owners)) if known else None
+
+    # copies -----------------------------------------------------------------------------------------------------------
+
+    def _fill(self, n: int, copy: _Copy) -> Pitfall | None:
+        """Follow a copy to a tile: the products that read what is there must have ended, as far as its agent knows."""
+        (tile,), known = copy.step.tiles, self.clocks.known[n]
+        assert tile is not None and copy.step.indices is not None
+        owners, found = self._list_owners(tile), None
+        for before in (self.copies[number] for number in owners if number >= 0):
+            for product in before.readers:
+                if known[2 * product.group + 1] < product.index:
+                    issued = known[2 * product.group] >= product.index
+                    found = found or self._describe_overwritten(product, copy.step, bool(issued))
+        contents = self.arrays[tile.array]
+        contents.owner[tile.places] = len(self.copies)
+        contents.index[tile.places] = copy.step.indices
+        self.copies.append(copy)
+        return found
+
+    def _describe_overwritten(self, product: _Product, copy: AsyncStep, issued: bool) -> Pitfall:
+        if issued:
+            state = self.states[product.agent]
+            return self._describe_running(
+                product, state, "a copy overwrites a tile that it reads", product.arrival or copy.call
+            )
+        message = (
+            "Nothing keeps this copy from overwriting a tile that a gemm may still read: no arrival of its threads is"
+            " waited for before."
+        )
+        return Pitfall("mbarrier_refilled", message, copy.call)
+
+    def find_last_mistake(self) -> Pitfall | None:
+        """Return the finding of a product that nothing waits for before the kernel ends."""
+        for state in self.states:
+            if state.running:
+                return self._describe_running(state.running[-1], state, "the kernel ends", state.running[-1].step.call)
+        return None
+
+    def _describe_running(self, product: _Product, state: _AgentState, event: str, at: Span) -> Pitfall:
+        """Return the finding of an event that needs a product to have ended. at: its place."""
+        if product in state.loose:
+            place = find_next_statement(blank_text(self.text), product.step.call)
+            message = (
+                "No warpgroup_commit_batch follows gemm before this: its wgmma are in no group, so that no"
+                f" warpgroup_wait waits for them, and {_join(event)}."
+            )
+            return Pitfall("wgmma_commit_missing", message, (place, place + 1))
+        if product.wait is not None:
+            count = product.wait.count
+            message = describe_short_wait(f"warpgroup_wait<{count}>", count, "what it computes")
+            message = f"{message.partition(', and ')[0]}, and {_join(event)}. Wait for 0."
+            return Pitfall("wgmma_wait_short", message, product.wait.call)
+        message = f"{_join(event).capitalize()} while a gemm may be running: no warpgroup_wait waits for it before."
+        return Pitfall("wgmma_wait_missing", message, at)
+
+
+def _join(event: str) -> str:
+    return f"{event} used" if event.endswith("are") else event

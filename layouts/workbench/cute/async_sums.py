@@ -1,0 +1,188 @@
+"""Find slices of K that CuTe's products of a traced kernel take twice, not together, or not at all.
+
+Every element of A and of B that a product reads has the coordinates that its TMA copy has taken it from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lanescope.reader.code.findings import Pitfall
+from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, split_coordinates
+from lanescope.reader.threads.memory.storage import Ints
+from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
+from lanescope.workbench.text.loop_texts import list_loops_around
+
+SLICES_LEFT = "k_slices_left"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileSource:
+    """Where an operand of a product comes from. atom: the call that makes the TMA atom; index: of each element, [rows,
+    k]; operand: a or b, as which the TiledMMA has partitioned it; call: of the copy; copies: the numbers of all copies.
+    """
+
+    atom: Span
+    index: Ints
+    operand: str
+    call: Span
+    copies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedTile:
+    """A product of a sum. a, b: its operands, None if they are not known."""
+
+    step: AsyncStep
+    a: TileSource | None
+    b: TileSource | None
+
+
+@dataclass(slots=True, eq=False)
+class MadeSum:
+    """The products that add to accumulators since they were set."""
+
+    tiles: list[AddedTile] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """An operand of a sum. along: the dimension of K; slices: the coordinates along K in each product."""
+
+    sources: Sequence[TileSource]
+    along: int
+    slices: list[tuple[int, ...]]
+
+    def find_again(self) -> int | None:
+        """Return the first product that takes slices of an earlier one."""
+        return next((n for n, one in enumerate(self.slices) if one in self.slices[:n]), None)
+
+
+def find_sum_mistake(
+    sums: Sequence[Sequence[MadeSum]], extents: Mapping[Span, tuple[int, ...]], text: str
+) -> Pitfall | None:
+    """Return the first mistake of what D is the sum of. sums: of the accumulators of each agent, one after the other;
+    extents: the sizes of the tensor of each TMA atom.
+    """
+    found: list[tuple[_Side, _Side]] = []
+    for of_agent in sums:
+        for tiles in (one.tiles for one in of_agent if one.tiles):
+            exchanged = next((tile for tile in tiles if _is_exchanged(tile)), None)
+            if exchanged is not None:
+                return _describe_exchange(exchanged)
+            sides = _read_side([tile.a for tile in tiles]), _read_side([tile.b for tile in tiles])
+            if sides[0] is None or sides[1] is None:
+                return None
+            mistake = _compare_slices(tiles, sides[0], sides[1])
+            if mistake is not None:
+                return mistake
+            found.append((sides[0], sides[1]))
+    return _find_left(sums[0][-1].tiles[-1].step, found, extents, text) if found else None
+
+
+def _is_exchanged(tile: AddedTile) -> bool:
+    roles = [source.operand if source is not None else "" for source in (tile.a, tile.b)]
+    return roles[0] == "b" or roles[1] == "a"
+
+
+def _describe_exchange(tile: AddedTile) -> Pitfall:
+    message = (
+        "gemm takes the fragment that the TiledMMA has made of B as A, or that of A as B: D gets the rows of one as the"
+        " columns of the other. The arguments are gemm(mma, A, B, C)."
+    )
+    (first, _), (_, past) = tile.step.sites
+    return Pitfall("cute_gemm_misfit", message, (first, past))
+
+
+def _read_side(sources: Sequence[TileSource | None]) -> _Side | None:
+    """Return an operand of a sum; None if its slices are not along one dimension of one tensor."""
+    known = [source for source in sources if source is not None]
+    if len(known) < len(sources) or len({source.atom for source in known}) > 1:
+        return None
+    lines = []
+    for source in known:
+        at = split_coordinates(source.index)
+        moved = (at - at[:1, :1]).astype(np.int64)
+        if (moved != moved[:, :1] + moved[:1]).any():  # rows and K are not apart
+            return None
+        lines.append(at[0])
+    varying = {int(n) for line in lines for n in np.flatnonzero((line != line[:1]).any(axis=0))}
+    if len(varying) != 1:
+        return None
+    along = varying.pop()
+    return _Side(known, along, [tuple(line[:, along].tolist()) for line in lines])
+
+
+def _compare_slices(tiles: Sequence[AddedTile], a: _Side, b: _Side) -> Pitfall | None:
+    """Return the finding of slices of A and B that do not belong together, or that a sum takes twice."""
+    again = [side.find_again() for side in (a, b)]
+    if a.slices == b.slices:
+        n = again[0]
+        even = len(set(map(a.slices.count, a.slices))) == 1
+        return None if n is None or even else _describe_again(tiles[n], a, n, "")
+    if _may_be_meant(a, b):
+        return None
+    repeating = [n for n in (0, 1) if again[n] is not None]
+    if len(repeating) == 1:
+        number = again[repeating[0]] or 0
+        return _describe_again(tiles[number], (a, b)[repeating[0]], number, "AB"[repeating[0]])
+    wrong = [side for side in (a, b) if side.slices[0][0] != 0 or side.slices != sorted(side.slices)]
+    return None if repeating or len(wrong) != 1 else _describe_other(a, b, wrong[0] is b)
+
+
+def _may_be_meant(a: _Side, b: _Side) -> bool:
+    """Return whether two operands may take other slices on purpose: all equally far apart, or of other sizes."""
+    away = {x - y for one, other in zip(a.slices, b.slices, strict=True) for x, y in zip(one, other, strict=False)}
+    return len(away) == 1 or len(set(map(len, (*a.slices, *b.slices)))) > 1
+
+
+def _describe_other(a: _Side, b: _Side, second: bool) -> Pitfall:
+    """Return the finding of slices of one operand that are not in the order of K. second: whether it is B."""
+    number = next(n for n, pair in enumerate(zip(a.slices, b.slices, strict=True)) if pair[0] != pair[1])
+    side, other, names = (b, a, "BA") if second else (a, b, "AB")
+    message = (
+        f"{names[0]} takes the slice at K = {side.slices[number][0]} with the slice of {names[1]} at K ="
+        f" {other.slices[number][0]}: both must be the same."
+    )
+    return Pitfall("k_coordinate_wrong", message, side.sources[number].call)
+
+
+def _describe_again(tile: AddedTile, side: _Side, number: int, operand: str) -> Pitfall:
+    """Return the finding of a product that takes slices for the second time. operand: the only one that does."""
+    source, earlier = side.sources[number], side.slices.index(side.slices[number])
+    same = bool(set(source.copies) & set(side.sources[earlier].copies))
+    what = f"{operand} takes the slice" if operand else "A and B take the slices"
+    message = f"{what} at K = {side.slices[number][0]} twice for the same D: each slice must be added once."
+    site = (tile.step.sites["AB".index(operand)] if operand else tile.step.call) if same else source.call
+    return Pitfall("k_slice_repeated", message, site)
+
+
+def _find_left(
+    last: AsyncStep, sides: Sequence[tuple[_Side, _Side]], extents: Mapping[Span, tuple[int, ...]], text: str
+) -> Pitfall | None:
+    """Return the finding of slices at one end of K that no product takes. last: a product of a sum."""
+    blank = blank_text(text)
+    if "gridDim" in blank or "blockIdx.z" in blank:  # other blocks may take them
+        return None
+    (a, _), *_ = sides
+    extent = extents.get(a.sources[0].atom, ())
+    taken = {k for side, _ in sides for one in side.slices for k in one}
+    if a.along >= len(extent) or any(side.along != a.along for side, _ in sides):
+        return None
+    left = sorted(set(range(extent[a.along])) - taken)
+    count = len(left)
+    if not left or len(taken) < count or left[-1] - left[0] >= count or 0 < left[0] < extent[a.along] - count:
+        return None
+    end = "first" if left[0] == 0 else "last"
+    message = f"No product takes the {end} {count} elements of K of A and B: these slices are missing in D."
+    return Pitfall(SLICES_LEFT, message, _find_loop(blank, last.call))
+
+
+def _find_loop(blank: str, call: Span) -> Span:
+    """Return the head of the loop around a product, or the product."""
+    function = find_enclosing_function(blank, call[0])
+    loops = list_loops_around(blank, function, call[0]) if function is not None else []
+    return loops[-1].head if loops else call
