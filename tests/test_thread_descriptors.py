@@ -151,3 +151,42 @@ __global__ void __launch_bounds__(128) gemm(const half* A, const half* B, Sizes 
 def test_a_descriptor_of_bit_fields_is_followed() -> None:
     right = check_thread_tiles(TENSOR, {})
     assert (right.verified, right.findings) == (2, [])
+
+
+# a tile that is computed from the row and the column of each element
+COMPUTED = "\n".join(
+    (
+        TENSOR.partition("  for (int i")[0] + "  for (int i = threadIdx.x; i < 128 * 64; i += 128) {",
+        "    const int r = i / 64, c = i % 64, value = (r + 3 * c) % 7;",
+        "    const int at = r * 64 + (c / 8 ^ r % 8) * 8 + c % 8;",
+        "    a[at] = __float2half(static_cast<float>(value));",
+        "    b[at] = __float2half(0.5f * (c * 2 + r));",
+        "  }\n  __syncthreads();" + TENSOR.partition("  __syncthreads();")[2],
+    )
+)
+
+
+def test_elements_that_are_computed_from_row_and_column_are_those_of_a_matrix() -> None:
+    right = check_thread_tiles(COMPUTED, {})
+    assert (right.verified, right.findings) == (2, [])
+    (found,) = {
+        one.code
+        for one in check_thread_tiles(
+            COMPUTED.replace("describe(b + k * 16, 8, 128)", "describe(b + k * 16, 8, 64)"), {}
+        ).findings
+    }
+    assert found == "fragment_mismatch"
+
+
+@for_each(
+    ("old", "new"),
+    [
+        ("static_cast<float>(value)", "1.0f"),  # elements that are all the same
+        ("i / 64, c = i % 64, value = (r + 3 * c) % 7", "i / 8, c = i % 8, value = r + c"),  # a tile has no 8 columns
+        ("(r + 3 * c) % 7", "(blockIdx.x * c) % 7"),  # one index, and one that is not known
+    ],
+)
+def test_other_computed_elements_are_open(old: str, new: str) -> None:
+    assert old in COMPUTED
+    made = check_thread_tiles(COMPUTED.replace(old, new), {})
+    assert made.findings == [] and made.verified < 2

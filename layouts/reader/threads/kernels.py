@@ -34,6 +34,7 @@ from lanescope.reader.threads.language.program import (
     Scope,
     enter_definitions,
     find_qualifier,
+    find_unnamed_launch,
     is_kernel,
     list_launches,
     list_local_constants,
@@ -61,6 +62,7 @@ MOST_BARRIER_STEPS, MOST_SIZED_PRODUCTS = 40_000, 8_000
 _OPEN_MEMBER = SizedType("auto", 1 << 16)  # a member of an open type then: mbarriers must only be apart
 DYNAMIC = 1 << 14  # address of dynamic shared memory of which descriptors have all the bits
 _BLOCK = ("blockDim.x", "blockDim.y", "blockDim.z")  # names of what may be given for it
+_REQUIRED_GRID = re.compile(r"\bgridDim\s*\.\s*[xyz]\s*[!=]=")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -174,7 +176,9 @@ class _Program:
             text = self.text[: self.length]
             written = list_launches(text, self.body, function.name, partial(self._may_launch, kernel=function))
             launches = written or launches
-        launches = launches or [KernelLaunch((), "", None)]
+        if not launches:
+            unnamed = find_unnamed_launch(self.text[: self.length], {one.name for one in self._list_kernels()})
+            launches = [unnamed or KernelLaunch((), "", None)]
         launches.sort(key=lambda launch: not launch.block)  # an instance that is only named has no block
         return launches[:MOST_ORDERED] if self.follow else launches
 
@@ -227,12 +231,19 @@ class _Program:
         complete = True
         for rank in range(prod(shape)):
             runner = self._make_runner(block, function.name, ClusterPlace(shape, rank) if prod(shape) > 1 else None)
+            self._set_grid(runner, host, launch, enclosing)
             runner, ended = self._run_with_arguments(runner, function, inner)
             runs.append(runner)
             complete &= ended
             if not complete:
                 break
         return KernelRun(function, runs[0], complete, "", open_, tuple(runs[1:]))
+
+    def _set_grid(self, runner: KernelRunner, host: KernelRunner, launch: KernelLaunch, enclosing: Scope) -> None:
+        """Set the grid of a launch for a kernel that requires one; others have a block for every tile."""
+        sizes = read_sizes(host, parse_expression(launch.grid), enclosing) if _REQUIRED_GRID.search(self.text) else None
+        x, y, z = (*(sizes or ()), 1, 1, 1)[:3]
+        runner.grid = (x, y, z) if sizes else runner.grid
 
     def _find_cluster(
         self, host: KernelRunner, function: tree.Function, launch: KernelLaunch, enclosing: Scope, inner: Scope
@@ -261,6 +272,7 @@ class _Program:
             return runner, _run_to_end(runner, function, scope)
         except CountFoundError:
             again = self._make_runner(runner.block, runner.kernel, runner.cluster)
+            again.grid = runner.grid
             again.turn_counts = TurnCounts(runner.turn_counts.names)
             return self._run_with_arguments(again, function, scope)
 

@@ -32,6 +32,7 @@ from lanescope.reader.threads.memory.storage import (
     OPEN,
     SHARED_BYTES,
     DataBytes,
+    Ints,
     LoadRecord,
     Mask,
     Pointer,
@@ -100,6 +101,8 @@ class KernelRunner:
         self.stores: list[Span] = [(0, 0)]  # by the numbers of writers: the expression of the address
         self.open_loads = False  # whether an address in global memory that is loaded is not known
         self.clashes: list[tuple[Span, int, int]] = []  # stores of which two threads write the same bytes
+        self.indices: dict[str, list[Ints]] = {}  # by the matrix of computed elements: which of them are stored
+        self.named: dict[int, tuple[Any, ...]] = {}  # by the id of an expression: the names in it
         self.values: dict[LaterValue, Any] = {}  # constants that were evaluated
         self.opening: set[LaterValue] = set()
         self.structs: dict[StructSet, SizedType] = {}  # without template arguments
@@ -229,8 +232,8 @@ class KernelRunner:
         for lane, place in zip(lanes[unread][:1], first[unread][:1], strict=True):
             shared, cell = self.shared, slice(int(place), int(place) + 1)
             before = DataBytes(*(part[None, cell] for part in (shared.record, shared.thread, shared.byte)))
-            computed = any(self.records[int(n)].parts for n in (before.record[0, 0], data.record[lane, 0]))
-            if not computed and self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
+            loaded = all(self._is_loaded(int(n)) for n in (before.record[0, 0], data.record[lane, 0]))
+            if loaded and self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
                 self.order.report_second_store(site)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
@@ -284,9 +287,13 @@ class KernelRunner:
         lanes = np.flatnonzero(self.mask)[order]
         first, second = int(lanes[near[0]]), int(lanes[near[0] + 1])
         away = int(places[second] - places[first])
-        known = all(n > 1 and not self.records[n].parts for n in (data.record[first, away], data.record[second, 0]))
+        known = all(n > 1 and self._is_loaded(int(n)) for n in (data.record[first, away], data.record[second, 0]))
         if known and self.find_origin(data, first, away) != self.find_origin(data, second, 0):
             self.clashes.append((site, first, second))
+
+    def _is_loaded(self, record: int) -> bool:
+        """Return whether a record is of one load, and not of computed elements."""
+        return not self.records[record].parts and self.records[record].array not in self.indices
 
     def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
         """Return the origin of a byte as comparable values."""

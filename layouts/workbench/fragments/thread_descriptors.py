@@ -9,6 +9,7 @@ import numpy as np
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.errors import LayoutError
+from lanescope.reader.threads.language.index_elements import find_extents
 from lanescope.reader.threads.memory.matrix_reads import find_described_places, read_described_bytes
 from lanescope.reader.threads.memory.records import DescriptorUse
 from lanescope.reader.threads.memory.storage import EMPTY, Mask
@@ -51,7 +52,17 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
 
 
 def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
-    """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place."""
+    """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place.
+
+    Elements that are computed from indices are left out, unless these are the rows and columns of every tile.
+    """
+    located = list(_locate_filled(run))
+    computed = [(use, origin) for use, origin in located if not run.indices.keys().isdisjoint(_list_arrays(run, use))]
+    known = all(_has_own_indices(run, origin) for _, origin in computed)
+    yield from (one for one in located if known or one not in computed)
+
+
+def _locate_filled(run: KernelRunner) -> Iterator[LocatedUse]:
     count: dict[object, int] = {}
     for use in run.descriptors:
         key = use.span, use.calls, use.name
@@ -61,6 +72,22 @@ def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
         if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
             yield use, origin
+
+
+def _list_arrays(run: KernelRunner, use: DescriptorUse) -> set[str]:
+    """Return the arrays that the elements of a read are of."""
+    return {run.records[n].array for n in np.unique(use.data.record).tolist()}
+
+
+def _has_own_indices(run: KernelRunner, origin: FragmentOrigin) -> bool:
+    """Return whether the indices of a tile's elements are its rows and columns: all of them, as many as the operand
+    has, a multiple, or at least half of the rows.
+    """
+    extents, (rows, columns) = find_extents(run.indices.get(origin.array, [])), origin.filled.shape
+    if extents is None:
+        return False
+    others = [extents[1 - n] for n, index in enumerate(extents) if not index % columns]
+    return any(not other % rows or (not rows % other and 2 * other == rows) for other in others)
 
 
 def _describe_mistake(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin, first: bool) -> CheckFinding:

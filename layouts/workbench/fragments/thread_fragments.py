@@ -346,7 +346,7 @@ def _locate_elements(
     for warp in np.flatnonzero(use.active.reshape(-1, 32).all(axis=1)).tolist():
         loads = [run.records[n] for n in set(records[warp].ravel().tolist()) - {EMPTY}]
         array = _find_array(loads)
-        if array is None:
+        if array is None or array in run.indices:
             return None
         places, filled = tuple(grid[warp] for grid in grids), records[warp] != EMPTY
         unit, unpacked = (loads[0].unit, loads[0].unpacked) if loads else (8, 0)

@@ -98,7 +98,7 @@ class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
-    read descriptors, all right; doubted: those with reads that may
+    read descriptors of tiles that they load, all right; doubted: those with reads that may
     be wrong.
     suspects: mistakes if a part of the tile is never read.
     """
@@ -211,13 +211,19 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
     proved, left = _list_proved(runs, good), _list_incomplete(runs, good)
-    described = frozenset(run.function.name for run in runs if run.runner.descriptors) - left
+    described = frozenset(filter(None, map(_name_described, runs))) - left
     return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
+
+
+def _name_described(run: KernelRun) -> str:
+    """Return the name of a kernel that reads descriptors of tiles that it loads; "" for any other."""
+    return run.function.name if run.runner.descriptors and not run.runner.indices else ""
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
     """Add the mistakes that are certain only if the whole kernel was run."""
-    report.doubted |= {run.function.name} if has_doubtful_reads(run.runner, verdicts.list_warps()) else set()
+    doubtful = not run.runner.indices and has_doubtful_reads(run.runner, verdicts.list_warps())
+    report.doubted |= {run.function.name} if doubtful else set()
     report.findings += find_unset_registers(run.runner)
     report.findings += find_sum_mistakes(run.runner)
     if verdicts.judged >= verdicts.uses.keys() and not verdicts.bad:  # rows of D are those of A, which may be permuted

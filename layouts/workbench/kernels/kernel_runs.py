@@ -31,7 +31,7 @@ from lanescope.workbench.barriers.cutlass_calls import classify_cutlass_call, is
 from lanescope.workbench.repair.blamed_terms import narrow_to_term
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.asm_operands import find_operand_number, join_strings
-from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_functions
+from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_function_at, find_functions
 
 _STEPS = re.compile(
     r"wgmma\.fence|wgmma\.mma_async|wgmma\.commit_group|wgmma\.wait_group|tcgen05\.mma(?!\w)|fence\.proxy\.async"
@@ -203,7 +203,7 @@ class KernelText:
         return narrow_to_term(self.blank, chain, event.at, variable)
 
 
-def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> list[KernelRun]:
+def _list_kernel_runs(code: Evaluation, functions: tuple[FunctionText, ...]) -> list[KernelRun]:
     """List the kernels of a text that are run, each launched instance separately."""
     if code.merged or code.python:
         return []
@@ -223,11 +223,17 @@ def _list_kernel_runs(code: Evaluation, functions: Sequence[FunctionText]) -> li
             group = groups.setdefault(record.calls[: depth + 1], [])
             reached[record.calls[: depth + 1]] = record.order
             if record.order <= ends.get(record.calls[0][0], record.order):
-                group += _list_events(record, inner[0][1] if inner else _get_span(record), code.text)
+                chain = [*(call for _, call in inner), _get_span(record)]
+                group += _list_events(record, find_own_place(functions, chain), code.text)
     return [
         KernelRun(calls, tuple(events), _is_complete(code, calls, events, reached[calls]))
         for calls, events in groups.items()
     ]
+
+
+def find_own_place(functions: tuple[FunctionText, ...], chain: Sequence[Span]) -> Span:
+    """Return the first place of a chain of calls that is in a function: not where a macro makes the kernel."""
+    return next((place for place in chain if find_function_at(functions, place[0]) is not None), chain[0])
 
 
 def _is_complete(

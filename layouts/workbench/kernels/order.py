@@ -15,6 +15,7 @@ from lanescope.workbench.kernels import accumulator_resets
 from lanescope.workbench.kernels.accumulator_resets import find_resets
 from lanescope.workbench.kernels.accumulators import Accumulator, find_access, find_accumulator, is_untouched
 from lanescope.workbench.kernels.kernel_runs import (
+    PRODUCTS,
     KernelEvent,
     KernelRun,
     KernelText,
@@ -57,6 +58,9 @@ _BARRIER = re.compile(
 )
 
 
+_READERS = {"wgmma": "wgmma", "tcgen05": "tcgen05.mma"}
+
+
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
     if not re.search(r"mma|async.bulk|async_bulk", text.code.text):
@@ -79,7 +83,8 @@ class _KernelOrder:
     def find_mistakes(self) -> Iterator[Pitfall]:
         events = self.kernel.events
         products = [event for event in events if event.kind == "wgmma"]
-        if any(map(is_bulk_store, events)) or (products and not _is_sketch(events, products[0])):
+        described = any(event.kind == "tcgen05" for event in events)
+        if any(map(is_bulk_store, events)) or described or (products and not _is_sketch(events, products[0])):
             yield from self._check_stores()
         if not products or _is_sketch(events, products[0]):
             return
@@ -264,7 +269,7 @@ class _KernelOrder:
             return
         reported: set[str] = set()
         for reader in events:
-            if reader.kind != "wgmma" and not is_bulk_store(reader):
+            if reader.kind not in PRODUCTS and not is_bulk_store(reader):
                 continue
             for name in list_buffers(reader) - copied - reported:
                 stores = [e for e in events if e.kind == "store" and e.order < reader.order and name in list_buffers(e)]
@@ -305,7 +310,7 @@ def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
 
 
 def _name_reader(event: KernelEvent) -> str:
-    return "wgmma" if event.kind == "wgmma" else "the bulk copy to global memory"
+    return _READERS.get(event.kind, "the bulk copy to global memory")
 
 
 def _is_within(span: Span, body: Span) -> bool:

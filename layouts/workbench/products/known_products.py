@@ -281,6 +281,8 @@ def _list_strides(names: Collection[str], known: KnownMatrices) -> Iterator[dict
                 return
             letter = (matrix["first"] or matrix["last"]).lower()
             leads = matrix["kind"].lower().startswith("ld")
+            if not letter and not leads:
+                return
             chosen[name] = lines["abc".find(letter)] if leads else of_batch[letter]
         if chosen:
             yield chosen

@@ -13,7 +13,7 @@ from lanescope.reader.code.findings import AsmRun, BodilessCall, Pitfall
 from lanescope.reader.code.running.run_records import Arms, SkippedCode
 from lanescope.reader.code.symbolic_integers import LinearExpression
 from lanescope.reader.instructions.statements import list_operands
-from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText
+from lanescope.workbench.kernels.kernel_runs import KernelRun, KernelText, find_own_place
 from lanescope.workbench.kernels.running_groups import OPEN_BLOCK, BlockShape, WarpgroupRuns, evaluate_for_thread
 from lanescope.workbench.results import Span
 from lanescope.workbench.tensor_memory.mma_runs import fill_opcode
@@ -25,7 +25,7 @@ _WORDS = r"(?:\.[\w%]+(?:::[\w%]+)*)*"
 _INSTRUCTION = re.compile(
     r"(?P<guard>@!?[\w%]+\s+)?(?<![\w.])(?:tcgen05\.(?P<verb>(?:wait|fence)::\w+|\w+)"
     r"|(?P<wait>mbarrier\.(?:try|test)_wait)|(?P<init>mbarrier\.init)"
-    r"|(?P<arrive>mbarrier\.\w+|cp\.async\.(?:bulk|mbarrier)|cp\.reduce\.async\.bulk|(?:st|red)\.async)"
+    r"|(?P<arrive>mbarrier\.(?!inval)\w+|cp\.async\.(?:bulk|mbarrier)|cp\.reduce\.async\.bulk|(?:st|red)\.async)"
     rf"|(?P<sync>bar|barrier))(?P<words>{_WORDS})(?![\w.:])"
 )
 _TENSOR_CALL = re.compile(r"tcgen05|tmem", re.I)  # of libcu++, CUTLASS or a header that is not found
@@ -228,17 +228,17 @@ def _make_tensor_kernel(text: KernelText, run: KernelRun) -> TensorKernel | None
         step
         for record in records
         if not isinstance(record, SkippedCode)
-        for step in _list_steps(record, _find_place(record, len(run.calls), body))
+        for step in _list_steps(record, _find_place(record, text, len(run.calls), body))
     ]
     return TensorKernel(text, run, tuple(steps)) if any(s.words.startswith(".cta_group") for s in steps) else None
 
 
-def _find_place(record: AsmRun | BodilessCall, depth: int, body: Span | None) -> Span:
+def _find_place(record: AsmRun | BodilessCall, text: KernelText, depth: int, body: Span | None) -> Span:
     """Return the innermost place that leads to a record within the lines of its kernel, those of lambdas among them."""
     own = record.term.span if isinstance(record, BodilessCall) else record.span
     chain = [*(span for _, span in record.calls[depth:]), own]
     inside = [span for span in chain if body is not None and body[0] <= span[0] < body[1]]
-    return inside[-1] if inside else chain[0]
+    return inside[-1] if inside else find_own_place(text.functions, chain)
 
 
 def _list_steps(record: AsmRun | BodilessCall, at: Span) -> Iterator[TensorStep]:

@@ -1,7 +1,8 @@
 """Functions and classes of CUTLASS that kernels call around mbarriers, as device code of our own with the same effect.
 
 Texts include CUTLASS and do not contain it; names that it declares itself are its own. A pipeline has a cluster of one
-block here. cooperative_groups::this_cluster is among them, too. Sources: CUDA C++ Programming Guide; CUTLASS 4.7,
+block here. cooperative_groups::this_cluster and functions of cuda::ptx are among them, too. Sources: CUDA C++
+Programming Guide; libcu++, cuda::ptx; CUTLASS 4.7,
 cute/arch/copy_sm90_desc.hpp, cute/arch/cluster_sm90.hpp, cutlass/arch/barrier.h, cutlass/pipeline/sm90_pipeline.hpp.
 """
 
@@ -15,7 +16,10 @@ from lanescope.reader.code.syntax.source import make_plain_source
 from lanescope.reader.code.syntax.tree import Statement
 
 NAMES = re.compile(r"\b(?:Cluster(?:Transaction)?Barrier|initialize_barrier|wait_barrier|PipelineTmaAsync)\b")
-LIBRARY = re.compile(rf"{NAMES.pattern}|\b(?:this_cluster|cluster_(?:sync|arrive\w*|wait)|block_rank_in_cluster)\s*\(")
+LIBRARY = re.compile(
+    rf"{NAMES.pattern}|\b(?:this_cluster|cluster_(?:sync|arrive\w*|wait)|block_rank_in_cluster"
+    r"|elect_sync|barrier_cluster_(?:arrive|wait)|get_sreg_\w+)\s*\("
+)
 _BARRIER = r"""
 struct NAME {
   uint64_t word_;
@@ -37,6 +41,16 @@ struct NAME {
   void invalidate() {}
 };
 """
+_BY_DIMENSION = ("tid", "ntid", "ctaid", "nctaid", "cluster_ctaid", "cluster_nctaid")
+_REGISTERS = "".join(
+    f"""
+inline uint32_t get_sreg_{name.replace(".", "_")}() {{
+  uint32_t value_;
+  asm volatile("mov.u32 %0, %%{name};" : "=r"(value_));
+  return value_;
+}}"""
+    for name in ("laneid", "cluster_ctarank", "cluster_nctarank", *(f"{n}.{d}" for n in _BY_DIMENSION for d in "xyz"))
+)
 _SOURCE = rf"""
 inline void initialize_barrier(uint64_t& at_, int count_ = 1) {{
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(__cvta_generic_to_shared(&at_)), "r"(count_));
@@ -60,6 +74,11 @@ inline void lanescope_arrive_at(uint64_t& at_, uint32_t rank_) {{
   asm volatile("{{ .reg .b32 other; mapa.shared::cluster.u32 other, %0, %1;"
                " mbarrier.arrive.shared::cluster.b64 _, [other]; }}"
                :: "r"(__cvta_generic_to_shared(&at_)), "r"(rank_));
+}}
+inline bool elect_sync(uint32_t mask_) {{
+  uint32_t chosen_;
+  asm volatile("{{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }}" : "=r"(chosen_) : "r"(mask_));
+  return chosen_;
 }}
 inline uint32_t elect_one_sync() {{
   uint32_t chosen_;
@@ -87,6 +106,9 @@ inline uint32_t block_rank_in_cluster() {{
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank_));
   return rank_;
 }}
+inline void barrier_cluster_arrive(int order_ = 0, int scope_ = 0) {{ cluster_arrive(); }}
+inline void barrier_cluster_wait(int order_ = 0, int scope_ = 0) {{ cluster_wait(); }}
+{_REGISTERS}
 struct cluster_group {{
   unsigned block_rank() {{ return block_rank_in_cluster(); }}
   unsigned num_blocks() {{

@@ -343,5 +343,5 @@ _INSTRUCTIONS: InstructionRows = (
     (re.compile(r"ld(?=\.|$)(?=.*(?:shared|global))"), 0, _run_load),
     *ELEMENTWISE,
     *INTEGER,
-    (re.compile(r".*(?:bulk|st\.async|stmatrix|red\.|atom\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
+    (re.compile(r".*(?:bulk|st\.async|stmatrix|\b(?:red|atom)\.|multimem|ld_matrix)"), 0, _forget_shared_memory),
 )

@@ -16,6 +16,7 @@ from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
 from lanescope.reader.threads.language import calling
 from lanescope.reader.threads.language.bit_words import compute_elements
+from lanescope.reader.threads.language.index_elements import number_element
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
     LONG,
@@ -292,8 +293,9 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
         run.forget_stores()
     if node.op and isinstance(place, Pointer):
         value = _combine_values(run, node.op, load_place(run, place, node.target.span), value)
-    elif isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
-        place.array.initializer = node.value, scope
+    if isinstance(place, Pointer) and isinstance(place.array, LocalMemory):
+        place.array.note_assignment((node.value, scope), bool(node.op))
+    value = number_element(run, node, value, place, scope)
     store_place(run, place, value, node.target.span)
     return value
 

@@ -113,7 +113,7 @@ class LaterValue:
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
     """A launch: template arguments, the block-size expression, the launching function, and the place in it; the
-    arguments, if these are beside the kernel's name.
+    arguments, if these are beside the kernel's name; the expression of the grid, if it is known.
     """
 
     templates: tuple[tree.Expression, ...]
@@ -121,6 +121,7 @@ class KernelLaunch:
     around: tree.Function | None
     at: int = 0
     arguments: tuple[tree.Expression, ...] = ()
+    grid: str = ""
 
 
 @lru_cache(maxsize=2)
@@ -184,6 +185,7 @@ _SIZES = re.compile(r"__launch_bounds__\s*\([^{};]*|<<<[^;]*?>>>|\bdim3\b[^;]*")
 _PARAMETERS = re.compile(r"\b(?:ClusterLaunchParams\s+\w+\s*=?|launch_kernel_on_cluster\s*\()\s*\{([^{}]*)\}")
 _BLOCK_MEMBER = re.compile(r"\.(?:blockDim|block_dims)\s*=\s*([^;]+);")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_LAUNCHED = re.compile(r"(\w+)\s*(?:<[^<>;(){}]*>\s*)?<<<")
 _INVOKED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _QUALIFIER = re.compile(r"(\w+)\s*::\s*\Z")
 _MOST_QUALIFIER = 200  # characters before a name
@@ -269,14 +271,26 @@ def list_launches(
         opened = re.match(r"\s*<<<", text[past:])
         if not opened and past == match.end():
             continue
-        block, given = "", _read_arguments(text, past + opened.end()) if opened else ()
+        grid, block, given = "", "", _read_arguments(text, past + opened.end()) if opened else ()
         if opened:
-            block = _read_block(text, past + opened.end())
+            grid, block = _read_sizes(text, past + opened.end())
         elif enclosing is not None:
             block = _find_pointer_block(text, match.start(), enclosing.span[1])
             block = block or _find_configured_block(text[slice(*enclosing.span)])
-        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given))
+        found.append(KernelLaunch(_parse_arguments(templates), block, enclosing, match.start(), given, grid))
     return found[:MOST_LAUNCHES]
+
+
+def find_unnamed_launch(text: str, kernels: Iterable[str]) -> KernelLaunch | None:
+    """Return the only launch of a text that is through a pointer, such as a member of a table; None if its grid and
+    its block are not those of all launches of the text.
+    """
+    launches = list(_LAUNCHED.finditer(text))
+    sizes = {_read_sizes(text, launch.end()) for launch in launches}
+    if len(sizes) != 1 or not {launch[1] for launch in launches}.isdisjoint(kernels):
+        return None
+    grid, block = sizes.pop()
+    return KernelLaunch((), block, None, launches[0].start(), grid=grid)
 
 
 def find_qualifier(text: str, at: int, name: str) -> str:
@@ -298,10 +312,10 @@ def read_namespace(text: str, at: int) -> str:
     return found[1] if found else ""
 
 
-def _read_block(text: str, at: int) -> str:
-    """Return the block of a launch, whose arguments in <<<…>>> begin at a place."""
+def _read_sizes(text: str, at: int) -> tuple[str, str]:
+    """Return the grid and the block of a launch, whose arguments in <<<…>>> begin at a place."""
     parts = split_operands(text[at:].split(">>>", 1)[0])
-    return parts[1] if len(parts) > 1 else ""
+    return (parts[0], parts[1]) if len(parts) > 1 else ("", "")
 
 
 def _read_arguments(text: str, at: int) -> tuple[tree.Expression, ...]:
@@ -319,7 +333,7 @@ def _find_pointer_block(text: str, at: int, past: int) -> str:
     """Return the block of a launch through a variable: auto f = kernel<…>; f<<<grid, block>>>."""
     named = re.search(r"(\w+)\s*=\s*&?\s*(?:\w+::)*$", text[max(at - 80, 0) : at])
     launch = re.compile(rf"\b{named[1]}\s*<<<").search(text, at, past) if named else None
-    return _read_block(text, launch.end()) if launch else ""
+    return _read_sizes(text, launch.end())[1] if launch else ""
 
 
 def _find_configured_block(text: str) -> str:
@@ -345,11 +359,17 @@ def make_launches(recorded: Iterable[KernelLaunchRecord]) -> Iterator[KernelLaun
     """
     known = [launch for launch in recorded if launch.block is not None]
     known.sort(key=lambda launch: OPEN in ",".join(launch.templates))
-    different: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
+    different: dict[tuple[tuple[str, ...], tuple[int, ...]], KernelLaunchRecord] = {}
     for launch in known:  # the arguments may differ
-        different.setdefault((launch.templates, launch.block or ()), launch.span[0])
-    for (templates, block), at in list(different.items())[:MOST_LAUNCHES]:
-        yield KernelLaunch(_parse_arguments(", ".join(templates)), f"dim3({', '.join(map(str, block))})", None, at)
+        different.setdefault((launch.templates, launch.block or ()), launch)
+    for (templates, block), launch in list(different.items())[:MOST_LAUNCHES]:
+        sizes = [None if size is None else size.known for size in launch.grid]
+        grid = _write_sizes(sizes) if None not in sizes else ""
+        yield KernelLaunch(_parse_arguments(", ".join(templates)), _write_sizes(block), None, launch.span[0], grid=grid)
+
+
+def _write_sizes(sizes: Iterable[int | None]) -> str:
+    return f"dim3({', '.join(map(str, sizes))})"
 
 
 def split_operands(text: str) -> list[str]:

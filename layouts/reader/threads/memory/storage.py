@@ -131,8 +131,14 @@ class LocalMemory:
     forgotten: bool = False  # whether anything may have been written
     owners: Mask | None = None
     valued: bool = False
+    stepped: bool = False  # whether an operator such as += has changed it
     sites: dict[int, Span] = field(default_factory=dict)  # by offset: the expression that was stored last
     width: int = 0  # of all cells, if they have one and lie at its multiples; -1 if they overlap otherwise
+
+    def note_assignment(self, value: Any, stepped: bool) -> None:
+        """Note an assignment of an expression, and its scope. stepped: whether it is by an operator such as +=."""
+        self.stepped |= stepped
+        self.initializer = self.initializer if stepped else value
 
     def read_value(self, offset: int, size: int) -> Value:
         """Return the value at an offset, None if it is not known."""
