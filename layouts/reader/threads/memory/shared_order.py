@@ -259,8 +259,8 @@ class SharedOrder:
         wait = self.waited
         if group >= self.committed[thread] and (wait is not None or group):
             self._report_missing_commit(site, self.copy)
-        elif wait is not None and not self.used and group < wait.committed[thread]:
-            if wait.copy:  # with a group for these copies, the wait would be long enough
+        elif wait is not None and not self.used and group < wait.committed[thread] + bool(wait.copy):
+            if wait.copy:  # with a group for these copies, the wait would be long enough, or would be for them
                 self._report_missing_commit(site, wait.copy)
             self._report("wait_short", wait.span, wait.count)
         else:
