@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanescope.cxx.source_text import find_closing, list_argument_spans
 from lanescope.inputs import format_count
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.syntax import tree
@@ -21,6 +22,7 @@ from lanescope.reader.threads.memory.shared_fills import (
     StageReads,
 )
 from lanescope.workbench.barriers.barrier_repairs import ProtocolRepair, list_turns
+from lanescope.workbench.repair.blamed_numbers import follow_number
 from lanescope.workbench.results import Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import find_next_statement
@@ -145,7 +147,7 @@ def describe_unread(stages: StageReads) -> Pitfall | None:
     return Pitfall("stage_unread", message, site)
 
 
-def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
+def describe_other_bytes(counts: BarrierBytes, kernel: str, text: str) -> Pitfall | None:
     """Return the finding of an mbarrier that expects other bytes than copies bring in the whole kernel."""
     found = counts.find_difference()
     if found is None:
@@ -162,7 +164,23 @@ def describe_other_bytes(counts: BarrierBytes, kernel: str) -> Pitfall | None:
         f"{kernel} expects {expected:,} bytes on this mbarrier in all, and its copies bring {copied:,}: a phase"
         f" {'ends too early' if expected < copied else 'never ends'}."
     )
-    return Pitfall("expect_tx_bytes", message, site)
+    return Pitfall("expect_tx_bytes", message, _find_bytes(blank_text(text), site))
+
+
+def _find_bytes(blank: str, site: Span) -> Span:
+    """Return where the number of bytes is given that a call expects: a constant, the member of the parameters of a
+    pipeline, else the call.
+    """
+    opening = blank.find("(", *site)
+    past = find_closing(blank, opening) if opening >= 0 else 0
+    if past != site[1] - 1:
+        return site
+    if not re.search("expect|bytes", blank[site[0] : opening]):
+        given = [match.span() for match in re.finditer(r"\btransaction_bytes\s*=", blank)]
+        return given[0] if len(given) == 1 else site
+    spans = list_argument_spans(blank, opening + 1, past)
+    constant = spans and _NAME.fullmatch(blank[slice(*spans[-1])])
+    return follow_number(blank, spans[-1], ()) if constant else site
 
 
 def describe_mask(mask: Span, blocks: int, kernel: str) -> Pitfall:
@@ -226,6 +244,11 @@ def describe_open_cluster(kernel: tree.Function) -> Pitfall:
         " __cluster_dims__ or in the launch."
     )
     return Pitfall("mbarriers_unfinished", message, kernel.span)
+
+
+def describe_not_run(kernel: tree.Function, why: str) -> Pitfall:
+    """Return the doubt about a kernel that is not run."""
+    return Pitfall("mbarriers_open", f"The mbarriers of {kernel.name} are not simulated: {why}.", kernel.span)
 
 
 def describe_lost(kernel: str, text: str, at: Span) -> Pitfall:

@@ -33,11 +33,12 @@ from lanescope.workbench.barriers.barrier_messages import (
     describe_lost,
     describe_mask,
     describe_misread,
+    describe_not_run,
     describe_open_cluster,
     describe_other_bytes,
     describe_unread,
 )
-from lanescope.workbench.cute.async_order import find_async_mistake
+from lanescope.workbench.cute.async_order import describe_open_sums, find_async_mistake
 from lanescope.workbench.cute.async_sums import SLICES_LEFT
 from lanescope.workbench.results import keep_common
 from lanescope.workbench.tensor_memory import tensor_races
@@ -55,6 +56,7 @@ TITLES = {
     "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
+    "cute_sums_open": "What D of a kernel of CuTe is the sum of, or where it is stored, is not followed",
     "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times
@@ -108,6 +110,10 @@ def _list_doubts(runs: Sequence[KernelRun], long: Sequence[KernelRun], open_: Se
     lost = {run.runner.reached: run for run in reversed(runs) if _is_lost(run)}
     doubts = [describe_long(run.function, SMALL[0]) for run in long]
     doubts += [describe_open_cluster(run.function) for run in open_]
+    idle = {run.function.name: run for run in runs if run.why}
+    doubts += [describe_not_run(run.function, run.why) for run in idle.values()]
+    traced = {run.function.name: run for run in reversed(runs) if run.complete and not run.others}
+    doubts += filter(None, (describe_open_sums(run.runner, name) for name, run in traced.items()))
     return doubts + [describe_lost(run.function.name, run.runner.text, at) for at, run in reversed(lost.items())]
 
 
@@ -169,7 +175,7 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
         return find_unsynchronized_use(events, name, runner.text) if len(traces) == 1 else None
     sums = _sum_bytes(run, traces, count_bytes)
     mistake = _find_mistake(
-        ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name)
+        ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name, runner.text)
     )
     mistake = mistake or _find_unread(traces)
     if mistake is None and len(traces) == 1:

@@ -7,25 +7,30 @@ products and which phases of copies have completed; arrivals, waits and barriers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lanescope.cxx.source_text import find_closing, list_argument_spans
+from lanescope.descriptor.matrix import MOST_SHARED
+from lanescope.ptx.architectures import KB
 from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.threads.barriers.barrier_agents import WAITS, make_agents
 from lanescope.reader.threads.barriers.barrier_simulation import SCHEDULES, Simulation, StepTaken
 from lanescope.reader.threads.barriers.barrier_trace import BarrierTrace
 from lanescope.reader.threads.barriers.tensor_order import Clocks, merge_events
-from lanescope.reader.threads.cute.async_trace import AsyncStep, Span, TileElements
+from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, Span, TileElements
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
 from lanescope.workbench.kernels.wgmma_groups import describe_short_wait
+from lanescope.workbench.repair.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_next_statement
 
-_FOLLOWING = ("mbarrier_refilled", "tma_wait_missing")  # codes of what may follow from a product of another stage
+_FOLLOWING = ("mbarrier_refilled", "mbarrier_unawaited")  # codes of what may follow from a product of another stage
 WARPS = 4  # of a warpgroup, whose products are those of all of them
 
 
@@ -42,7 +47,49 @@ def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
     if found is not None and found.code not in _FOLLOWING:
         return found
     of_sums = find_sum_mistake(list(follower.sums.values()), trace.asynchronous.extents, run.text)
-    return of_sums if found is None or (of_sums is not None and of_sums.code != SLICES_LEFT) else found
+    if found is None or (of_sums is not None and of_sums.code != SLICES_LEFT):
+        return of_sums or _find_excess(run, trace, follower, kernel)
+    return found
+
+
+def _find_excess(run: KernelRunner, trace: BarrierTrace, follower: _Follower, kernel: str) -> Pitfall | None:
+    """Return the finding of tiles of copies that do not fit in the shared memory of a block."""
+    size = follower.bytes_of_element if trace.asynchronous.sized else 0
+    filled = size * sum(int(np.count_nonzero(one.owner >= 0)) for one in follower.arrays.values())
+    if filled <= MOST_SHARED:
+        return None
+    message = (
+        f"The TMA copies of {kernel} fill {filled:,} bytes of shared memory; a block has at most {MOST_SHARED:,}"
+        f" ({MOST_SHARED // KB} KB, on sm_90 and sm_100)."
+    )
+    return Pitfall("shared_memory_over", message, find_stage_count(run.text) or trace.asynchronous.steps[0].call)
+
+
+def find_stage_count(text: str) -> Span | None:
+    """Return where a text gives the third size of all tile_to_shape(atom, shape); None if it has none or several."""
+    blank = blank_text(text)
+    places: set[Span] = set()
+    for call in re.finditer(r"\btile_to_shape\s*\(", blank):
+        shape = find_argument_span(blank, (call.start(), find_closing(blank, call.end() - 1) + 1), 1)
+        listed = re.compile(r"[\w:]+\s*([(<])").match(blank, *shape) if shape is not None else None
+        if listed is not None:
+            closing = find_closing(blank, listed.start(1))
+            sizes = list_argument_spans(blank, listed.end(), closing)
+            places |= {follow_number(blank, sizes[2], ())} if len(sizes) > 2 else set()
+    return places.pop() if len(places) == 1 else None
+
+
+def describe_open_sums(run: KernelRunner, kernel: str) -> Pitfall | None:
+    """Return the doubt about D of a kernel that copies or multiplies by CuTe's atoms and has no mistake."""
+    own = run.barriers.asynchronous if run.barriers is not None else AsyncTrace()
+    at = re.search(rf"\b{kernel}\s*\(", run.text)
+    if at is None or own.inline or not (own.lost or any(step.kind == "product" for step in own.steps)):
+        return None
+    what = (
+        f"its copies and gemm are not followed, since {own.lost}" if own.lost else "where it is stored is not followed"
+    )
+    span = at.start(), at.start() + len(kernel)
+    return Pitfall("cute_sums_open", f"D of {kernel} is not known to be A·B: {what}.", span)
 
 
 def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Follower | None:
@@ -141,6 +188,7 @@ class _Follower:
         self.arrays: dict[object, _ArrayContents] = {}
         self.sums: dict[tuple[int, int], list[MadeSum]] = {}
         self.found: Pitfall | None = None
+        self.bytes_of_element = 0  # the least of all tiles
 
     def follow(self, taken: StepTaken, step: AsyncStep | None, call: Span) -> None:
         """Follow a step of an agent, which may be one of asynchronous work. call: its place."""
@@ -238,7 +286,7 @@ class _Follower:
         early = next((copy for copy in self._list_read(step.tiles) if known[copy.slot] < copy.phase), None)
         if early is not None:
             message = "This product reads a tile that a TMA copy fills, and nothing has waited for its mbarrier before."
-            return Pitfall("tma_wait_missing", message, step.call)
+            return Pitfall("mbarrier_unawaited", message, step.call)
         of_sum = self.sums.setdefault((n, step.sums), [])
         if not of_sum or step.adds is False:
             of_sum.append(MadeSum())
@@ -282,6 +330,7 @@ class _Follower:
                     issued = known[2 * product.group] >= product.index
                     found = found or self._describe_overwritten(product, copy.step, bool(issued))
         contents = self.arrays[tile.array]
+        self.bytes_of_element = min(filter(None, (self.bytes_of_element, tile.bytes)))
         contents.owner[tile.places] = len(self.copies)
         contents.index[tile.places] = copy.step.indices
         self.copies.append(copy)

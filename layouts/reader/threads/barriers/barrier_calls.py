@@ -21,7 +21,7 @@ _HARMLESS = re.compile(
     r"|cudaTriggerProgrammaticLaunchCompletion|cudaGridDependencySynchronize|(?:to_|make_|as_)?u?int\w*|float\w*|half"
     r"|make_\w+|\w+_selector|min|max|mem(?:set|cpy)|sizeof|data|begin|static_cast"
     r"|atomic[A-Z]\w*|exp2?f?|log2?f?|fmaxf?|fminf?|sqrtf?|rsqrtf?|tanhf?|fmaf?"
-    r"|print\w*|CUTE_\w+|congruent|compatible|evenly_divides|is_static|cast_smem_ptr_to_uint"
+    r"|print\w*|CUTE_\w+|congruent|compatible|elem_(?:less|leq|gtr|geq)|evenly_divides|is_static|cast_smem_ptr_to_uint"
     r"|get_(?:thread_)?slice|partition_\w+|retile\w*|cooperative_copy|layout|alignment_for_swizzle"
     r"|get_tma_(?:tensor|descriptor)|block_(?:rank|id)_in_cluster|cluster_shape|allocate|free|release_allocation_lock"
     r"|warpgroup_(?:arrive|commit_batch|wait|fence_operand|reg_\w+)"

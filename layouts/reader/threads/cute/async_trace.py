@@ -6,7 +6,7 @@ of B. PTX ISA 9.1, 9.7.15.7; CUTLASS 4.7, cute/arch/mma_sm90_gmma.hpp and cute/a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,13 +32,14 @@ MOST_STEPS = 3000
 class TileElements:
     """The elements of a tile in shared memory.
 
-    array: that which the places are counted from; places: their addresses, of A and B as [rows, k]; operand: a or b if
-    the TiledMMA has made it a part of that, else "".
+    array: that which the places are counted from; places: their addresses, of A and B as [rows, k]; bytes:
+    of an element; operand: a or b if the TiledMMA has made it a part of that, else "".
     """
 
     array: Key
     places: Ints
-    operand: str = ""
+    bytes: int
+    operand: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,14 +71,16 @@ class AsyncStep:
 class AsyncTrace:
     """The steps of a run.
 
-    lost: why they are not known, "" if they are; inline: whether inline PTX multiplies, too; misfit: why CuTe does not
-    compile an atom, and its place; sums: the memory of accumulators that products write, by its id; extents: the sizes
-    of a tensor, by the call that makes its TMA atom; made: the calls that make accumulators, by their id.
+    lost: why they are not known, "" if they are; inline: whether inline PTX multiplies, too; sized: whether the
+    elements of all products have the size that these need; misfit: why CuTe does not compile an atom, and its place;
+    sums: the memory of accumulators that products write, by its id; extents: the sizes of a tensor, by the call that
+    makes its TMA atom; made: the calls that make accumulators, by their id.
     """
 
     steps: list[AsyncStep] = field(default_factory=list)
     lost: str = ""
     inline: bool = False
+    sized: bool = True
     misfit: tuple[str, Span] | None = None
     sums: dict[int, LocalMemory] = field(default_factory=dict)
     extents: dict[Span, tuple[int, ...]] = field(default_factory=dict)
@@ -91,7 +94,7 @@ class AsyncTrace:
         if run.barriers is None or not run.mask.any():
             return
         if run.assumed or len(self.steps) >= MOST_STEPS:
-            self.lose("a condition around its products is not known" if run.assumed else "it takes too many steps")
+            self.lose("a condition around one is not known" if run.assumed else "there are too many")
             return
         self.steps.append(AsyncStep(len(run.barriers.events), kind, run.mask.copy(), call, **values))
 
@@ -100,7 +103,7 @@ class AsyncTrace:
         number = id(tensor.base.array) if isinstance(tensor, CuteTensor) and tensor.base is not None else 0
         last = self.steps[-1] if self.steps else None
         again = last is not None and (last.kind, last.sums) == (kind, number) and (last.mask == run.mask).all()
-        if number in self.sums and not again:
+        if number in self.sums and not again and not run.assumed:
             self.add(run, kind, call, sums=number)
 
     def note_product(self, run: KernelRunner, call: Span, sums: LocalMemory, **values: Any) -> None:
@@ -119,7 +122,7 @@ def locate_tile(run: KernelRunner, tensor: Any) -> TileElements | None:
     if indices is None or tensor.space != "shared":
         return None
     base, first = get_key((tensor.base, 0))
-    return TileElements((base, 0), first + indices * tensor.base.type.size, tensor.operand)
+    return TileElements((base, 0), first + indices * tensor.base.type.size, tensor.base.type.size, tensor.operand)
 
 
 def locate_operand(run: KernelRunner, tensor: Any) -> TileElements | None:
@@ -131,7 +134,7 @@ def locate_operand(run: KernelRunner, tensor: Any) -> TileElements | None:
     sizes = (*(mode.size for mode in (*modes[0].modes, *modes[1:])), 1)[:4]
     rows, k, more, steps = sizes
     places = tile.places.reshape(steps, more, k, rows).transpose(1, 3, 0, 2).reshape(more * rows, steps * k)
-    return TileElements(tile.array, places, tile.operand)
+    return replace(tile, places=places)
 
 
 def list_element_indices(run: KernelRunner, tensor: Any) -> Ints | None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 _TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
-_K_BITS = 256  # of an instruction's operand along K, of plain tcgen05.mma
+_K_BITS = 256  # of an instruction's operand along K, but for sparse ones
 _MAJORS = {code: name for name, code in MAJORS.items()}
 _TILE_RANK = 3  # of a TileCopy's part of a tile that no coordinate divides: (CPY, CPY_M, CPY_N)
 _SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # the modes of an instruction's shape that an operand has
@@ -61,12 +61,14 @@ class TileCopy:
 @dataclass(frozen=True, slots=True)
 class AsyncMma:
     """A TiledMMA of wgmma or tcgen05.mma, or a slice of it. shape: M, N and K of all its atoms; threads: also those of
-    one atom, 1 for tcgen05.mma; scale: its accumulate_, if that was set, of every thread.
+    one atom, 1 for tcgen05.mma; bytes: of an element of A and B; scale: its accumulate_, if that was set, of every
+    thread.
     """
 
     shape: tuple[int, int, int]
     threads: int
     threads_of_atom: int
+    bytes: int = 0
     scale: list[Any] = field(default_factory=list, compare=False)
 
     def set_scale(self, run: KernelRunner, value: Any) -> None:
@@ -95,7 +97,9 @@ def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
     """Return the atom of a wgmma or a tcgen05.mma of one CTA by its name; None for another one."""
     wgmma = find_wgmma(name)
     if wgmma is not None:
-        return AsyncMma((wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]), 128, 128)
+        return AsyncMma(
+            (wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]), 128, 128, _K_BITS // 8 // wgmma.sizes["k"]
+        )
     if not _TCGEN05.fullmatch(name) or len(values) < 5 or not values[0]:
         return None
     m, n, bits = values[3], values[4], values[0].size * 8
@@ -107,7 +111,7 @@ def _select_operation(call: CuteCall) -> AsyncMma | None:
     """Evaluate ss_op_selector<A, B, D, TileShape_MNK, …>() and rs_op_selector."""
     element, _, _, tile = call.templates[:4]
     shape = choose_wgmma_shape(element.size * 8, tile[1])
-    return None if shape is None else AsyncMma(shape, 128, 128)
+    return None if shape is None else AsyncMma(shape, 128, 128, element.size)
 
 
 def _select_atom(call: CuteCall) -> CuteLayout | None:
@@ -124,7 +128,7 @@ def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:
     """Return the TiledMMA of an atom and its layout of atoms."""
     m, n, k = (*(mode.size for mode in atoms.modes), 1, 1)[:3]
     shape = atom.shape[0] * m, atom.shape[1] * n, atom.shape[2] * k
-    return AsyncMma(shape, atom.threads * m * n * k, atom.threads)
+    return AsyncMma(shape, atom.threads * m * n * k, atom.threads, atom.bytes)
 
 
 def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: str, call: Any, scope: Any) -> Any:
@@ -268,7 +272,7 @@ def _note_load(call: CuteCall, atom: TmaCopy, at: tuple[int, int]) -> None:
     if atom.misfit is not None:
         trace.misfit = trace.misfit or atom.misfit
     if tile is None or indices is None or len(indices) != len(tile.places):
-        trace.lose("the elements of a TMA copy are not known")
+        trace.lose("the elements of a copy are not known")
         return
     trace.add(run, "copy", at, tiles=(tile,), source=atom.site, indices=indices)
 
@@ -327,14 +331,15 @@ def _note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
     assert run.barriers is not None
     trace = run.barriers.asynchronous
     if not isinstance(mma, AsyncMma) or mma.threads == 1 or len(call.values) not in (4, 5):
-        trace.lose("the TiledMMA of a gemm is not known, or is none of wgmma")
+        trace.lose("the TiledMMA of one is not known, or not of wgmma")
         return
     operands, sums = call.values[-3:-1], call.values[-1]
     tiles = tuple(locate_operand(run, one) for one in operands)
     lost = [one for one, tile in zip(operands, tiles, strict=True) if tile is None and not _is_in_registers(one)]
     if lost or not _is_in_registers(sums) or len(call.values) == 5:
-        trace.lose("what a gemm multiplies, or adds to, is not known")
+        trace.lose("what one multiplies, or adds to, is not known")
         return
+    trace.sized &= all(one.base is not None and one.base.type.size == mma.bytes for one in operands)
     sites = tuple(run.find_own_place(node.span) for node in call.node.arguments[-3:-1])
     trace.note_product(run, at, sums.base.array, adds=mma.find_scale(run), tiles=tiles, sites=sites)
 
@@ -352,7 +357,7 @@ def _follow_group(call: CuteCall) -> Any:
         if isinstance(count, int):
             trace.add(run, _GROUPS[call.name], at, count=count)
         else:
-            trace.lose("the number of groups that a warpgroup_wait leaves is not known")
+            trace.lose("the groups that a warpgroup_wait leaves are not known")
     return ()
 
 
