@@ -165,6 +165,8 @@ COMPUTED = "\n".join(
     )
 )
 
+ONE_THREAD = "if (threadIdx.x == 0) for (int i = 0; i < 128 * 64; ++i) {"
+
 
 def test_elements_that_are_computed_from_row_and_column_are_those_of_a_matrix() -> None:
     right = check_thread_tiles(COMPUTED, {})
@@ -190,3 +192,27 @@ def test_other_computed_elements_are_open(old: str, new: str) -> None:
     assert old in COMPUTED
     made = check_thread_tiles(COMPUTED.replace(old, new), {})
     assert made.findings == [] and made.verified < 2
+
+
+def test_a_tile_that_one_thread_fills_is_followed() -> None:
+    """Its 8,192 turns are independent: the threads of the block stand for as many at a time."""
+    alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", ONE_THREAD)
+    assert ONE_THREAD in alone
+    right = check_thread_tiles(alone, {})
+    assert (right.verified, right.findings) == (2, [])
+    wrong = check_thread_tiles(alone.replace("r * 64 + (c / 8 ^ r % 8) * 8", "r * 64 + c / 8 * 8"), {})
+    assert {one.code for one in wrong.findings} == {"fragment_mismatch"}
+
+
+@for_each(
+    ("old", "new"),
+    [
+        ("b[at] =", "last = at; b[at] ="),  # a variable that later turns may read
+        ("b[at] =", "b[at] = a[at + 1]; b[at] ="),  # what another turn stores
+        ("value = (r + 3 * c) % 7;", "value = (r + 3 * c) % 7; if (r == 127) break;"),
+    ],
+)
+def test_turns_that_may_depend_on_each_other_are_run_in_order(old: str, new: str) -> None:
+    alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", "int last = 0;\n" + ONE_THREAD)
+    assert old in alone
+    assert check_thread_tiles(alone.replace(old, new), {}).verified == 0  # too long to be followed

@@ -125,6 +125,7 @@ class KernelRunner:
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
+        self.folded = False  # whether lanes stand for turns of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
@@ -278,7 +279,7 @@ class KernelRunner:
     def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
         """Record two threads that store different elements in the same bytes."""
         mine = places[self.mask]
-        if len(mine) < 2 or len(self.clashes) >= 8 or self.assumed:
+        if len(mine) < 2 or len(self.clashes) >= 8 or self.assumed or self.folded:
             return
         order = np.argsort(mine, kind="stable")
         near = np.flatnonzero(np.diff(mine[order]) < data.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -57,8 +58,8 @@ def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
     Elements that are computed from indices are left out, unless these are the rows and columns of every tile.
     """
     located = list(_locate_filled(run))
-    computed = [(use, origin) for use, origin in located if not run.indices.keys().isdisjoint(_list_arrays(run, use))]
-    known = all(_has_own_indices(run, origin) for _, origin in computed)
+    computed = [one for one in located if not run.indices.keys().isdisjoint(_list_arrays(run, one[0]))]
+    known = all(_has_own_indices(run, *one) for one in computed)
     yield from (one for one in located if known or one not in computed)
 
 
@@ -70,23 +71,29 @@ def _locate_filled(run: KernelRunner) -> Iterator[LocatedUse]:
         origin = locate_descriptor(run, use) if count[key] <= MOST_ALIKE else None
         if origin is None or run.shared.broken or origin.empty == origin.total:
             continue  # nothing of it is stored: code that is not here, or a copy, may fill it
-        if not origin.padded and origin.filled.any(axis=1).all():  # else rows of padding up to the least M are left
+        whole = len(origin.filled) in (find_extents(run.indices.get(origin.array, [])) or ())
+        if whole or (not origin.padded and origin.filled.any(axis=1).all()):  # else rows up to the least M are left
             yield use, origin
 
 
-def _list_arrays(run: KernelRunner, use: DescriptorUse) -> set[str]:
-    """Return the arrays that the elements of a read are of."""
-    return {run.records[n].array for n in np.unique(use.data.record).tolist()}
+def _list_arrays(run: KernelRunner, use: DescriptorUse) -> list[str]:
+    """Return the arrays that the elements of a read are of, the one with the most elements first."""
+    records, counts = np.unique(use.data.record, return_counts=True)
+    sums: Counter[str] = Counter()
+    for record, count in zip(records.tolist(), counts.tolist(), strict=True):
+        sums[run.records[record].array] += count
+    return [array for array, _ in sums.most_common()]
 
 
-def _has_own_indices(run: KernelRunner, origin: FragmentOrigin) -> bool:
+def _has_own_indices(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin) -> bool:
     """Return whether the indices of a tile's elements are its rows and columns: all of them, as many as the operand
     has, a multiple, or at least half of the rows.
     """
-    extents, (rows, columns) = find_extents(run.indices.get(origin.array, [])), origin.filled.shape
-    if extents is None:
+    found = [find_extents(run.indices.get(array, [])) for array in _list_arrays(run, use) if array]
+    rows, columns = origin.filled.shape
+    if not found or found[0] is None or None in found:
         return False
-    others = [extents[1 - n] for n, index in enumerate(extents) if not index % columns]
+    others = [found[0][1 - n] for n, index in enumerate(found[0]) if not index % columns]
     return any(not other % rows or (not rows % other and 2 * other == rows) for other in others)
 
 

@@ -125,7 +125,7 @@ def _list_names(run: KernelRunner, node: tree.Expression) -> tuple[tree.Name | t
         parts = sorted(walk_nodes(node), key=lambda part: part.span)
         called = {id(part.function) for part in parts if isinstance(part, tree.Call)}
         names = [p for p in parts if isinstance(p, tree.Name | tree.Member) and id(p) not in called]
-        threads = {id(name.value) for name in names if _is_thread(name)}
+        threads = {id(name.value) for name in names if isinstance(name, tree.Member) and _is_thread(name)}
         kept = (p for p in names if (isinstance(p, tree.Name) and id(p) not in threads) or _is_thread(p))
         run.named[id(node)] = tuple(kept)
     return run.named[id(node)]
