@@ -50,6 +50,11 @@ def test_the_finding_stays_and_names_the_numbers_if_each_of_two_could_be_changed
     assert "One of these makes it right: 4 instead of 8" in finding.message and "or 3 instead of 7" in finding.message
 
 
+def test_numbers_further_away_than_a_right_one_do_not_count() -> None:
+    (finding,) = search("count(1)", "STAGES = 4")
+    assert TEXT[slice(*finding.span)] == "3"
+
+
 def test_a_number_that_gives_another_tile_does_not_count_beside_one_that_does_not() -> None:
     (finding,) = search("ROWS = 32", "x & 3;", tile="ROWS = 32")
     assert TEXT[slice(*finding.span)] == "7"

@@ -309,9 +309,9 @@ class Bench:
 
     @property
     def slices(self) -> frozenset[tuple[object, ...]]:
-        """What the reads have to be: instruction, operand, stage, rows and K."""
+        """What the reads of a stage have to be: instruction, operand, rows and K."""
         return frozenset(
-            (operand.instruction, operand.name, step.stage, step.mn, step.rows, step.k, step.depth)
+            (operand.instruction, operand.name, step.mn, step.rows, step.k, step.depth)
             for operand in self.operands
             for step in operand.steps
         )

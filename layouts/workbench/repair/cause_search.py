@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from math import inf
 
 from lanescope.deadline import OverdueError, is_late
 from lanescope.inputs import join_words
@@ -69,14 +70,19 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
 
 
 def _list_right(
-    edits: Iterable[TextEdit], report: CheckReport, recheck: Recheck
+    edits: Iterable[tuple[int, TextEdit]], report: CheckReport, recheck: Recheck
 ) -> Iterator[tuple[TextEdit, CheckReport]]:
-    """Yield the edits that make a text right, with its report; none if time is short."""
-    for edit in edits:
+    """Yield the edits that make a text right, with its report: those at the least distance, and other values of their
+    numbers. edits: with their distance.
+    """
+    most: float = inf
+    numbers: set[Span] = set()
+    for distance, edit in edits:
         if is_late():
             return
-        after = recheck(edit)
-        if _is_right(report, after):
+        if (distance <= most or edit.span in numbers) and _is_right(report, after := recheck(edit)):
+            most = min(distance, most)
+            numbers.add(edit.span)
             yield edit, after
 
 
@@ -105,9 +111,9 @@ def _list_field_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[
             yield from list_bit_edits(statement, sorted(bits))
 
 
-def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[TextEdit]:
-    """List the usual other values of the numbers that the findings' values come from: the likely ones of near numbers
-    first.
+def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, TextEdit]]:
+    """List the usual other values of the numbers that the findings' values come from, with their distance: the likely
+    ones of near numbers first.
     """
     changed = {(present, needed) for finding in findings for _, present, needed in finding.changes}
     places = [place for finding in findings for place in (finding.span, *(read.span for read in finding.follows))]
@@ -116,7 +122,7 @@ def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[TextEdit]:
         for steps, statement in list_origins(blank, places)
         for rank, edit in list_number_edits(statement, sorted(changed))
     ]
-    return [edit for _, edit in sorted(ranked, key=lambda entry: entry[0])]
+    return sorted(ranked, key=lambda entry: entry[0])
 
 
 def _is_right(before: CheckReport, after: CheckReport) -> bool:

@@ -11,6 +11,7 @@ from lanescope.workbench.text.statement_words import StatementWords
 
 _NUMBER = re.compile(r"_?(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*")
 _NO_VALUES = frozenset("static_assert pragma include unroll alignas __align__ __launch_bounds__ case".split())
+_CONTIGUOUS = "_1"  # of CuTe
 _SMALL = 16  # a larger number that counts is seldom meant to be one more or less
 _NEAR = 3  # bits
 
@@ -50,7 +51,8 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
     if _NO_VALUES.isdisjoint(one.words):
         for n, word in enumerate(one.words):
             match = _NUMBER.fullmatch(word)
-            if match is not None and not ("asm" in one.words and one.words[n - 1] == "["):
+            register = "asm" in one.words and one.words[n - 1] == "["
+            if match is not None and not register and word != _CONTIGUOUS:
                 yield n, match[1]
 
 
