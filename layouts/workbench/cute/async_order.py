@@ -253,11 +253,14 @@ class _Follower:
         """Follow a use of accumulators, or what sets them."""
         state = self.states[n]
         running = [product for product in state.running if product.step.sums == step.sums]
-        if running:
+        if running and step.kind != "view":
             return self._describe_running(running[-1], state, "its accumulators are", step.call)
+        of_sums = self.sums.setdefault((n, step.sums), [])
         if step.kind == "set":
             state.fenced = False
-            self.sums.setdefault((n, step.sums), []).append(MadeSum())
+            of_sums.append(MadeSum())
+        elif of_sums:
+            of_sums[-1].used = True
         return None
 
     # products ---------------------------------------------------------------------------------------------------------
@@ -288,10 +291,11 @@ class _Follower:
             message = "This product reads a tile that a TMA copy fills, and nothing has waited for its mbarrier before."
             return Pitfall("mbarrier_unawaited", message, step.call)
         of_sum = self.sums.setdefault((n, step.sums), [])
+        lost = _find_lost_sum(step, of_sum)
         if not of_sum or step.adds is False:
             of_sum.append(MadeSum())
         of_sum[-1].tiles.append(added)
-        return None
+        return lost
 
     def _list_read(self, tiles: Sequence[TileElements | None]) -> list[_Copy]:
         """Return the copies that have filled tiles."""
@@ -371,6 +375,17 @@ class _Follower:
             return Pitfall("wgmma_wait_short", message, product.wait.call)
         message = f"{_join(event).capitalize()} while a gemm may be running: no warpgroup_wait waits for it before."
         return Pitfall("wgmma_wait_missing", message, at)
+
+
+def _find_lost_sum(step: AsyncStep, sums: Sequence[MadeSum]) -> Pitfall | None:
+    """Return the finding of a product that sets accumulators although nothing has used what they hold."""
+    if step.adds is not False or not sums or not sums[-1].tiles or sums[-1].used:
+        return None
+    message = (
+        "gemm sets its accumulators, since accumulate_ is ScaleOut::Zero here, and nothing has used the sum that they"
+        " hold: set it to ScaleOut::One after the first product of a sum."
+    )
+    return Pitfall("accumulator_reset", message, step.scale or step.call)
 
 
 def _join(event: str) -> str:

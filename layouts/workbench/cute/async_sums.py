@@ -43,9 +43,10 @@ class AddedTile:
 
 @dataclass(slots=True, eq=False)
 class MadeSum:
-    """The products that add to accumulators since they were set."""
+    """The products that add to accumulators since they were set. used: whether something may have used the sum."""
 
     tiles: list[AddedTile] = field(default_factory=list)
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +56,11 @@ class _Side:
     sources: Sequence[TileSource]
     along: int
     slices: list[tuple[int, ...]]
+
+    def is_perfect(self) -> bool:
+        """Return whether slices follow each other from the first one on."""
+        every = [k for one in self.slices for k in one]
+        return every == list(range(len(every)))
 
     def find_again(self) -> int | None:
         """Return the first product that takes slices of an earlier one."""
@@ -129,7 +135,7 @@ def _compare_slices(tiles: Sequence[AddedTile], a: _Side, b: _Side) -> Pitfall |
     if len(repeating) == 1:
         number = again[repeating[0]] or 0
         return _describe_again(tiles[number], (a, b)[repeating[0]], number, "AB"[repeating[0]])
-    wrong = [side for side in (a, b) if side.slices[0][0] != 0 or side.slices != sorted(side.slices)]
+    wrong = [side for side in (a, b) if not side.is_perfect()]
     return None if repeating or len(wrong) != 1 else _describe_other(a, b, wrong[0] is b)
 
 
@@ -173,12 +179,19 @@ def _find_left(
     if a.along >= len(extent) or any(side.along != a.along for side, _ in sides):
         return None
     left = sorted(set(range(extent[a.along])) - taken)
-    count = len(left)
-    if not left or len(taken) < count or left[-1] - left[0] >= count or 0 < left[0] < extent[a.along] - count:
+    if not left or len(taken) < len(left):
         return None
-    end = "first" if left[0] == 0 else "last"
-    message = f"No product takes the {end} {count} elements of K of A and B: these slices are missing in D."
-    return Pitfall(SLICES_LEFT, message, _find_loop(blank, last.call))
+    return Pitfall(SLICES_LEFT, _describe_left(left, extent[a.along]), _find_loop(blank, last.call))
+
+
+def _describe_left(left: Sequence[int], extent: int) -> str:
+    """Describe the slices that no product takes: as many at an end, or the first of others."""
+    count = next((n for n, k in enumerate(left) if k != left[0] + n), len(left))
+    if count == len(left) and (left[0] == 0 or left[-1] == extent - 1):
+        what = f"the {'first' if left[0] == 0 else 'last'} {count} elements of K"
+    else:
+        what = f"K = {left[0]} to {left[0] + count - 1}"
+    return f"No product takes {what} of A and B: these slices are missing in D."
 
 
 def _find_loop(blank: str, call: Span) -> Span:

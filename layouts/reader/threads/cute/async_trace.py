@@ -47,10 +47,11 @@ class AsyncStep:
     """One step of some threads.
 
     at: the number of events of the trace before it; kind: fence, commit or wait (of wgmma), product, copy, set or use
-    (of accumulators); call: its place in the text itself; count: the groups that a wait leaves; sums: the accumulators,
-    as the id of their memory; adds: whether a product adds to them, None if that is not known; unset: where they are
-    made, if nothing has written them; tiles: A and B, or the tile that a copy fills, None for what is not in shared
-    memory; sites: of A and B; source: the call that makes the TMA atom; indices: those of the elements that it copies.
+    (of accumulators), or view (which may use them); call: its place in the text itself; count: the groups that a wait
+    leaves; sums: the accumulators, as the id of their memory; adds: whether a product adds to them, None if that is not
+    known; unset: where they are made, if nothing has written them; tiles: A and B, or the tile that a copy fills, None
+    for what is not in shared memory; sites: of A and B; scale: where accumulate_ was set last; source: the call that
+    makes the TMA atom; indices: those of the elements that it copies.
     """
 
     at: int
@@ -61,6 +62,7 @@ class AsyncStep:
     sums: int = 0
     adds: bool | None = True
     unset: Span | None = None
+    scale: Span | None = None
     tiles: tuple[TileElements | None, ...] = ()
     sites: tuple[Span, ...] = ()
     source: Span = (0, 0)
@@ -93,7 +95,7 @@ class AsyncTrace:
         """Add a step of the running threads."""
         if run.barriers is None or not run.mask.any():
             return
-        if run.assumed or len(self.steps) >= MOST_STEPS:
+        if (run.assumed and kind != "view") or len(self.steps) >= MOST_STEPS:
             self.lose("a condition around one is not known" if run.assumed else "there are too many")
             return
         self.steps.append(AsyncStep(len(run.barriers.events), kind, run.mask.copy(), call, **values))
@@ -103,7 +105,7 @@ class AsyncTrace:
         number = id(tensor.base.array) if isinstance(tensor, CuteTensor) and tensor.base is not None else 0
         last = self.steps[-1] if self.steps else None
         again = last is not None and (last.kind, last.sums) == (kind, number) and (last.mask == run.mask).all()
-        if number in self.sums and not again and not run.assumed:
+        if number in self.sums and not again and (kind == "view" or not run.assumed):
             self.add(run, kind, call, sums=number)
 
     def note_product(self, run: KernelRunner, call: Span, sums: LocalMemory, **values: Any) -> None:

@@ -61,8 +61,8 @@ class TileCopy:
 @dataclass(frozen=True, slots=True)
 class AsyncMma:
     """A TiledMMA of wgmma or tcgen05.mma, or a slice of it. shape: M, N and K of all its atoms; threads: also those of
-    one atom, 1 for tcgen05.mma; bytes: of an element of A and B; scale: its accumulate_, if that was set, of every
-    thread.
+    one atom, 1 for tcgen05.mma; bytes: of an element of A and B; scale: its accumulate_ of every thread, if that
+    was set, and where.
     """
 
     shape: tuple[int, int, int]
@@ -71,11 +71,11 @@ class AsyncMma:
     bytes: int = 0
     scale: list[Any] = field(default_factory=list, compare=False)
 
-    def set_scale(self, run: KernelRunner, value: Any) -> None:
+    def set_scale(self, run: KernelRunner, value: Any, site: tuple[int, int]) -> None:
         """Set accumulate_ for the running threads: whether products add to their accumulators."""
         before = self.scale[0] if self.scale else np.ones(run.threads, np.int64)
         values = spread_number(value, run.threads)
-        self.scale[:] = [None if values is None or before is None else np.where(run.mask, values, before)]
+        self.scale[:] = [None if values is None or before is None else np.where(run.mask, values, before), site]
 
     def find_scale(self, run: KernelRunner) -> bool | None:
         """Return whether products of the running threads add to their accumulators, None if it is not known."""
@@ -85,10 +85,10 @@ class AsyncMma:
         return found.pop() if len(found) == 1 else None
 
 
-def set_accumulation(run: KernelRunner, mma: Any, value: Any) -> None:
+def set_accumulation(run: KernelRunner, mma: Any, value: Any, site: tuple[int, int]) -> None:
     """Run mma.accumulate_ = value."""
     if isinstance(mma, AsyncMma):
-        mma.set_scale(run, value)
+        mma.set_scale(run, value, run.find_own_place(site))
     elif run.barriers is not None:
         run.barriers.asynchronous.lose("the TiledMMA whose accumulate_ is set is not known")
 
@@ -139,7 +139,7 @@ def call_member(run: KernelRunner, owner: TmaCopy | TileCopy | AsyncMma, name: s
     first = values[0] if values else None
     if isinstance(owner, AsyncMma):
         part = _partition(run, owner, name, first) if isinstance(first, CuteTensor) else None
-        return _note_made(run, part, call.span)
+        return note_made(run, part, call.span)
     if isinstance(owner, TileCopy):
         known = name.startswith(("partition_", "retile_"))
         return _keep_tile(first) if known and isinstance(first, CuteTensor) else None
@@ -220,11 +220,11 @@ def partition_accumulators(call: CuteCall) -> CuteTensor | None:
     layout = make_strided(run, shape, "left")
     if layout is None or mma.threads == 1:
         return None
-    return _note_made(run, _partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
+    return note_made(run, _partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
 
 
-def _note_made(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
-    """Note where accumulators are made."""
+def note_made(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
+    """Note where registers are made that may be accumulators."""
     if tensor is not None and run.barriers is not None and _is_in_registers(tensor):
         run.barriers.asynchronous.made[id(tensor.base.array)] = run.find_own_place(site)  # type: ignore[union-attr]
     return tensor
@@ -341,7 +341,15 @@ def _note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
         return
     trace.sized &= all(one.base is not None and one.base.type.size == mma.bytes for one in operands)
     sites = tuple(run.find_own_place(node.span) for node in call.node.arguments[-3:-1])
-    trace.note_product(run, at, sums.base.array, adds=mma.find_scale(run), tiles=tiles, sites=sites)
+    trace.note_product(
+        run,
+        at,
+        sums.base.array,
+        adds=mma.find_scale(run),
+        tiles=tiles,
+        sites=sites,
+        scale=next(iter(mma.scale[1:]), None),
+    )
 
 
 def _is_in_registers(tensor: Any) -> bool:

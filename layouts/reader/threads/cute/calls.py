@@ -109,6 +109,8 @@ def _call_member(run: KernelRunner, owner: Any, name: str, values: list[Any]) ->
     if isinstance(owner, ThreadSlice) and values and isinstance(values[0], CuteTensor):
         return _call_slice(run, owner, name, values[0])
     if isinstance(owner, CuteTensor):
+        if run.barriers is not None and name in ("data", "begin"):
+            run.barriers.asynchronous.note_sums(run, "view", owner, run.calls[-1] if run.calls else (0, 0))
         return _TENSOR_MEMBERS[name](run, owner) if name in _TENSOR_MEMBERS else None
     return measure(owner) if name == "size" else None
 
@@ -233,7 +235,8 @@ def _make_like(call: CuteCall) -> Any:
     if not isinstance(like, CuteTensor):
         return algebra.make_fragment_like(require_plain(get_plain(like)))
     kind = element if isinstance(element, SizedType) else like.element
-    return make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
+    made = make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
+    return bulk.note_made(call.run, made, call.node.span)
 
 
 def _make_identity(call: CuteCall) -> Any:

@@ -33,6 +33,8 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
             run.forget_stores()
         elif base is not None and isinstance(base.array, LocalMemory):
             base.array.forget_values()
+            if run.barriers is not None:
+                run.barriers.asynchronous.note_sums(run, "view", value, run.calls[-1] if run.calls else (0, 0))
 
 
 # copies ---------------------------------------------------------------------------------------------------------------
