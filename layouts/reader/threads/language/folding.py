@@ -8,7 +8,8 @@ the same bytes the last turn is kept, as NumPy does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -56,53 +57,68 @@ def _find_counter(
     """Return the variable that a loop counts in, and its values; None if they are not known."""
     step, condition = loop.step, loop.condition
     step = step.value if isinstance(step, tree.Unary) and step.op == "post" else step
-    if not isinstance(start, tree.Declaration) or not isinstance(step, tree.Assignment) or step.op != "+" or loop.late:
+    if not isinstance(start, tree.Declaration) or not isinstance(step, tree.Assignment) or loop.late:
         return None
-    if not isinstance(condition, tree.Binary) or condition.op not in ("<", "<="):
-        return None
-    if any(getattr(node, "last", "") != start.name for node in (condition.left, step.target)):
+    if not isinstance(condition, tree.Binary) or (condition.op, step.op) not in (("<", "+"), ("<=", "+")):
         return None
     counter = scope.names.get(start.name)
-    if not isinstance(counter, Pointer) or not isinstance(counter.array, LocalMemory) or not counter.type.integer:
+    named = {getattr(node, "last", "") for node in (condition.left, step.target)} == {start.name}
+    if not named or not isinstance(counter, Pointer) or not counter.type.integer:
         return None
-    numbers = [run.evaluate(node, scope) for node in (condition.left, condition.right, step.value)]
-    known = [number.known for number in numbers if isinstance(number, ThreadNumber) and number.uniform]
-    if len(known) < len(numbers) or None in known:
-        return None
-    first, past, by = (int(value or 0) for value in known)
-    values = range(first, past + (condition.op == "<="), by) if by > 0 else range(0)
+    first, past, by = (_find_uniform(run, node, scope) for node in (condition.left, condition.right, step.value))
+    values = _list_values(first, past, by, condition.op == "<=")
     return (counter, values) if _LEAST <= len(values) <= _MOST else None
+
+
+def _list_values(first: int | None, past: int | None, by: int | None, last: bool) -> range:
+    """Return the values of a counter; none if they are not known. last: whether `past` is among them."""
+    return range(0) if first is None or past is None or not by or by < 0 else range(first, past + last, by)
+
+
+def _find_uniform(run: KernelRunner, node: tree.Expression, scope: Scope) -> int | None:
+    value = run.evaluate(node, scope)
+    return value.known if isinstance(value, ThreadNumber) and value.uniform else None
 
 
 def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, counter: str) -> bool:
     """Return whether no turn of a loop depends on another one, or on the thread."""
     nodes = list(walk_nodes(body))
+    if any(isinstance(node, _LEAVING) or getattr(node, "lasting", False) for node in nodes):
+        return False
     own = {node.name for node in nodes if isinstance(node, tree.Declaration)}
-    assigned = [node for node in nodes if isinstance(node, tree.Assignment)]
-    if any(isinstance(node, _LEAVING) for node in nodes) or any(node.static or node.lasting for node in _pick(nodes)):
-        return False
-    own.add(counter)
-    stored: list[str] = []
-    for node in assigned:
-        if isinstance(node.target, tree.Name):
-            if node.target.last not in own or node.target.last == counter:
-                return False
-            continue
-        base = next((part.last for part in _list_names(node.target) if _is_shared(run, part, scope)), "")
-        if not base or node.op:
-            return False
-        stored.append(base)
+    stores = [node for node in nodes if _is_store(own, node)]
     calls = [node for node in nodes if isinstance(node, tree.Call)]
-    if len(set(stored)) < len(stored) or not stored or not all(_is_pure(run, call, scope, 0) for call in calls):
+    if not _has_own_arrays(run, stores, scope) or not all(_is_pure(run, call, scope, 0) for call in calls):
         return False
-    targets = {id(part) for node in assigned for part in walk_nodes(node.target)}
-    called = {id(call.function) for call in calls}
-    names = [n for n in _list_names(body) if n.last not in own and id(n) not in called]
-    return all(_is_alike(run, name, scope, id(name) in targets) for name in names)
+    inside = {id(part) for store in stores for part in walk_nodes(store.target)}
+    names = {id(name): name for name in _list_names(body) if name.last not in own | {counter}}
+    for call in calls:
+        names.pop(id(call.function), None)
+    return all(_is_alike(run, name, scope, at in inside) for at, name in names.items())
 
 
-def _pick(nodes: list[tree.SyntaxNode]) -> Iterator[tree.Declaration]:
-    return (node for node in nodes if isinstance(node, tree.Declaration))
+def _is_store(own: set[str], node: tree.SyntaxNode) -> TypeGuard[tree.Assignment]:
+    return isinstance(node, tree.Assignment) and not _is_own(node.target, own)
+
+
+def _is_own(target: tree.Expression, own: set[str]) -> bool:
+    """Return whether the target of an assignment is a variable of the body."""
+    return isinstance(target, tree.Name) and target.last in own
+
+
+def _has_own_arrays(run: KernelRunner, stores: list[tree.Assignment], scope: Scope) -> bool:
+    """Return whether assignments store to shared memory, each to an array of its own."""
+    arrays = [_find_shared(run, store.target, scope) for store in stores if not store.op]
+    return 0 < len(arrays) == len(stores) == len(set(arrays)) and "" not in arrays
+
+
+def _find_shared(run: KernelRunner, target: tree.Expression, scope: Scope) -> str:
+    """Return the name of the array in shared memory that an element of is stored; "" for any other target."""
+    for name in _list_names(target) if not isinstance(target, tree.Name) else ():
+        found = _resolve(run, name, scope)
+        if isinstance(found, Pointer) and found.space == "shared":
+            return name.last
+    return ""
 
 
 def _list_names(node: tree.SyntaxNode) -> Iterator[tree.Name]:
@@ -114,11 +130,6 @@ def _resolve(run: KernelRunner, name: tree.Name, scope: Scope) -> Any:
     found = resolve_path(run, name.path, scope)
     local = isinstance(found, Pointer) and found.space == "local" and not found.dims
     return found.array.read_value(0, found.type.size) if local and isinstance(found.array, LocalMemory) else found
-
-
-def _is_shared(run: KernelRunner, name: tree.Name, scope: Scope) -> bool:
-    found = _resolve(run, name, scope)
-    return isinstance(found, Pointer) and found.space == "shared"
 
 
 def _is_alike(run: KernelRunner, name: tree.Name, scope: Scope, stored: bool) -> bool:
@@ -143,14 +154,21 @@ def _is_pure(run: KernelRunner, call: tree.Call, scope: Scope, depth: int) -> bo
 
 
 def _is_computation(run: KernelRunner, function: tree.Function, scope: Scope, depth: int) -> bool:
+    """Return whether a function only computes a value of its arguments, in variables of its own."""
     nodes = list(walk_nodes(function.body)) if function.body is not None else []
-    own = {node.name for node in _pick(nodes)} | {parameter.name for parameter in function.parameters}
-    plain = all(parameter.type is not None and not parameter.type.reference for parameter in function.parameters)
-    targets = [node.target for node in nodes if isinstance(node, tree.Assignment)]
-    inside = all(isinstance(target, tree.Name) and target.last in own for target in targets)
-    barred = statements.Assembly | statements.Jump | statements.Loop | statements.Switch | tree.Lambda
-    if not plain or not inside or any(isinstance(node, barred) for node in nodes):
-        return False
-    if any(name.last == "threadIdx" for node in nodes for name in ([node] if isinstance(node, tree.Name) else [])):
-        return False
-    return all(_is_pure(run, node, scope, depth + 1) for node in nodes if isinstance(node, tree.Call))
+    own = {node.name for node in nodes if isinstance(node, tree.Declaration)}
+    own |= {parameter.name for parameter in function.parameters}
+    by_reference = any(parameter.type is None or parameter.type.reference for parameter in function.parameters)
+    return (
+        not by_reference
+        and not any(map(partial(_has_effect, own), nodes))
+        and all(_is_pure(run, node, scope, depth + 1) for node in nodes if isinstance(node, tree.Call))
+    )
+
+
+def _has_effect(own: set[str], node: tree.SyntaxNode) -> bool:
+    """Return whether a part of a function may do more than compute, or depends on the thread."""
+    if isinstance(node, tree.Assignment):
+        return not _is_own(node.target, own)
+    of_thread = isinstance(node, tree.Name) and node.last == "threadIdx"
+    return of_thread or (isinstance(node, _LEAVING) and not isinstance(node, statements.Return))
