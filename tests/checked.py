@@ -24,7 +24,7 @@ def _check_reads(
 ) -> CheckReport:
     with (
         patch.object(check, "_check_barriers", return_value=([], [])),
-        patch.object(check, "_check_products", return_value=([], [])),
+        patch.object(check, "_check_products", return_value=check.ProductReport()),
     ):
         return check.check_text(text, dict(choices), target=target, search=search)
 

@@ -61,11 +61,11 @@ RIGHT: dict[str, tuple[tuple[str, str], ...]] = {
         ("c[r * N + n] = sa[r] * sb[n] * d[i]", "atomicAdd(&c[r * N + n], float(d[i]))"),
     ),
 }
-MULTIPLIED, NAME = "asm volatile", "gemm"  # where it is: at the product, or at the kernel's name
+MULTIPLIED, NAME = "multiply(d", "gemm"  # where it is: at the call of the product, or at the kernel's name
 OPEN = {
     "half of K": (("k < K / 32", "k < K / 64"), "sum over each", MULTIPLIED),
     "a number for a pitch": (("c[r * N + n]", "c[r * 4096 + n]"), "row and column", "c[r * 4096"),
-    "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), "", "c[r * N"),
+    "the batch of another matrix": (("blockIdx.z * M * K", "blockIdx.z * M * N"), "different k", MULTIPLIED),
     "A of the first batch only": (("blockIdx.z * M * K + ", ""), "of one matrix of a batch", "c[r * N"),
     "A times A": (("b = B +", "b = A +"), "one array", MULTIPLIED),
     "the scale of another row": (("sa[r]", "sa[row]"), "elements of sa", NAME),
@@ -73,7 +73,7 @@ OPEN = {
     "rows that are not stored": (
         ("i < 4; ++i) {\n    const", "i < 2; ++i) {\n    const"),
         "where 64 of the elements",
-        MULTIPLIED,
+        "asm volatile",
     ),
     "a register that nothing sets": (("i < 4; ++i) x", "i < 3; ++i) x"), "nothing sets this register of A", "a[3]"),
     "a register of unknown value": (("multiply(d, x", "x[1] = hash(k);\n    multiply(d, x"), "is known of", "a[1]"),
@@ -84,7 +84,7 @@ OPEN = {
 def list_points(*changes: tuple[str, str], text: str = KERNEL) -> list[tuple[str, str]]:
     """List (why D of the kernel with these changes is not known to be A·B, the text from that place on)."""
     text = plant(*changes, text=text)
-    wrong, open_ = judge_known_products(text, {}, (), {"gemm"})
+    wrong, open_, _ = judge_known_products(text, {}, (), {"gemm"})
     assert not wrong
     return [(one.message, text[one.span[0] :]) for one in open_]
 
@@ -207,12 +207,50 @@ def list_wrong(text: str) -> list[tuple[str, str]]:
 
 @for_each("text", [TILED, GROUPS], ids=["by ldmatrix", "by wgmma"])
 def test_tiles_of_threads_give_the_product(text: str) -> None:
-    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [])
+    assert judge_known_products(text, {}, (), {"gemm"}) == ([], [], {"gemm"})
 
 
 @for_each(("text", "change", "code", "place"), take_sample(list(WRONG.values()), 4))
 def test_a_sum_of_too_little_is_found(text: str, change: tuple[str, str], code: str, place: str) -> None:
     assert list_wrong(plant(change, text=text)) == [(code, place)]
+
+
+LOADS = """__device__ void load(uint32_t (&x)[4][4], uint32_t at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(x[0][0]), "=r"(x[0][1]), "=r"(x[0][2]), "=r"(x[0][3]) : "r"(at));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(x[1][0]), "=r"(x[1][1]), "=r"(x[1][2]), "=r"(x[1][3]) : "r"(at + 32));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(x[2][0]), "=r"(x[2][1]), "=r"(x[2][2]), "=r"(x[2][3]) : "r"(at + 64));
+}
+"""
+FIRST = "      uint32_t a[4];\n      ldm_x4(a, smem_addr(&As[(warp * 16 + lane % 16) * PITCH + kk + lane / 16 * 8]));\n"
+UNROLLED = plant(
+    ("constexpr int BM", f"{LOADS}constexpr int BM"),
+    ("BK = 32", "BK = 48"),
+    (
+        "    for (int kk",
+        "    uint32_t x[4][4], at = smem_addr(&As[(warp * 16 + lane % 16) * PITCH + lane / 16 * 8]);\n"
+        "    load(x, at);\n"
+        "    for (int kk",
+    ),
+    (FIRST, "      uint32_t (&a)[4] = x[kk / 16];\n"),
+    text=TILED,
+)
+
+
+@for_each(
+    ("change", "found"),
+    [
+        (('x[1][1]), "=r"(x[1][2])', 'x[1][2]), "=r"(x[1][1])'), [("registers_exchanged", "x[1][2]")]),
+        (('x[2][0]), "=r"(x[2][1])', 'x[2][1]), "=r"(x[2][0])'), [("registers_exchanged", "x[2][1]")]),
+        (("(at + 32)", "(at + 32)"), []),
+    ],
+)
+def test_a_load_unlike_the_others_is_wrong_if_an_edit_gives_the_product(
+    change: tuple[str, str], found: list[tuple[str, str]]
+) -> None:
+    assert list_wrong(plant(change, text=UNROLLED)) == found
 
 
 @for_each(
@@ -251,7 +289,7 @@ def test_elements_that_are_combined_with_computed_ones_are_open() -> None:
         "  __syncthreads();\n"
     )
     text = plant(("  float* c = C", f"{sums}  float* c = C"), ("= acc[n][e];", "= acc[n][e] + sums[lane];"), text=TILED)
-    wrong, (open_,) = judge_known_products(text, {}, (), {"gemm"})
+    wrong, (open_,), _ = judge_known_products(text, {}, (), {"gemm"})
     assert not wrong and "combined with elements of an array" in open_.message
 
 

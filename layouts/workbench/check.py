@@ -38,13 +38,13 @@ from lanescope.workbench.cute.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNREAD_PARTS, list_kernels_by_text
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order
-from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
+from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles, close_proved_kernels
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
-from lanescope.workbench.products.known_products import judge_known_products
+from lanescope.workbench.products.known_products import ProductReport, judge_known_products
 from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
@@ -192,9 +192,10 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
     findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
     doubts += (one for one in found if one.level == "note")
-    wrong, unproved = ([], []) if findings else _check_products(source, fragments)
-    findings += wrong
-    lost += unproved
+    products = ProductReport() if findings else _check_products(source, fragments)
+    findings += products.mistakes
+    lost += products.open
+    fragments = close_proved_kernels(fragments, products.proved)
     open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
@@ -282,7 +283,7 @@ def _check_threads(
     moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
     wrong = [*moved, *map(_make_pitfall_finding, short), *repeated]
-    return replace(fragments, kernels=kernels), wrong, late
+    return replace(fragments, kernels=kernels, unordered=ordered.left), wrong, late
 
 
 # mistakes of a kernel that no phase of an mbarrier follows from
@@ -304,11 +305,11 @@ def _check_barriers(
     return list(map(_make_pitfall_finding, found)), list(origins.open)
 
 
-def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Check D of the kernels whose fragments are right, and which may still not be A·B."""
+def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> ProductReport:
+    """Check D of the kernels whose fragments are right, and which may still not be A·B, or have no verdict."""
     proved = {kernel.name for kernel in fragments.kernels if kernel.name and not kernel.gap} | fragments.described
     given, launches = list_given_values(source.choices), source.code.launches if source.code is not None else ()
-    doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap == UNREAD_PARTS}
+    doubted = fragments.doubted | {kernel.name for kernel in fragments.kernels if kernel.gap in UNSETTLED}
     return judge_known_products(source.text, given, launches, proved, doubted)
 
 

@@ -26,6 +26,7 @@ BY_CUTE, BY_WMMA, IN_PTX = "with fragments that CuTe loads", "with fragments of 
 STEP_OPEN = "with steps along K that may be wrong"
 UNREAD_PARTS = "with parts of a tile that nothing reads"
 LOADS_ALONE = "without an mma that takes what it loads"
+UNSETTLED = frozenset((STEP_OPEN, UNREAD_PARTS, UNKNOWN))  # gaps that a run with known sizes may close
 ORDER_OPEN = "with stores and barriers whose order is not followed"
 PITCH_OPEN = "the pitch of "  # a matrix is not determined
 LOADING = frozenset((LOADS_ALONE, NO_KERNEL_LOADS))  # gaps of kernels with ldmatrix and no mma

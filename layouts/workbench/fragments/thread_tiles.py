@@ -8,7 +8,7 @@ or a mistake whose correction was verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -50,7 +50,9 @@ from lanescope.workbench.fragments.thread_fragments import (
 )
 from lanescope.workbench.fragments.thread_gaps import (
     NOT_REACHED,
+    ORDER_OPEN,
     PITCH_OPEN,
+    UNSETTLED,
     CheckedKernel,
     OperandKey,
     describe_open_operand,
@@ -100,7 +102,8 @@ class FragmentReport:
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
     read descriptors of tiles that they load, all right; doubted: those with reads that may
     be wrong.
-    suspects: mistakes if a part of the tile is never read.
+    suspects: mistakes if a part of the tile is never read; unordered: the kernels whose stores and barriers are not
+    followed, None before this is known.
     """
 
     findings: list[CheckFinding] = field(default_factory=list)
@@ -110,6 +113,18 @@ class FragmentReport:
     described: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
+    unordered: frozenset[str] | None = None
+
+
+def close_proved_kernels(report: FragmentReport, names: Set[str]) -> FragmentReport:
+    """Return a report in which kernels whose D is A·B have a verdict, if the order of their accesses is followed."""
+    if report.unordered is None:
+        return report
+    kernels = []
+    for one in report.kernels:
+        is_closed = one.name in names and one.gap in UNSETTLED
+        kernels.append(replace(one, gap=ORDER_OPEN * (one.name in report.unordered)) if is_closed else one)
+    return replace(report, kernels=kernels)
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ class FragmentLister:
 
     def __init__(self, run: KernelRunner, block: Block, depth: int) -> None:
         self.run, self.block, self.depth = run, block, depth
-        self.located: dict[object, tuple[Mapping[int, FragmentOrigin], Span]] = {}
+        self.located: dict[object, tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]] = {}
         self.read: dict[tuple[int, ...], ReadLines] = {}  # by the origins of an operand's elements
 
     def list_all(self) -> list[KnownFragment] | OpenPart:
@@ -100,18 +100,19 @@ class FragmentLister:
         found = []
         at: MmaUse | None = use
         while at is not None:
-            (of_a, a_site), (of_b, b_site) = (self._locate(at, name) for name in "ab")
+            (of_a, at_a), (of_b, at_b) = (self._locate(at, name) for name in "ab")
             a, b = of_a.get(warp), of_b.get(warp)
             if a is None or b is None:
                 return _explain_operand(self.run, at, "b" if a is not None else "a")
-            found.append(KnownProduct(a, b, at.span, at.calls, at.turns, (a_site, b_site)))
+            sites, loads = (at_a[0], at_b[0]), (at_a[1], at_b[1])
+            found.append(KnownProduct(a, b, at.span, at.calls, at.turns, sites, loads))
             if at.adds_unset:
                 return OpenPart("nothing is known to have written the registers that this product adds to", at.span)
             at = at.adds
         return tuple(found)
 
-    def _locate(self, use: MmaUse, name: str) -> tuple[Mapping[int, FragmentOrigin], Span]:
-        """Return an operand in each warp that multiplies, and where it is loaded."""
+    def _locate(self, use: MmaUse, name: str) -> tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]:
+        """Return an operand in each warp that multiplies, and where its address is given and its ldmatrix is."""
         registers = use.a if name == "a" else use.b
         key = name, use.opcode, tuple((id(one.load or one.data), one.number) for one in registers)
         if key not in self.located:
@@ -175,7 +176,7 @@ def _is_open(data: DataBytes, use: MmaUse) -> bool:
     return bool((data.record[use.active] == OPEN).any())
 
 
-def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> Span:
-    """Return where an operand of an mma is loaded by ldmatrix; else the product."""
+def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> tuple[Span, Span | None]:
+    """Return where an operand of an mma is loaded: the address, and the ldmatrix; else the product."""
     loads: Sequence[MatrixLoad] = operand.loads if operand is not None else ()
-    return loads[0].site if loads else use.span
+    return (loads[0].site, loads[0].span) if loads else (use.span, None)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
+from typing import NamedTuple
 
 from lanescope.deadline import OverdueError, end_when, is_late
 from lanescope.errors import LayoutError
@@ -27,6 +28,7 @@ from lanescope.workbench.products.known_fragments import FragmentLister
 from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, find_wrong_access, leaves_slices
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import (
+    UNCOVERED,
     KnownFragment,
     KnownMatrices,
     OpenPart,
@@ -36,18 +38,24 @@ from lanescope.workbench.products.known_sums import (
 from lanescope.workbench.products.product_origins import Block
 from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import make_open_point
-from lanescope.workbench.repair.flags import flip_transposes
+from lanescope.workbench.repair.flags import edit_load, flip_transposes
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding
 from lanescope.workbench.text.function_texts import FunctionText, blank_text, find_enclosing_function, find_functions
 
 MATRICES = KnownMatrices(), KnownMatrices(k=768, others=3)  # of a run, and of one that confirms what it shows
 BLOCKS = 2048  # of a line of blocks with one tile at most
-MOST_FLIPS = 6  # transpose immediates that are tried
+MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load, that are tried
+_TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
+_LOADS = (
+    ("fragment_mismatch", "This ldmatrix takes other rows or columns than others of its sum. With {} here, D is A·B."),
+    ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} in this place, D is A·B."),
+)
 PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the matrices
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
+_NOTHING = OpenPart("")  # of a kernel none of whose products is followed
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 
 
@@ -83,19 +91,28 @@ class _Verdict:
     runners: Sequence[KernelRunner] = ()
 
 
+class ProductReport(NamedTuple):
+    """Mistakes, open points, and the names of the kernels that multiply and store rows of A and columns of B."""
+
+    mistakes: Sequence[CheckFinding] = ()
+    open: Sequence[OpenPoint] = ()
+    proved: frozenset[str] = frozenset()
+
+
 def judge_known_products(
     text: str,
     macros: Mapping[str, str],
     recorded: Sequence[KernelLaunchRecord],
     proved: Set[str],
     doubted: Set[str] = frozenset(),
-) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Return (mistakes, open points) of the kernels whose D is not known to be A·B.
+) -> ProductReport:
+    """Return mistakes and open points of the kernels whose D is not known to be A·B.
 
-    proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong, of which
-    only mistakes are returned.
+    proved: the names of those whose fragments are right; doubted: of those with reads that may be wrong or are not
+    known, which are open only where a line shows it.
     """
     mistakes, open_, blank = list[CheckFinding](), list[OpenPoint](), blank_text(text)
+    whole: set[str] = set()
     for one in find_functions(blank):
         if one.kernel and one.name in proved | doubted:
             run = _KnownRun(text, macros, recorded, one, blank[slice(*one.body)])
@@ -105,9 +122,12 @@ def judge_known_products(
             except (LayoutError, OverdueError):
                 open_part, mistake = OpenPart("its run did not end"), None
             mistakes += [mistake] if mistake is not None else []
-            if open_part is not None and mistake is None and one.name in proved:
+            whole |= {one.name} if open_part in (None, UNCOVERED) else set()
+            if open_part is None:
+                continue
+            if mistake is None and open_part.reason and (open_part.span or one.name in proved | whole):
                 open_.append(make_open_point(one, blank, open_part.reason, open_part.span))
-    return mistakes, open_
+    return ProductReport(mistakes, open_, frozenset(whole))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +148,10 @@ class _KnownRun:
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
-                return None, None
+                return None if any(verdict.fragments.values()) else _NOTHING, None
             verdicts.append(verdict)
         open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
-        return open_part, self._find_transpose(verdicts[0]) or self._find_mistake(verdicts)
+        return open_part, self._find_edit(verdicts[0]) or self._find_mistake(verdicts)
 
     @property
     def sizes(self) -> set[str]:
@@ -164,7 +184,7 @@ class _KnownRun:
     def _judge_sizes(self, sizes: _Sizes, grid: Block | None) -> _Verdict:
         """Run blocks with the integers of the kernel's parameters, and judge D. grid: of the launch, if it is known."""
         last = None
-        if "gridDim" in self.body:  # blocks take tiles in turn: the first one takes two
+        if "gridDim" in self.body and "blockIdx.y" not in self.body:  # blocks take tiles in turn: the first takes two
             first = self._run_blocks(sizes, [(0, 0, 0)], (BLOCKS, 1, 1))
             if first.open is not None:
                 return first
@@ -223,16 +243,21 @@ class _KnownRun:
                     return found
         return None
 
-    def _find_transpose(self, verdict: _Verdict) -> CheckFinding | None:
-        """Return the one transpose immediate of a wgmma with whose other value D is A·B."""
+    def _find_edit(self, verdict: _Verdict) -> CheckFinding | None:
+        """Return the one edit with which D is A·B: of a transpose immediate of wgmma, or of an ldmatrix that takes
+        other rows than others.
+        """
         reads = {use.span for run in verdict.runners for use in run.descriptors}
         ends = (one.end() for first, past in reads for one in _WGMMA.finditer(self.text, first, past))
         edits = (edit for end in ends for edit in flip_transposes(self.text, end))
-        for edit in islice(dict.fromkeys(edits), MOST_FLIPS):
-            flipped = replace(self, text=apply_edits(self.text, edit))
-            if any(other.open is None for other in flipped.list_verdicts()):
-                message = "The transpose immediate selects the other major: with the other value, D is A·B."
-                return CheckFinding("wrong_transpose", message, edit[0].span, edits=edit)
+        tried = dict.fromkeys(islice(dict.fromkeys(edits), MOST_FLIPS), _TRANSPOSE)
+        if verdict.open is not None and verdict.open.load is not None:
+            loads = edit_load(self.text, verdict.open.load)
+            tried |= {edit: _LOADS[len(edit) - 1] for edit in islice(loads, MOST_EDITS)}
+        for edit, (code, message) in tried.items():
+            edited = replace(self, text=apply_edits(self.text, edit))
+            if any(other.open in (None, UNCOVERED) for other in edited.list_verdicts()):
+                return CheckFinding(code, message.format(edit[0].text), edit[0].span, edits=edit)
         return None
 
     def _find_part(self, verdict: _Verdict, fragments: Sequence[KnownFragment]) -> CheckFinding | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -16,15 +17,22 @@ from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole
 from lanescope.workbench.results import Span
 
-_WHOLE, _STORED = 9, (4, 5)  # how much of D = A·B holds: all; all but where D is stored
+_STORED = 4, 5  # how much of D = A·B holds for a fragment: all but where it is stored
+_WHOLE = 1 << 32, 9  # of all fragments
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPart:
-    """Why D is not known to be A·B, and the place of that; None for the whole kernel."""
+    """Why D is not known to be A·B, and the place of that; None for the whole kernel. load: an ldmatrix that takes
+    other rows or columns than others of its sum.
+    """
 
     reason: str
     span: Span | None = None
+    load: Span | None = None
+
+
+UNCOVERED = OpenPart("the blocks that were run do not show that all of its tiles are computed, each once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,8 @@ class KnownProduct:
     span: Span
     calls: tuple[Span, ...]
     turns: tuple[int, ...]
-    sites: tuple[Span, Span]  # where A and B are loaded
+    sites: tuple[Span, Span]  # where the addresses of A and B are given
+    loads: tuple[Span | None, Span | None] = (None, None)  # the ldmatrix of A and B
 
     @property
     def sides(self) -> tuple[FragmentOrigin, FragmentOrigin]:
@@ -134,41 +143,66 @@ def _list_orders(known: KnownMatrices) -> list[_Order]:
     return [_Order(known, turned, (a, b), d) for turned, a, b, d in product((False, True), repeat=4)]
 
 
-def _judge_order(order: _Order, fragments: Sequence[KnownFragment], grid: Block | None) -> tuple[int, OpenPart | None]:
-    """Return (how much of D = A·B holds if the matrices are stored in an order, why not all of it)."""
+def _judge_order(
+    order: _Order, fragments: Sequence[KnownFragment], grid: Block | None
+) -> tuple[tuple[int, float], OpenPart | None]:
+    """Return (of how many fragments, and how much of the next one, D = A·B holds if the matrices are stored in an
+    order; why not of all).
+    """
     corners: dict[Block, list[tuple[int, int]]] = {}
     factors: list[Points] = []
     unit = 1, 1
     if not fragments:
         return _WHOLE, None
-    for one in fragments:
-        stage, reason, lines = _judge_fragment(order, one)
+    for n, one in enumerate(fragments):
+        stage, open_part, lines = _judge_fragment(order, one)
         if lines is None:
-            return stage, OpenPart(reason, one.stored if stage in _STORED else one.products[0].span)
+            return (n, stage), open_part
         rows, columns = lines
         unit = len(rows), len(columns)
         factors += ((array, rows[row], columns[column], at) for array, row, column, at in one.factors)
         if one.block[2] == 0 or one.depth == 1:
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
     if other := find_other_factor(factors, order.sizes):
-        return 7, OpenPart(f"its elements are combined with elements of {other} that are not of their rows or columns")
+        return (len(fragments), 7), OpenPart(
+            f"its elements are combined with elements of {other} that are not of their rows or columns"
+        )
     if grid is not None and not are_whole(corners, order.sizes, unit, grid):
-        return 8, OpenPart("the blocks that were run do not show that all of its tiles are computed, each once")
+        return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
 
 
-def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[int, str, tuple[Ints, Ints] | None]:
+def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:
     """Return (how much holds for a fragment, why not all, its rows and columns in D if all does)."""
     sides = [_read_side(order, one, n) for n in (0, 1)]
+    place = (*one.products[0].calls, one.products[0].span)[0]
     if {len(side) for side in sides} != {len(one.products)}:
-        stage, why = 0, "products take other elements than rows of A and columns of B of M × K and K × N"
+        stage = sum(map(len, sides)) / (2 * len(one.products) + 1)
+        why = "products take other elements than rows of A and columns of B of M × K and K × N"
     elif not all(map(_are_of_one_line, sides)) or not _are_two_matrices(one):
         stage, why = 1, "products of different rows, columns or arrays are added, or those of one array with itself"
     elif any((a.k != b.k).any() for a, b in zip(*sides, strict=True)):
         stage, why = 2, "A and B of a product have different k"
     else:
         stage, why = _judge_sum(order, one, sides[0], sides[1])
-    return stage, f"in block {one.block}, {why}" * bool(why), None if why else (sides[0][0].lines, sides[1][0].lines)
+        place = one.stored if stage in _STORED else place
+    if why:
+        load = _find_other_load(order, one, sides) if stage < 2 else None
+        return stage, OpenPart(f"in block {one.block}, {why}", load or place, load), None
+    return stage, None, (sides[0][0].lines, sides[1][0].lines)
+
+
+def _find_other_load(order: _Order, one: KnownFragment, sides: Sequence[Sequence[_Lines]]) -> Span | None:
+    """Return the load of the product that takes other rows or columns than most products of a sum."""
+    for n, side in enumerate(sides):
+        keys = [(each.matrix, each.lines.tobytes()) for each in side]
+        usual, count = Counter(keys).most_common(1)[0] if keys else ((0, b""), 0)
+        if len(one.products) / 2 < count < len(one.products):
+            for each in reversed(one.products):
+                lines = _read_lines(order, (each.sides[n], n, one.bits), side[0])
+                if lines is None or (lines.matrix, lines.lines.tobytes()) != usual:
+                    return each.loads[n]
+    return None
 
 
 def _are_of_one_line(side: Sequence[_Lines]) -> bool:

@@ -1,9 +1,12 @@
-"""Edits that flip transpose immediates, and flags in template arguments of calls; `repairs.py` tries each."""
+"""Edits that flip transpose immediates and flags in template arguments of calls, or exchange outputs of an asm
+statement or a number in it; `repairs.py` and `known_products.py` try each.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from lanescope.cxx.source_text import list_argument_spans
 from lanescope.workbench.results import Span, TextEdit
@@ -11,6 +14,8 @@ from lanescope.workbench.text.function_texts import blank_text, find_enclosing_f
 
 MOST_CALLS = 8
 _TRANSPOSE = re.compile(r"(?<=,)\s*([01])\s*(?=[,;])")
+_OUTPUT = re.compile(r"\"=[rf]\"\s*\(((?:[^()]|\([^()]*\))*)\)")
+_NUMBER = re.compile(r"(?<![\w.%])[1-9]\d*(?![\w.])")
 _OTHER = {"0": "1", "1": "0", "false": "true", "true": "false"}
 
 
@@ -20,6 +25,17 @@ def flip_transposes(text: str, past: int) -> Iterator[tuple[TextEdit, ...]]:
     bits = [match.span(1) for match in _TRANSPOSE.finditer(text, past, end + 1)] if end >= 0 else []
     yield from ((TextEdit(span, _OTHER[text[slice(*span)]]),) for span in bits[-2:])
     yield from flip_template_flags(text, past)
+
+
+def edit_load(text: str, statement: Span) -> Iterator[tuple[TextEdit, ...]]:
+    """Yield edits of an asm statement: neighbouring outputs exchanged, another number in its inputs."""
+    outputs = [match.span(1) for match in _OUTPUT.finditer(text, *statement)]
+    for one, other in pairwise(outputs):
+        yield TextEdit(one, text[slice(*other)]), TextEdit(other, text[slice(*one)])
+    for match in _NUMBER.finditer(text, max((past for _, past in outputs), default=statement[1]), statement[1]):
+        number = int(match[0])
+        others = dict.fromkeys((number - 16, number + 16, number // 2, number * 2, number - 8, number + 8))
+        yield from ((TextEdit(match.span(), str(other)),) for other in others if other > 0 and other != number)
 
 
 def flip_template_flags(text: str, at: int) -> Iterator[tuple[TextEdit, ...]]:
