@@ -141,6 +141,21 @@ def test_all_bytes_of_the_accumulators_are_set(first: int, codes: list[str]) -> 
     assert [code for code, _ in list_wrong(plant(("d[2] = {};", "d[2];"), ("(d);\n", zeros), text=PAIRS))] == codes
 
 
+@for_each(
+    ("kind", "opcode", "more", "codes"),
+    [
+        ("half", "f32.bf16.bf16.f32", "", ["element_type"]),
+        ("__nv_bfloat16", "f32.f16.f16.f32", "", ["element_type"]),
+        ("__nv_bfloat16", "f32.bf16.bf16.f32", "", []),
+        ("uint16_t", "f32.bf16.bf16.f32", "", []),
+        ("half", "f32.bf16.bf16.f32", "void pack(const __nv_bfloat16* x);\n", []),  # half carries its bits
+    ],
+)
+def test_the_arrays_have_the_type_that_is_multiplied(kind: str, opcode: str, more: str, codes: list[str]) -> None:
+    text = TILED.replace("#include <cuda_fp16.h>\n", "").replace("half", kind).replace("f32.f16.f16.f32", opcode)
+    assert [code for code, _ in list_wrong(text + more)] == codes
+
+
 def test_exchanged_pairs_are_not_stored_at_their_rows() -> None:
     assert "row and column" in list_points(("= d[i];", "= d[1 - i];"), text=PAIRS)[0][0]
 

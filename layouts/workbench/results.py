@@ -38,7 +38,7 @@ DOUBTS = frozenset(
 )  # codes that never fail a check
 WARNINGS = frozenset(
     "reserved_bits idesc_reserved_bits idesc_type tiled_mma_permutation tile_alignment"
-    " cute_tile_indivisible tmem_freed_early cluster_exit tcgen05_accumulator_kept".split()
+    " cute_tile_indivisible tmem_freed_early cluster_exit tcgen05_accumulator_kept element_type".split()
 )  # codes that do not change which bytes are read, or that may be meant
 
 

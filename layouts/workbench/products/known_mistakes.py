@@ -9,12 +9,39 @@ import numpy as np
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.fragments.thread_descriptors import find_read_bytes
+from lanescope.workbench.fragments.thread_fragments import find_mma, locate_operand
 from lanescope.workbench.products.known_sums import KnownFragment, KnownProduct
 from lanescope.workbench.results import CheckFinding, Span
 from lanescope.workbench.text.function_texts import blank_text, find_enclosing_function
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
-TITLES = {"store_outside": "A store to shared memory is in none of its arrays"}
+TITLES = {
+    "store_outside": "A store to shared memory is in none of its arrays",
+    "element_type": "An instruction multiplies another type than its arrays are declared with",
+}
+_TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
+_NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
+_MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1\.f(?:16|32)$")
+
+
+def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | None:
+    """Return the product of arrays of another 16-bit type than its instruction multiplies, if no code names that type.
+
+    head: the parameters of the kernel.
+    """
+    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M)
+    for use in {use.span: use for use in run.products}.values():
+        instruction, multiplied = find_mma(use.opcode), _MULTIPLIED.search(use.opcode)
+        if instruction is None or multiplied is None or re.search(_NAMES[multiplied[1]], code):
+            continue
+        sides = (locate_operand(run, use, instruction, name).warps or () for name in "ab")
+        for array in sorted({warp.array for side in sides for warp in side} - {""}):
+            declared = re.search(rf"\b(\w+)\s*(?:const\s*)?\*[\s\w]*\b{re.escape(array)}\b", head)
+            kind = declared[1] if declared is not None else ""
+            if _TYPES.get(kind, multiplied[1]) != multiplied[1]:
+                message = f"{array} has elements of {kind}, and this instruction multiplies {multiplied[1]}."
+                return CheckFinding("element_type", message, use.span)
+    return None
 
 
 def find_wrong_access(run: KernelRunner) -> CheckFinding | None:

@@ -25,7 +25,13 @@ from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.fragments.skipped_slices import adds_result
 from lanescope.workbench.products.known_fragments import FragmentLister
-from lanescope.workbench.products.known_mistakes import describe_part, find_unfilled, find_wrong_access, leaves_slices
+from lanescope.workbench.products.known_mistakes import (
+    describe_part,
+    find_other_type,
+    find_unfilled,
+    find_wrong_access,
+    leaves_slices,
+)
 from lanescope.workbench.products.known_sizes import KnownSizes
 from lanescope.workbench.products.known_sums import (
     UNCOVERED,
@@ -148,7 +154,10 @@ class _KnownRun:
         verdicts: list[_Verdict] = []
         for verdict in self.list_verdicts():
             if verdict.open is None:
-                return None if any(verdict.fragments.values()) else _NOTHING, None
+                known = None if any(verdict.fragments.values()) else _NOTHING
+                head = self.text[self.text.rfind("__global__", 0, self.function.body[0]) : self.function.body[0]]
+                found = (find_other_type(self.text, head, run) for run in verdict.runners)
+                return known, next(filter(None, found), None)
             verdicts.append(verdict)
         open_part = verdicts[-1].open if self.sizes else OpenPart("none of its parameters is called M, N or K")
         return open_part, self._find_edit(verdicts[0]) or self._find_mistake(verdicts)
