@@ -6,6 +6,7 @@ that copies and two that multiply, one a barrier for copies and one for tcgen05.
 
 from __future__ import annotations
 
+from lanescope.reader.threads.kernels import BARRIERS, run_kernels
 from lanescope.reader.threads.language.numbers import LONG, make_number
 from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.shared_fills import StageReads
@@ -426,3 +427,22 @@ def test_a_warp_may_multiply_the_rows_that_it_has_stored() -> None:
     part = "make_tiled_copy_A(atom, mma).get_slice(0).partition_D(sA(_, _, 0))"
     store = f"    copy(make_tiled_copy_A(atom, mma), p, {part});\n"
     assert find_lines(RING.replace(wait, wait + store)) == []
+
+
+def test_a_kernel_that_requires_the_grid_of_its_launch_is_followed() -> None:
+    """The launch is through a pointer; elect_sync of cuda::ptx chooses one thread of each of the two warps."""
+    text = """__global__ void once(int n) {
+  __shared__ uint64_t bar;
+  if (gridDim.x != 1) return;
+  if (cuda::ptx::elect_sync(0xffffffff))
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(__cvta_generic_to_shared(&bar)), "r"(1));
+  __syncthreads();
+}
+void measure(const Entry& entry) { entry.kernel<<<1, 64>>>(3); }
+"""
+    ((run,),) = run_kernels(text, {}, (), BARRIERS, (768, 8))
+    trace = run.runner.barriers
+    assert trace is not None
+    assert [(event.kind, int(event.mask.sum())) for event in trace.events] == [("init", 2), ("block", 64)]
+    ((plain,),) = run_kernels(text, {})
+    assert plain.runner.shared.broken == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanescope.workbench.fragments.thread_tiles import check_thread_tiles
 from tests.cases import for_each
+from tests.checked import check_text
 from tests.sample import take_sample
 
 KERNEL = r"""#include <cuda_fp16.h>
@@ -216,3 +217,12 @@ def test_turns_that_may_depend_on_each_other_are_run_in_order(old: str, new: str
     alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", "int last = 0;\n" + ONE_THREAD)
     assert old in alone
     assert check_thread_tiles(alone.replace(old, new), {}).verified == 0  # too long to be followed
+
+
+def test_stores_before_a_product_in_tensor_memory_need_a_fence() -> None:
+    def list_codes(text: str) -> list[str]:
+        return [one.code for one in check_text(text).findings]
+
+    fence = '  asm volatile("fence.proxy.async.shared::cta;");\n  __syncthreads();'
+    assert list_codes(COMPUTED.replace("  __syncthreads();", fence)) == []
+    assert list_codes(COMPUTED) == ["proxy_fence_missing"]
