@@ -17,7 +17,7 @@ from lanescope.errors import LayoutError
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.shared.swizzle import Mode
 from tests.cases import for_each
-from tests.checked import check_text
+from tests.checked import check_text, search_cause
 from tests.test_cutlass_umma import read_printed
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -175,7 +175,6 @@ def test_reads_of_a_umma_kernel_are_verified() -> None:
         (WGMMA_KERNEL, "Shape<_128, _64, _2>", "Shape<_96, _64, _2>", "cute_tile_indivisible", "partition_fragment_A"),
         (WGMMA_KERNEL, "SM90_64x64x16_F32", "SM90_64x64x32_F32", "cute_name_unknown", "SM90_64x64x32_F32F16F16_SS"),
         (WGMMA_KERNEL, "SM90_64x64x16", "SM90_64x0x16", "cute_name_unknown", "SM90_64x0x16_F32F16F16_SS"),
-        (UMMA_KERNEL, "UMMA::Layout_K_SW32", "UMMA::Layout_MN_SW32", "cute_not_canonical", "UMMA::Layout_MN_SW32"),
     ],
 )
 def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str, code: str, line: str) -> None:
@@ -183,6 +182,12 @@ def test_a_layout_that_cute_refuses_is_a_finding(kernel: str, old: str, new: str
     (finding,) = check_text(text).findings
     at = text[text.rfind("\n", 0, finding.span[0]) : text.find("\n", finding.span[0])]
     assert (finding.code, line in at) == (code, True)
+
+
+def test_a_layout_of_another_major_than_its_twin_is_the_cause() -> None:
+    text = UMMA_KERNEL.replace("UMMA::Layout_K_SW32", "UMMA::Layout_MN_SW32", 1)
+    (finding,) = search_cause(text).findings
+    assert (finding.code, text[slice(*finding.span)]) == ("cute_not_canonical", "Layout_MN_SW32_Atom")
 
 
 @for_each(

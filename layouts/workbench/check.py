@@ -73,12 +73,9 @@ from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
 from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY
 from lanescope.workbench.text.contents import (
-    HEADERS_KEY,
     evaluate_with_choices,
-    format_headers,
     list_given_macros,
     list_given_values,
-    parse_headers,
 )
 from lanescope.workbench.text.function_texts import blank_text
 
@@ -119,8 +116,13 @@ def check_text(
     'not_shifted'
     """
     headers = tuple(headers)
-    check = _check_with_cause if search else _check_chosen
-    report = check_conditions(text, make_choices(choices, headers, target), lambda chosen: check(text, chosen, target))
+    report = _check_variants(text, make_choices(choices, headers, target), target)
+
+    def recheck(edit: TextEdit) -> CheckReport:
+        moved = make_choices(choices, [move_span(span, edit) for span in headers], target)
+        return _check_variants(apply_edits(text, (edit,)), moved, target, brief=True)
+
+    report = find_cause(text, report, recheck) if search else report
     if headers:  # every file is balanced by itself: see find_unbalanced_conditions
         return report
     unbalanced = map(_make_pitfall_finding, find_unbalanced_conditions(text))
@@ -156,17 +158,12 @@ def _evaluate_edited(choices: Mapping[str, str], text: str) -> Evaluation | None
     return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
 
 
-def _check_with_cause(text: str, choices: Mapping[str, str], target: str) -> CheckReport:
-    """Check a text with the choices that build_bench takes, and look for the number that causes its mistakes."""
-
-    def recheck(edit: TextEdit) -> CheckReport:
-        headers = format_headers(move_span(span, edit) for span in parse_headers(choices))
-        return _check_chosen(apply_edits(text, (edit,)), {**choices, HEADERS_KEY: headers}, target, brief=True)
-
-    return find_cause(text, _check_chosen(text, choices, target), recheck)
+def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: bool = False) -> CheckReport:
+    """Check a text with its undecided macros undefined, and in its other variants."""
+    return check_conditions(text, choices, lambda chosen: _check_chosen(text, chosen, target, brief))
 
 
-def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool = False) -> CheckReport:
+def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool) -> CheckReport:
     """Check a text with the choices that build_bench takes. brief: whether to end at the first mistake.
 
     The threads of its kernels are run last, since the time may run out there.

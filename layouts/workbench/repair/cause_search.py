@@ -28,7 +28,7 @@ MOST_LIKELY = 24  # edits tried before, of which the first right one is taken
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
 # what is missing is not at a number, and words that are unknown are wrong themselves
-_PLACED = ("_missing", "unset", "ptxas_refuses", "cute_unknown_name", "instruction_not_on_target", "unbalanced")
+_PLACED = ("_missing", "unset", "ptxas_refuses", "cute_name_unknown", "instruction_not_on_target", "unbalanced")
 Recheck = Callable[[TextEdit], CheckReport]
 
 
