@@ -86,7 +86,7 @@ def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, count
     if any(isinstance(node, _LEAVING) or getattr(node, "lasting", False) for node in nodes):
         return False
     own = {node.name for node in nodes if isinstance(node, tree.Declaration)}
-    stores = [node for node in nodes if _is_store(own, node)]
+    stores = [node for node in nodes if _is_store(node, own)]
     calls = [node for node in nodes if isinstance(node, tree.Call)]
     if not _has_own_arrays(run, stores, scope) or not all(_is_pure(run, call, scope, 0) for call in calls):
         return False
@@ -97,7 +97,8 @@ def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, count
     return all(_is_alike(run, name, scope, at in inside) for at, name in names.items())
 
 
-def _is_store(own: set[str], node: tree.SyntaxNode) -> TypeGuard[tree.Assignment]:
+def _is_store(node: tree.SyntaxNode, own: set[str]) -> TypeGuard[tree.Assignment]:
+    """Return whether a part of the body assigns to something else than a variable of its own."""
     return isinstance(node, tree.Assignment) and not _is_own(node.target, own)
 
 
