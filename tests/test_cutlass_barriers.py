@@ -431,7 +431,7 @@ def test_a_warp_may_multiply_the_rows_that_it_has_stored() -> None:
 
 def test_a_kernel_that_requires_the_grid_of_its_launch_is_followed() -> None:
     """The launch is through a pointer; elect_sync of cuda::ptx chooses one thread of each of the two warps."""
-    text = """__global__ void once(int n) {
+    text = """__global__ void __launch_bounds__(64) once(int n) {
   __shared__ uint64_t bar;
   if (gridDim.x != 1) return;
   if (cuda::ptx::elect_sync(0xffffffff))

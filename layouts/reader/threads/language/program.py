@@ -282,15 +282,14 @@ def list_launches(
 
 
 def find_unnamed_launch(text: str, kernels: Iterable[str]) -> KernelLaunch | None:
-    """Return the only launch of a text that is through a pointer, such as a member of a table; None if its grid and
-    its block are not those of all launches of the text.
+    """Return a launch with the grid of those through a pointer, such as a member of a table, if all launches of a text
+    are such and have it; their block may be another kernel's.
     """
     launches = list(_LAUNCHED.finditer(text))
-    sizes = {_read_sizes(text, launch.end()) for launch in launches}
-    if len(sizes) != 1 or not {launch[1] for launch in launches}.isdisjoint(kernels):
+    grids = {_read_sizes(text, launch.end())[0] for launch in launches}
+    if len(grids) != 1 or not {launch[1] for launch in launches}.isdisjoint(kernels):
         return None
-    grid, block = sizes.pop()
-    return KernelLaunch((), block, None, launches[0].start(), grid=grid)
+    return KernelLaunch((), "", None, launches[0].start(), grid=grids.pop())
 
 
 def find_qualifier(text: str, at: int, name: str) -> str:
