@@ -193,7 +193,7 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     findings += products.mistakes
     lost += products.open
     fragments = close_proved_kernels(fragments, products.proved)
-    open_ = drop_proved_points(open_, bench, fragments.proved) + late + lost
+    open_ = drop_proved_points(open_, bench, fragments.proved) + late + (lost if not brief else [])
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     open_ += _list_cute_points(cute)

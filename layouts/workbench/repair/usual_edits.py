@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.workbench.repair.repairs import parse_literal, write_like
 from lanescope.workbench.results import TextEdit
 from lanescope.workbench.text.statement_words import StatementWords
@@ -14,6 +15,9 @@ _NO_VALUES = frozenset("static_assert pragma include unroll alignas __align__ __
 _CONTIGUOUS = "_1"  # of CuTe
 _SMALL = 16  # a larger number that counts is seldom meant to be one more or less
 _NEAR = 3  # bits
+_MOST_CHANGED = 2
+# where the fields of descriptors begin: a shift to one of them is not meant to be one to no field
+_FIELD_BITS = frozenset(field.low for form in (WGMMA, TCGEN05) for field in form.fields if field.low)
 
 
 def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, TextEdit]]:
@@ -24,13 +28,14 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
     >>> from lanescope.workbench.text.statement_words import list_statements
     >>> (one,) = list_statements("d |= (n * 8 & 0x3F) << 61")
     >>> [edit.text for _, edit in list_number_edits(one, [(8, 16)])]
-    ['16', '4', '7', '9', '0x7F', '0x1F', '62', '60', '63', '59']
+    ['16', '4', '7', '9', '0x7F', '0x1F', '62']
     """
-    ratios = list(changed)
+    ratios = list(changed)[:_MOST_CHANGED]
     for n, digits in _list_numbers(one):
         value, before = parse_literal(digits), one.words[n - 1] if n else ""
         if _is_shift(one, n):
             others = [value + 1, value - 1, value + 2, value - 2]
+            others = [other for other in others if value not in _FIELD_BITS or other in _FIELD_BITS]
         else:
             scaled = ratios if before != "&" else []
             others = [value * needed // present for present, needed in scaled if not value * needed % (present or 1)]
