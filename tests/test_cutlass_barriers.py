@@ -245,6 +245,7 @@ MISTAKES = [
     (RING, "  clear(sum);\n", "", "accumulator_unset", "partition_fragment_C"),
     (RING, "int k = 0; k < tiles;", "int k = 0; k < tiles - 1;", "k_slices_left", "k < tiles - 1"),
     (RING, "tBgB(_, next)", "tBgB(_, next / 2)", "k_slice_repeated", "next / 2"),
+    (RING, "    gemm(", "    mma.accumulate_ = GMMA::ScaleOut::Zero;\n    gemm(", "accumulator_reset", "accumulate_ ="),
     (
         RING,
         "tCrA(_, _, _, read.index()), tCrB(_, _, _, read.index())",
