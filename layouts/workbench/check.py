@@ -185,15 +185,10 @@ def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: boo
     descriptors = tuple(list_checked_descriptors(text, bench, guesses))
     findings = [_name_source_line(text, finding) for finding in findings]
     steps, unverified = count_verified(bench, guesses, partial(explain_mismatch_doubt, guesses))
-    fragments, thread_findings, late = _check_threads(source, descriptors)
-    found, lost = (thread_findings, []) if thread_findings else _check_barriers(source, of_kernels)
-    findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
+    fragments, found, lost = _run_threads(source, of_kernels, findings, descriptors, brief)
+    findings = [one for one in found if one.level != "note"]
     doubts += (one for one in found if one.level == "note")
-    products = ProductReport() if findings else _check_products(source, fragments)
-    findings += products.mistakes
-    lost += products.open
-    fragments = close_proved_kernels(fragments, products.proved)
-    open_ = drop_proved_points(open_, bench, fragments.proved) + late + (lost if not brief else [])
+    open_ = drop_proved_points(open_, bench, fragments.proved) + lost
     open_ += (OpenPoint(kernel.message, kernel.span, kernel.needs) for kernel in fragments.kernels if kernel.gap)
     descriptors = tuple(_close_proved(descriptor, fragments.proved) for descriptor in descriptors)
     open_ += _list_cute_points(cute)
@@ -259,6 +254,30 @@ def _find_word_mistakes(
     problems = (fragment.problem for fragment in cute if fragment.problem is not None)
     found = [CheckFinding(one.code, one.message, one.span) for one in (*lacking, *unknown, *problems, *copies)]
     return found, [OpenPoint(message, span) for message, span in (*unsure, *doubted)]
+
+
+def _run_threads(
+    source: _EvaluatedText,
+    of_kernels: list[CheckFinding],
+    findings: Sequence[CheckFinding],
+    descriptors: Collection[CheckedDescriptor],
+    brief: bool,
+) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
+    """Run the threads of each kernel, also with known sizes; return (its fragments, all findings and notes, what is
+    open; if brief, without what is open about D). of_kernels: the mistakes of kernels that a run may explain; findings:
+    those that need no run.
+    """
+    fragments, found, open_ = _check_threads(source, descriptors)
+    lost: list[OpenPoint] = []
+    if not found:
+        found, lost = _check_barriers(source, of_kernels)
+    notes = [one for one in found if one.level == "note"]
+    findings = drop_consequences([*findings, *(one for one in found if one.level != "note")])
+    if findings:
+        return fragments, [*findings, *notes], open_ if brief else [*open_, *lost]
+    products = _check_products(source, fragments)
+    fragments = close_proved_kernels(fragments, products.proved)
+    return fragments, [*products.mistakes, *notes], open_ if brief else [*open_, *lost, *products.open]
 
 
 def _check_threads(
