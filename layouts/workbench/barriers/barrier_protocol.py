@@ -163,8 +163,7 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     if not run.complete or len(traces) < len(run.runners):
         return None
     name, runner = run.function.name, run.runner
-    own = next(filter(None, (_describe_trace(trace, len(traces), name, runner.text) for trace in traces)), None)
-    if own is not None:
+    if (own := _describe_traces(traces, name, runner.text)) is not None:
         return own
     of_blocks = [trace.events for trace in traces]
     events = join_events(of_blocks)
@@ -177,9 +176,7 @@ def _judge_run(run: KernelRun, count_bytes: CountBytes | None) -> Pitfall | None
     mistake = _find_mistake(
         ProtocolJudge(of_blocks, runner.threads, name, runner.text), describe_other_bytes(sums, name, runner.text)
     )
-    mistake = mistake or _find_unread(traces)
-    if mistake is None and len(traces) == 1:
-        mistake = find_async_mistake(runner, name)
+    mistake = mistake or _find_unread(traces) or (find_async_mistake(runner, name) if not run.others else None)
     return mistake or tensor_races.find_tensor_mistake(traces, runner.threads, name, runner.text)
 
 
@@ -196,6 +193,10 @@ def _find_unread(traces: Sequence[BarrierTrace]) -> Pitfall | None:
 def _list_traces(run: KernelRun) -> list[BarrierTrace]:
     traces = filter(None, (runner.barriers for runner in run.runners))
     return [trace for trace in traces if trace.ended]
+
+
+def _describe_traces(traces: Sequence[BarrierTrace], kernel: str, text: str) -> Pitfall | None:
+    return next(filter(None, (_describe_trace(trace, len(traces), kernel, text) for trace in traces)), None)
 
 
 def _describe_trace(trace: BarrierTrace, blocks: int, kernel: str, text: str) -> Pitfall | None:

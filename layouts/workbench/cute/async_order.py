@@ -85,9 +85,10 @@ def describe_open_sums(run: KernelRunner, kernel: str) -> Pitfall | None:
     at = re.search(rf"\b{kernel}\s*\(", run.text)
     if at is None or own.inline or not (own.lost or any(step.kind == "product" for step in own.steps)):
         return None
-    what = (
-        f"its copies and gemm are not followed, since {own.lost}" if own.lost else "where it is stored is not followed"
-    )
+    why = own.lost
+    if not why and run.barriers is not None and _follow_schedule(run, run.barriers, kernel) is None:
+        why = "threads wait for ever in its run"
+    what = f"its copies and gemm are not followed, since {why}" if why else "where it is stored is not followed"
     span = at.start(), at.start() + len(kernel)
     return Pitfall("cute_sums_open", f"D of {kernel} is not known to be A·B: {what}.", span)
 
