@@ -47,7 +47,10 @@ def test_a_number_that_has_two_right_values_has_no_edit() -> None:
 def test_the_finding_stays_and_names_the_numbers_if_each_of_two_could_be_changed() -> None:
     (finding,) = search("STAGES = 4", "x & 3;")
     assert TEXT[slice(*finding.span)] == "store" and finding.edits == ()
-    assert "One of these makes it right: 4 instead of 8" in finding.message and "or 3 instead of 7" in finding.message
+    assert (
+        "One of these changes removes the mistake: 4 instead of 8" in finding.message
+        and "or 3 instead of 7" in finding.message
+    )
 
 
 def test_numbers_further_away_than_a_right_one_do_not_count() -> None:

@@ -309,7 +309,7 @@ class Bench:
 
     @property
     def slices(self) -> frozenset[tuple[object, ...]]:
-        """What the reads of a stage have to be: instruction, operand, rows and K."""
+        """The part of a tile that each step of a descriptor has to read: instruction, operand, rows and K."""
         return frozenset(
             (operand.instruction, operand.name, step.mn, step.rows, step.k, step.depth)
             for operand in self.operands

@@ -1,8 +1,8 @@
 """Report mistakes at the number, or the words, that cause them.
 
-A wrong number shows where elements are read, stored or counted. Here the numbers that a finding's values come from get
-other values, one at a time, and the text is checked again. If nothing is wrong with it then, the mistake is there. If
-several numbers can be changed so, the finding stays at its place and names them.
+A wrong number is noticed where elements are read, stored or counted. This module changes the numbers that a finding's
+values come from, one at a time, and checks the text again. If it has no mistakes then, the finding moves to this
+number. If several numbers could be changed, the finding stays at its place and lists them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.statement_words import list_origins
 
 MOST_TRIED = 40
-MOST_LIKELY = 24  # edits tried before, of which the first right one is taken
+MOST_LIKELY = 24  # likely edits, tried before the others; the first that removes all mistakes is taken
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
-# what is missing is not at a number, and words that are unknown are wrong themselves
+# no number causes a missing statement or an unknown name
 _PLACED = ("_missing", "unset", "ptxas_refuses", "cute_name_unknown", "instruction_not_on_target", "unbalanced")
 Recheck = Callable[[TextEdit], CheckReport]
 
@@ -37,9 +37,8 @@ def find_cause(text: str, report: CheckReport, recheck: Recheck) -> CheckReport:
 
     recheck: checks the text with an edit.
     """
-    if len(text) > _MOST_CHARACTERS or not any(map(_can_move, report.findings)):
-        return report
-    if any(finding.code.endswith(_PLACED) for finding in report.findings):
+    placed = any(finding.code.endswith(_PLACED) for finding in report.findings)
+    if placed or len(text) > _MOST_CHARACTERS or not any(map(_can_move, report.findings)):
         return report
     try:
         return replace(report, findings=tuple(_search(text, report, recheck)))
@@ -57,23 +56,21 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
         if _is_right(report, recheck(edit)):
             return (_move(text, findings, [edit], certain),)
     right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), MOST_TRIED), report, recheck))
-    if is_late():
+    if is_late() or not right:
         return findings
     if len(right) == 1:
-        ((_, edits),) = right.items()
+        (edits,) = right.values()
         return (_move(text, findings, edits, certain=True),)
-    if not right:
-        return findings
     each = [_describe_edits(text, edits) for edits in right.values()]
-    hint = f" One of these makes it right: {join_words(each, 'or')}."
+    hint = f" One of these changes removes the mistake: {join_words(each, 'or')}."
     return [replace(one, message=one.message + hint) if _can_move(one) else one for one in findings]
 
 
 def _list_right(
     edits: Iterable[tuple[int, TextEdit]], report: CheckReport, recheck: Recheck
 ) -> Iterator[tuple[TextEdit, CheckReport]]:
-    """Yield the edits that make a text right, with its report: those at the least distance, and other values of their
-    numbers. edits: with their distance.
+    """Yield the edits that remove all mistakes, with the report after each: those at the least distance, and other
+    values of the same numbers. edits: with their distance.
     """
     most: float = inf
     numbers: set[Span] = set()
@@ -87,9 +84,9 @@ def _list_right(
 
 
 def _keep_alike(report: CheckReport, right: Iterable[tuple[TextEdit, CheckReport]]) -> dict[Span, list[TextEdit]]:
-    """Group edits by their places: those that leave what descriptors have to read as it is, if there are any.
+    """Group edits by their places; if some keep the tiles that descriptors have to read, only those.
 
-    A number that gives another tile may be right as well, but then the kernel is another one.
+    Another size of a tile may remove the mistakes as well, but changes the kernel.
     """
     found = list(right)
     alike = [edit for edit, after in found if after.slices == report.slices] or [edit for edit, _ in found]
@@ -104,7 +101,7 @@ def _can_move(finding: CheckFinding) -> bool:
 
 
 def _list_field_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[TextEdit]:
-    """Yield the shifts that put a wrong field of a descriptor near its bit, with this bit."""
+    """Yield edits of shifts that miss the bit of a wrong descriptor field by a few bits."""
     bits = {WGMMA.get_field(field).low for finding in findings for field, _, _ in finding.changes}
     if bits:
         for _, statement in list_origins(blank, [finding.span for finding in findings]):
@@ -112,21 +109,20 @@ def _list_field_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[
 
 
 def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, TextEdit]]:
-    """List the usual other values of the numbers that the findings' values come from, with their distance: the likely
-    ones of near numbers first.
+    """List (distance, edit) for usual other values of the numbers that the findings' values come from: likely values
+    of near numbers first.
     """
     changed = {(present, needed) for finding in findings for _, present, needed in finding.changes}
-    places = [place for finding in findings for place in (finding.span, *(read.span for read in finding.follows))]
     ranked = [
         (steps + rank // 2, edit)
-        for steps, statement in list_origins(blank, places)
+        for steps, statement in list_origins(blank, _list_places(findings))
         for rank, edit in list_number_edits(statement, sorted(changed))
     ]
     return sorted(ranked, key=lambda entry: entry[0])
 
 
 def _is_right(before: CheckReport, after: CheckReport) -> bool:
-    """Return whether nothing is wrong with an edited text, and no less is known of it."""
+    """Return whether an edited text has no mistakes, and at least as much of it is verified."""
     known = not _count_gaps(after) > _count_gaps(before) and len(after.open) <= len(before.open)
     return known and not after.findings and after.steps >= max(before.steps, 1)
 
@@ -137,34 +133,31 @@ def _count_gaps(report: CheckReport) -> int:
 
 
 def _move(text: str, findings: Sequence[CheckFinding], edits: Sequence[TextEdit], certain: bool) -> CheckFinding:
-    """Return one finding in place of several, at edits of one place. certain: whether they are the repair."""
+    """Merge findings into one at the place of some edits. certain: whether the edits are the repair."""
     edit = edits[0]
     main = next((one for one in findings if one.edits == (edit,)), findings[0])
     words = " ".join(text[slice(*edit.span)].split())
-    hint = f"With another value of {words} it is right."
-    if certain:
-        hint = f"It is right with {_describe_edits(text, edits)}."
+    change = _describe_edits(text, edits) if certain else f"another value of {words}"
+    message = main.message if main.edits else f"{main.message} With {change}, no mistake is found."
     span = edit.span if words else (edit.span[0] - 1, edit.span[1])
-    spans = dict.fromkeys(place for one in findings for place in (one.span, *(read.span for read in one.follows)))
-    follows = (WrongRead("This follows from it.", place) for place in spans if not _overlaps(place, span))
-    message = main.message if main.edits else f"{main.message} {hint}"
-    reads = sum(one.reads for one in findings)
+    apart = [place for place in _list_places(findings) if place[1] <= span[0] or span[1] <= place[0]]
     return replace(
         main,
         message=message,
         span=span,
-        reads=reads,
+        reads=sum(one.reads for one in findings),
         edits=(edit,) if certain and len(edits) == 1 else (),
-        follows=tuple(follows),
+        follows=tuple(WrongRead("The mistake shows here.", place) for place in apart),
     )
 
 
-def _overlaps(span: Span, other: Span) -> bool:
-    return span[0] < other[1] and other[0] < span[1]
+def _list_places(findings: Iterable[CheckFinding]) -> list[Span]:
+    """List the places of findings and of the reads that follow from them, each once."""
+    return list(dict.fromkeys(at for one in findings for at in (one.span, *(read.span for read in one.follows))))
 
 
 def _describe_edits(text: str, edits: Sequence[TextEdit]) -> str:
-    """Return what edits write at their one place, instead of which words, in which line of the text."""
+    """Describe edits of one place: what they write, instead of which words, after which part of the line."""
     first, past = edits[0].span
     words = " ".join(text[first:past].split())
     written = join_words([edit.text for edit in edits], "or")

@@ -1,4 +1,4 @@
-"""List the values that a number of a text may have been meant to have: the next bit, the double, the half."""
+"""List the usual other values of a number in a text: one bit more or less, the double, the half, one more or less."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from lanescope.workbench.text.statement_words import StatementWords
 _NUMBER = re.compile(r"_?(0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*")
 _NO_VALUES = frozenset("static_assert pragma include unroll alignas __align__ __launch_bounds__ case".split())
 _CONTIGUOUS = "_1"  # of CuTe
-_SMALL = 16  # a larger number that counts is seldom meant to be one more or less
+_SMALL = 16  # larger numbers are seldom wrong by one
 _NEAR = 3  # bits
 _MOST_CHANGED = 2
-# where the fields of descriptors begin: a shift to one of them is not meant to be one to no field
+# where the fields of descriptors begin: of a shift to one of them, only shifts to other fields are tried
 _FIELD_BITS = frozenset(field.low for form in (WGMMA, TCGEN05) for field in form.fields if field.low)
 
 
 def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -> Iterator[tuple[int, TextEdit]]:
-    """Yield the usual other values of each number of a statement, with their rank: 0 for the likeliest.
+    """Yield (rank, edit) for the usual other values of each number of a statement: rank 0 is the most likely.
 
     changed: (present, needed) of values that are known to be wrong.
 
@@ -32,12 +32,12 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
     """
     ratios = list(changed)[:_MOST_CHANGED]
     for n, digits in _list_numbers(one):
-        value, before = parse_literal(digits), one.words[n - 1] if n else ""
+        value = parse_literal(digits)
         if _is_shift(one, n):
             others = [value + 1, value - 1, value + 2, value - 2]
             others = [other for other in others if value not in _FIELD_BITS or other in _FIELD_BITS]
         else:
-            scaled = ratios if before != "&" else []
+            scaled = [] if n and one.words[n - 1] == "&" else ratios
             others = [value * needed // present for present, needed in scaled if not value * needed % (present or 1)]
             others += _list_values(value, digits)
         meant = [other for other in dict.fromkeys(others) if other != value and other >= 0]
@@ -45,7 +45,7 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
 
 
 def list_bit_edits(one: StatementWords, bits: Iterable[int]) -> Iterator[TextEdit]:
-    """Yield the shifts of a statement that put a value near one of some bits, with that bit."""
+    """Yield edits of the shifts of a statement that miss one of some bits by a few bits."""
     for n, digits in _list_numbers(one):
         near = [bit for bit in bits if 0 < abs(parse_literal(digits) - bit) < _NEAR]
         yield from (_write(one, n, bit) for bit in near if _is_shift(one, n))
@@ -62,7 +62,7 @@ def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
 
 
 def _is_shift(one: StatementWords, n: int) -> bool:
-    return any(word in ("<<", ">>") for word in one.words[max(n - 1, 0) : n])
+    return n > 0 and one.words[n - 1] in ("<<", ">>")
 
 
 def _write(one: StatementWords, n: int, value: int) -> TextEdit:

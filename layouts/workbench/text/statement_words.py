@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -24,7 +24,7 @@ _ASSIGNED = re.compile(
 )
 _CALL = re.compile(r"\s*(?:[\w:.]|->)+\s*(?:<[^;(){}]*>)?\s*\(")
 _MOST = 600  # statements of a text
-_PASSED = 2  # steps to a call that is given an array: it may fill it
+_PASSED = 2  # steps to a call that is passed a name: it may write to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StatementWords:
         return self.spans[0][0], self.spans[-1][1]
 
     def find_span(self, first: int, past: int) -> Span:
-        """Return the place of the words from `first` to before `past`; if there are none, that between words."""
+        """Return the place of the words from `first` to before `past`; of none, the place between words."""
         if first < past:
             return self.spans[first][0], self.spans[past - 1][1]
         at = self.spans[first - 1][1] if first else self.spans[0][0]
@@ -123,31 +123,33 @@ def _meets(span: Span, place: Span) -> bool:
 
 def _list_sources(blank: str, statements: Sequence[StatementWords]) -> list[list[tuple[int, int]]]:
     """List for each statement those that set its names, or call its function: (steps, number)."""
-    bodies = [(function.name, function.body, True) for function in find_functions(blank)]
-    classes = ((match[1], match.end() - 1) for match in _CLASS.finditer(blank))
-    bodies += ((name, (at, find_closing(blank, at)), False) for name, at in classes)
+    functions = [(function.name, function.body) for function in find_functions(blank)]
+    braces = [(match[1], match.end() - 1) for match in _CLASS.finditer(blank)]
+    classes = [(name, (at, find_closing(blank, at))) for name, at in braces]
     setting: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # (function, name) → statement → steps
     mentions: dict[str, list[int]] = defaultdict(list)
-    inside = ["" for _ in statements]
+    functions_around: list[str] = []
     for n, one in enumerate(statements):
-        for name, body, is_function in bodies:
-            if body[0] <= one.span[0] < body[1]:
-                setting["", name].setdefault(n, 1)
-                inside[n] = name if is_function else inside[n]
+        around = _list_around(functions, one.span[0])
+        functions_around += around[-1:] or [""]
+        for name in (*around, *_list_around(classes, one.span[0])):
+            setting["", name].setdefault(n, 1)
         for word in one.words:
             mentions[word].append(n)
-        for word, further in _list_set_names(blank, one).items():
-            setting[inside[n], word][n] = further
-    return [
-        [
-            (further, m)
-            for word in dict.fromkeys(one.words)
-            for scope in dict.fromkeys((function, ""))
-            for m, further in setting.get((scope, word), {}).items()
-        ]
-        + [(1, m) for m in mentions.get(function, ())]
-        for one, function in zip(statements, inside, strict=True)
-    ]
+        for word, steps in _list_set_names(blank, one).items():
+            setting[functions_around[n], word][n] = steps
+
+    def list_sources(one: StatementWords, function: str) -> list[tuple[int, int]]:
+        keys = ((scope, word) for word in dict.fromkeys(one.words) for scope in dict.fromkeys((function, "")))
+        set_by = [(steps, m) for key in keys for m, steps in setting.get(key, {}).items()]
+        return set_by + [(1, m) for m in mentions.get(function, ())]
+
+    return list(map(list_sources, statements, functions_around))
+
+
+def _list_around(bodies: Iterable[tuple[str, Span]], at: int) -> list[str]:
+    """List the names of the bodies that hold a place."""
+    return [name for name, body in bodies if body[0] <= at < body[1]]
 
 
 def _list_set_names(blank: str, one: StatementWords) -> dict[str, int]:
