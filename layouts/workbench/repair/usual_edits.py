@@ -27,7 +27,7 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
 
     >>> from lanescope.workbench.text.statement_words import list_statements
     >>> (one,) = list_statements("d |= (n * 8 & 0x3F) << 61")
-    >>> [edit.text for _, edit in list_number_edits(one, [(8, 16)])]
+    >>> [edit.text for _, edit in list_number_edits(one, [(0, 4), (8, 16)])]
     ['16', '4', '7', '9', '0x7F', '0x1F', '62']
     """
     ratios = list(changed)[:_MOST_CHANGED]
@@ -38,7 +38,9 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
             others = [other for other in others if value not in _FIELD_BITS or other in _FIELD_BITS]
         else:
             scaled = [] if n and one.words[n - 1] == "&" else ratios
-            others = [value * needed // present for present, needed in scaled if not value * needed % (present or 1)]
+            others = [
+                value * needed // present for present, needed in scaled if present and not value * needed % present
+            ]
             others += _list_values(value, digits)
         meant = [other for other in dict.fromkeys(others) if other != value and other >= 0]
         yield from ((rank, _write(one, n, other)) for rank, other in enumerate(meant))
