@@ -6,8 +6,7 @@ an assumed value removes a mismatch (`guesses.py`), it is an open point that nam
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,14 +15,12 @@ from lanescope.errors import refuse_deep_recursion
 from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.evaluation import Evaluation
-from lanescope.reader.code.findings import Pitfall
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
 from lanescope.reader.code.preprocessing.uncompiled import blank_uncompiled_code
 from lanescope.reader.code.ptx.ptx_module import find_source_line, is_ptx_module
 from lanescope.reader.code.running.run_records import KernelLaunchRecord
-from lanescope.reader.grammars.excerpt import extract_code
-from lanescope.workbench import Bench, build_bench
+from lanescope.workbench import Bench
 from lanescope.workbench.barriers.barrier_protocol import find_protocol_mistakes
 from lanescope.workbench.bench_builder import LONGEST as LONGEST_PASTE
 from lanescope.workbench.check_report import CheckReport, OpenPoint, report_mistakes
@@ -49,6 +46,7 @@ from lanescope.workbench.products.result_origins import check_origins
 from lanescope.workbench.products.result_stores import find_result_mistakes
 from lanescope.workbench.reads import swizzle_codes, tile_starts
 from lanescope.workbench.reads.operand_findings import (
+    build_guesses,
     check_operands,
     drop_proved_points,
     explain_mismatch_doubt,
@@ -59,24 +57,19 @@ from lanescope.workbench.reads.operand_findings import (
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.consequences import drop_consequences, drop_explained_doubts
-from lanescope.workbench.repair.pitfalls import find_pitfall_edits, find_pitfalls, group_pitfalls
+from lanescope.workbench.repair.pitfalls import list_repaired_pitfalls
 from lanescope.workbench.repair.repairs import apply_edits, move_span
-from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, WrongRead
+from lanescope.workbench.results import DOUBTS, CheckFinding, TextEdit, make_finding
 from lanescope.workbench.source import refused_code, shared_budget
 from lanescope.workbench.source.condition_balance import find_unbalanced_conditions
 from lanescope.workbench.source.conditional_checks import check_conditions
 from lanescope.workbench.source.gaps import CheckedDescriptor, find_library, find_multiplier, list_checked_descriptors
-from lanescope.workbench.source.guesses import PATIENCE, Guesses
-from lanescope.workbench.source.tally import count_verified, drop_proved, list_first_wrong_steps
+from lanescope.workbench.source.guesses import PATIENCE, Guesses, evaluate_file
+from lanescope.workbench.source.tally import count_verified, drop_proved
 from lanescope.workbench.source.target_checks import find_missing_instructions, make_choices
 from lanescope.workbench.source.unfinished import find_unfinished
 from lanescope.workbench.tensor_memory.idesc_checks import check_tensor_code
-from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY
-from lanescope.workbench.text.contents import (
-    evaluate_with_choices,
-    list_given_macros,
-    list_given_values,
-)
+from lanescope.workbench.text.contents import list_given_macros, list_given_values
 from lanescope.workbench.text.function_texts import blank_text
 
 Span = tuple[int, int]
@@ -87,7 +80,7 @@ def _list_doubts(bench: Bench, built: Iterable[DescriptorBuilder]) -> list[Check
     """List doubts about the descriptors of the bench."""
     doubted = {message for piece in bench.pieces for message in piece.doubts}
     doubts = (finding for builder in built for finding in builder.doubts)
-    return [_make_pitfall_finding(finding) for finding in doubts if finding.message in doubted]
+    return [make_finding(finding) for finding in doubts if finding.message in doubted]
 
 
 def _close_proved(descriptor: CheckedDescriptor, proved: frozenset[tuple[str, str]]) -> CheckedDescriptor:
@@ -107,8 +100,8 @@ def check_text(
 
     choices: values that the text leaves open, by the keys of `Bench.assumed`; headers: parts of the text that come
     from included files, whose functions run only if the main part calls them; target: the architecture that ptxas
-    compiles for, "" for any; search: whether to look for the number that causes the mistakes, for which the text is
-    checked again with other numbers.
+    compiles for, "" for any; search: whether to search for the number that causes the mistakes, which checks the text
+    again with other numbers.
 
     LayoutError `bad_text` if it is longer than LONGEST characters, `too_deep` if it is nested too deeply.
 
@@ -125,7 +118,7 @@ def check_text(
     report = find_cause(text, report, recheck) if search else report
     if headers:  # every file is balanced by itself: see find_unbalanced_conditions
         return report
-    unbalanced = map(_make_pitfall_finding, find_unbalanced_conditions(text))
+    unbalanced = map(make_finding, find_unbalanced_conditions(text))
     return replace(report, findings=(*unbalanced, *report.findings))
 
 
@@ -146,16 +139,12 @@ class _EvaluatedText:
 
 def _evaluate_text(text: str, choices: Mapping[str, str], target: str, brief: bool) -> _EvaluatedText:
     """Evaluate a text with the choices that build_bench takes."""
-    guesses = _build_guesses(text, choices, brief)
-    code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
+    guesses = build_guesses(text, choices, brief)
+    code = evaluate_file(text, choices)
     built = builders.find_evaluation_builders(code, target) if code else ()
     maps = tensor_maps.find_evaluation_maps(code) if code else ()
     blame = BlameFinder(text, guesses.bench, built)
     return _EvaluatedText(text, choices, target, code, guesses, guesses.bench, built, maps, blame)
-
-
-def _evaluate_edited(choices: Mapping[str, str], text: str) -> Evaluation | None:
-    return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
 
 
 def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: bool = False) -> CheckReport:
@@ -164,7 +153,7 @@ def _check_variants(text: str, choices: Mapping[str, str], target: str, brief: b
 
 
 def _check_chosen(text: str, choices: Mapping[str, str], target: str, brief: bool) -> CheckReport:
-    """Check a text with the choices that build_bench takes. brief: whether to end at the first mistake.
+    """Check a text with the choices that build_bench takes. brief: whether to stop at the first mistake.
 
     The threads of its kernels are run last, since the time may run out there.
     """
@@ -221,7 +210,7 @@ def _judge_kernels(source: _EvaluatedText) -> tuple[_EvaluatedText, list[CheckFi
         bench = unfilled_findings.leave_open(source.bench, unfilled)
         source.guesses.bench = bench
         source = replace(source, bench=bench, blame=BlameFinder(source.text, bench, source.builders))
-    return source, list(map(_make_pitfall_finding, found))
+    return source, list(map(make_finding, found))
 
 
 def _find_mistakes(
@@ -229,30 +218,30 @@ def _find_mistakes(
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
     """Return (findings about the code and its reads, open points about operands)."""
     text, bench, code, target = source.text, source.bench, source.code, source.target
-    broken = (_make_pitfall_finding(problem) for tensor_map in source.maps for problem in tensor_map.problems)
-    findings = [*_repair_pitfalls(text, source.builders, source.choices), *broken]
+    broken = (make_finding(problem) for tensor_map in source.maps for problem in tensor_map.problems)
+    findings = [*list_repaired_pitfalls(text, source.builders, source.choices), *broken]
     runs = code.asm_runs if code else ()
     refused = refused_code.list_refused(text, runs)
     findings += of_kernels
     mismatches, open_ = check_operands(source.guesses, bench, {finding.code for finding in findings}, source.blame)
     tiles = check_tensor_code(text, runs, bench, target) + check_tiled_mmas(text)
-    findings += map(_make_pitfall_finding, tiles)
+    findings += map(make_finding, tiles)
     findings = drop_consequences([*findings, *mismatches, *refused, *find_wrong_versions(bench, source.blame)])
-    findings += map(_make_pitfall_finding, tile_starts.find_small_alignments(text, bench))
+    findings += map(make_finding, tile_starts.find_small_alignments(text, bench))
     if not any(finding.code == "wgmma_swizzle_code" for finding in findings):
-        findings += map(_make_pitfall_finding, swizzle_codes.find_wgmma_codes(text, source.builders, source.maps))
+        findings += map(make_finding, swizzle_codes.find_wgmma_codes(text, source.builders, source.maps))
     return findings, open_
 
 
 def _find_word_mistakes(
     source: _EvaluatedText, cute: Iterable[CuteFragment]
 ) -> tuple[list[CheckFinding], list[OpenPoint]]:
-    """Return (findings about instructions, names and CuTe's calls, open points about instructions and names)."""
+    """Return (findings about instructions, names and calls of CuTe; open points about instructions and names)."""
     lacking, unsure = find_missing_instructions(source.text, source.code, source.target)
     unknown, doubted = cute_names.check_names(source.text)
     copies = cute_copies.find_copy_mistakes(source.code) if source.code else ()
     problems = (fragment.problem for fragment in cute if fragment.problem is not None)
-    found = [CheckFinding(one.code, one.message, one.span) for one in (*lacking, *unknown, *problems, *copies)]
+    found = list(map(make_finding, (*lacking, *unknown, *problems, *copies)))
     return found, [OpenPoint(message, span) for message, span in (*unsure, *doubted)]
 
 
@@ -263,9 +252,10 @@ def _run_threads(
     descriptors: Collection[CheckedDescriptor],
     brief: bool,
 ) -> tuple[FragmentReport, list[CheckFinding], list[OpenPoint]]:
-    """Run the threads of each kernel, also with known sizes; return (its fragments, all findings and notes, what is
-    open; if brief, without what is open about D). of_kernels: the mistakes of kernels that a run may explain; findings:
-    those that need no run.
+    """Run the threads of each kernel; return (fragments, all findings and notes, open points).
+
+    of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: whether to leave
+    out the open points of mbarriers and of D.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: list[OpenPoint] = []
@@ -296,9 +286,8 @@ def _check_threads(
     kernels = [replace(k, gap=ORDER_OPEN) if k.name in ordered.left and not k.gap else k for k in fragments.kernels]
     blank = blank_text(text)
     short = shared_budget.find_short_launches(blank, launches, ordered.needed)
-    moved = [CheckFinding(mistake.code, mistake.message, mistake.span) for mistake in ordered.mistakes]
     repeated = [one.finding for one in fragments.suspects if (one.kernel, one.array) in ordered.unread]
-    wrong = [*moved, *map(_make_pitfall_finding, short), *repeated]
+    wrong = [*map(make_finding, (*ordered.mistakes, *short)), *repeated]
     return replace(fragments, kernels=kernels, unordered=ordered.left), wrong, late
 
 
@@ -315,10 +304,10 @@ def _check_barriers(
     given, launches, text = list_given_values(source.choices), source.code.launches, KernelText(source.code)
     found = find_protocol_mistakes(source.text, given, launches, MapFinder(text).count_bytes)
     if any(one.code not in DOUBTS for one in found):
-        return list(map(_make_pitfall_finding, found)), []
+        return list(map(make_finding, found)), []
     origins = check_origins(text, given, launches)
     found += [one for one in origins.mistakes if one.code not in {of.code for of in of_kernels}]
-    return list(map(_make_pitfall_finding, found)), list(origins.open)
+    return list(map(make_finding, found)), list(origins.open)
 
 
 def _check_products(source: _EvaluatedText, fragments: FragmentReport) -> ProductReport:
@@ -374,47 +363,3 @@ def _check_fragments(
         return FragmentReport(kernels=late), [
             OpenPoint("Tiles that threads fill are not checked: the time limit was reached.", (at, at))
         ]
-
-
-# mistakes of the code itself ------------------------------------------------------------------------------------------
-
-
-def _make_pitfall_finding(pitfall: Pitfall) -> CheckFinding:
-    return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
-
-
-def _repair_pitfalls(
-    text: str, built: Iterable[DescriptorBuilder], choices: Mapping[str, str]
-) -> Iterator[CheckFinding]:
-    """Yield C pitfalls with the edits that remove them."""
-
-    def find_codes(edited: str) -> Counter[str]:
-        code = _evaluate_edited(choices, edited)
-        found = builders.find_evaluation_builders(code, choices.get(TARGET_KEY, "")) if code else ()
-        return Counter(finding.code for finding in find_pitfalls(edited, found))
-
-    for finding, places in group_pitfalls(text, built):
-        follows = tuple(WrongRead("This descriptor gets it.", place) for place in places)
-        edits = find_pitfall_edits(text, finding, find_codes)
-        yield replace(_make_pitfall_finding(finding), edits=edits, follows=follows)
-
-
-def _build_guesses(text: str, choices: Mapping[str, str], brief: bool) -> Guesses:
-    """Return the bench of a text with the assumptions that its mismatches depend on.
-
-    It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text. brief:
-    whether only the verdicts matter.
-    """
-    if brief:
-        return Guesses(text, build_bench(text, choices, PATIENCE, copied=False, why=False), choices)
-    attempts: list[Guesses] = []
-
-    def is_certain(bench: Bench) -> bool:
-        attempts.append(Guesses(text, bench, choices))
-        wrong = ((operand, step) for operand in bench.operands for step in list_first_wrong_steps(operand))
-        return any(not explain_mismatch_doubt(attempts[0], operand, step) for operand, step in wrong)
-
-    bench = build_bench(text, choices, PATIENCE, copied=False, repair=is_certain)
-    guesses = attempts[0] if attempts else Guesses(text, bench, choices)
-    guesses.bench = bench
-    return guesses

@@ -163,6 +163,11 @@ class CheckFinding:
         return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
 
 
+def make_finding(pitfall: Pitfall) -> CheckFinding:
+    """Return the finding of a mistake that is known by its code, message and place alone."""
+    return CheckFinding(pitfall.code, pitfall.message, pitfall.span)
+
+
 _Found = TypeVar("_Found", CheckFinding, Pitfall)
 
 

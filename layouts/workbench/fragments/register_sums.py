@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.kernels.accumulator_resets import ProductSite, ResetSearch, trace_product
-from lanescope.workbench.results import CheckFinding, Span
+from lanescope.workbench.results import CheckFinding, Span, make_finding
 from lanescope.workbench.text.function_texts import blank_text
 
 
@@ -24,8 +24,7 @@ def find_sum_mistakes(runner: KernelRunner) -> Iterator[CheckFinding]:
         if (use.adds_unset or use.fragments) and not runner.shared.broken:
             unset.setdefault(key)
     known = [site for site in sites.values() if site is not None]
-    for mistake in search.find_set_to_zero(known):
-        yield CheckFinding(mistake.code, mistake.message, mistake.span)
+    yield from map(make_finding, search.find_set_to_zero(known))
     for key in unset:
         site = sites[key]
         declared = _find_bare_declaration(blank, site) if site is not None else None

@@ -5,25 +5,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from lanescope.descriptor.matrix import Descriptor
 from lanescope.inputs import join_words
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
-from lanescope.workbench import Bench, OperandStep, VerifiedOperand
+from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
 from lanescope.workbench.check_report import OpenPoint
 from lanescope.workbench.reads import tile_starts
 from lanescope.workbench.reads.wrong_reads import list_wrong_reads
 from lanescope.workbench.repair.blame import BlameFinder
 from lanescope.workbench.repair.consequences import find_constant_place, is_explained
 from lanescope.workbench.results import CheckFinding, TextPiece
-from lanescope.workbench.source.guesses import Guesses
+from lanescope.workbench.source.guesses import PATIENCE, Guesses
 from lanescope.workbench.source.tally import count_verified, describe_lack, list_first_wrong_steps
 from lanescope.workbench.text.pieces import describe_unread
 
 Span = tuple[int, int]
+
+
+def build_guesses(text: str, choices: Mapping[str, str], brief: bool) -> Guesses:
+    """Return the bench of a text with the assumptions that its mismatches depend on.
+
+    It has repairs if a read is wrong for every choice: each that is tried costs an evaluation of the text. choices:
+    those of build_bench; brief: whether only the verdicts matter.
+    """
+    if brief:
+        return Guesses(text, build_bench(text, choices, PATIENCE, copied=False, why=False), choices)
+    attempts: list[Guesses] = []
+
+    def is_certain(bench: Bench) -> bool:
+        attempts.append(Guesses(text, bench, choices))
+        wrong = ((operand, step) for operand in bench.operands for step in list_first_wrong_steps(operand))
+        return any(not explain_mismatch_doubt(attempts[0], operand, step) for operand, step in wrong)
+
+    bench = build_bench(text, choices, PATIENCE, copied=False, repair=is_certain)
+    guesses = attempts[0] if attempts else Guesses(text, bench, choices)
+    guesses.bench = bench
+    return guesses
 
 
 def check_operands(

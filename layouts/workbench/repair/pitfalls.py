@@ -8,19 +8,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.findings import Pitfall
 from lanescope.workbench.repair.repairs import apply_edits
-from lanescope.workbench.results import TextEdit
+from lanescope.workbench.results import CheckFinding, TextEdit, WrongRead, make_finding
+from lanescope.workbench.source.guesses import evaluate_file
+from lanescope.workbench.tensor_memory.tcgen05 import TARGET_KEY
 
 _DIGITS = re.compile(r"\d+")
 MOST_CHARACTERS = 1 << 18  # of a text whose edits are tried
 _NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 Edits = tuple[TextEdit, ...]
 Span = tuple[int, int]
+
+
+def list_repaired_pitfalls(
+    text: str, built: Iterable[DescriptorBuilder], choices: Mapping[str, str]
+) -> Iterator[CheckFinding]:
+    """Yield C pitfalls with the edits that remove them. choices: those of build_bench."""
+
+    def count_codes(edited: str) -> Counter[str]:
+        code = evaluate_file(edited, choices)
+        found = builders.find_evaluation_builders(code, choices.get(TARGET_KEY, "")) if code else ()
+        return Counter(pitfall.code for pitfall in find_pitfalls(edited, found))
+
+    for pitfall, places in group_pitfalls(text, built):
+        follows = tuple(WrongRead("This descriptor gets it.", place) for place in places)
+        edits = find_pitfall_edits(text, pitfall, count_codes)
+        yield replace(make_finding(pitfall), edits=edits, follows=follows)
 
 
 def group_pitfalls(text: str, built: Iterable[DescriptorBuilder]) -> Iterator[tuple[Pitfall, tuple[Span, ...]]]:

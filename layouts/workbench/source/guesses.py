@@ -10,6 +10,7 @@ from itertools import combinations
 
 from lanescope.deadline import check_deadline
 from lanescope.errors import LayoutError
+from lanescope.reader.code.evaluation import Evaluation
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.grammars.excerpt import extract_code
 from lanescope.workbench import Bench, OperandStep, VerifiedOperand, build_bench
@@ -22,6 +23,11 @@ MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 
 
+def evaluate_file(text: str, choices: Mapping[str, str]) -> Evaluation | None:
+    """Evaluate the code of a source text; None if it has none. choices: those of build_bench."""
+    return evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
+
+
 class Guesses:
     """The assumptions that mismatches depend on, found by trying other choices, each once."""
 
@@ -29,7 +35,7 @@ class Guesses:
         self.text = text
         self.bench = bench
         self.choices = choices
-        code = evaluate_with_choices(extract_code(text, text), PATIENCE, choices)
+        code = evaluate_file(text, choices)
         self.maps = sum(1 + tensor_map.alike for tensor_map in tensor_maps.find_named_maps(code)) if code else 0
         self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
 

@@ -10,11 +10,9 @@ from lanescope.reader.code.descriptors import builders
 from lanescope.reader.code.descriptors.builders import DescriptorBuilder
 from lanescope.reader.code.maps import tensor_maps
 from lanescope.reader.code.maps.tma_rules import TensorMap
-from lanescope.reader.grammars.excerpt import extract_code
 from lanescope.workbench.results import Span
-from lanescope.workbench.source.guesses import PATIENCE
+from lanescope.workbench.source.guesses import evaluate_file
 from lanescope.workbench.source.target_checks import make_choices
-from lanescope.workbench.text.contents import evaluate_with_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ def find_source_objects(
     """Find the descriptors and tensor maps of a text; takes the arguments of check_text, and caches the evaluation for
     it.
     """
-    code = evaluate_with_choices(extract_code(text, text), PATIENCE, make_choices(choices, headers, target))
+    code = evaluate_file(text, make_choices(choices, headers, target))
     if code is None:
         return SourceObjects()
     return SourceObjects(tuple(builders.build_descriptors(code)), tensor_maps.find_named_maps(code))
