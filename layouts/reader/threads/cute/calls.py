@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.cute import algebra
 from lanescope.cute.layout import CuteLayout
-from lanescope.cute.tuples import list_leaves
 from lanescope.errors import LayoutError
 from lanescope.reader.code.cute.cute_mmas import OpenCuteValueError
 from lanescope.reader.code.cute.cute_tuples import get_modes
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.cute import bulk, copies, products
-from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, make_async_mma
+from lanescope.reader.threads.cute import async_mma, bulk, copies, products
+from lanescope.reader.threads.cute.async_mma import AsyncMma, make_async_mma
+from lanescope.reader.threads.cute.bulk import TileCopy, TmaCopy
 from lanescope.reader.threads.cute.cute_types import expose, get_bits, is_cute_value, make_tilers, simplify
 from lanescope.reader.threads.cute.layout_calls import (
     LAYOUT_FUNCTIONS,
@@ -31,7 +31,6 @@ from lanescope.reader.threads.cute.tensors import (
     ZERO,
     CuteTensor,
     get_element,
-    has_underscore,
     locate,
     make_fragment,
     slice_tensor,
@@ -110,7 +109,7 @@ def _call_member(run: KernelRunner, owner: Any, name: str, values: list[Any]) ->
         return _call_slice(run, owner, name, values[0])
     if isinstance(owner, CuteTensor):
         if run.barriers is not None and name in ("data", "begin"):
-            run.barriers.asynchronous.note_sums(run, "view", owner, run.calls[-1] if run.calls else (0, 0))
+            run.barriers.asynchronous.note_sums(run, "view", owner, run.get_call((0, 0)))
         return _TENSOR_MEMBERS[name](run, owner) if name in _TENSOR_MEMBERS else None
     return measure(owner) if name == "size" else None
 
@@ -134,57 +133,6 @@ _TENSOR_MEMBERS: dict[str, Callable[[KernelRunner, CuteTensor], Any]] = {
     "size": lambda run, tensor: measure(tensor),
     "begin": get_element,
 }
-
-
-def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) -> Any:
-    """Return value(coordinate): a slice of a tensor or a layout, the place of one element, an index of a layout."""
-    at = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
-    if isinstance(value, CuteTensor | CuteLayout):
-        try:
-            found = _index_tensor(run, value, at, node) if isinstance(value, CuteTensor) else _index_layout(value, at)
-        except LayoutError:
-            return None
-        if found is not NOT_HERE:
-            return found
-    return value if not at else None
-
-
-def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tree.Call) -> Any:
-    if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
-        at = list(at[0])
-    _note_index_over(run, value, at, node)
-    sliced = slice_tensor(run, value, at)
-    if sliced is None or sliced.layout.shape != ():
-        return sliced
-    if run.barriers is not None:
-        run.barriers.asynchronous.note_sums(run, "use", sliced, run.find_own_place(node.span))
-    return get_element(run, sliced)
-
-
-def _index_layout(value: CuteLayout, at: Sequence[Any]) -> Any:
-    if at and all(isinstance(item, int) for item in at):
-        return make_number(value(*at), LONG)
-    return _slice_layout(value, at) if has_underscore(tuple(at)) and len(at) == value.rank else NOT_HERE
-
-
-def _slice_layout(layout: CuteLayout, at: Sequence[Any]) -> CuteLayout:
-    """Return layout(_, _, n), without what it is moved by. LayoutError if an index is not known."""
-    if not all(isinstance(item, int) or item is UNDERSCORE for item in at):
-        raise LayoutError("open_layout", "An index is not known.")
-    kept = [mode for mode, item in zip(layout.modes, at, strict=True) if item is UNDERSCORE]
-    joined = algebra.concatenate(*kept)
-    return replace(joined, swizzle=layout.swizzle, unit_bits=layout.unit_bits)
-
-
-def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
-    """Note an index of shared memory or registers outside its mode, unless every index leads to the same place."""
-    if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
-        return
-    for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
-        if isinstance(index, int) and not 0 <= index < mode.size and any(list_leaves(mode.stride)):
-            name = run.text[slice(*node.function.span)]
-            why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
-            run.stop_at_error("cute_index_over", why, argument.span)
 
 
 # tensors --------------------------------------------------------------------------------------------------------------
@@ -236,7 +184,7 @@ def _make_like(call: CuteCall) -> Any:
         return algebra.make_fragment_like(require_plain(get_plain(like)))
     kind = element if isinstance(element, SizedType) else like.element
     made = make_fragment(algebra.make_fragment_like(like.layout), kind) if kind is not None else None
-    return bulk.note_made(call.run, made, call.node.span)
+    return async_mma.note_made(call.run, made, call.node.span)
 
 
 def _make_identity(call: CuteCall) -> Any:
@@ -360,7 +308,7 @@ def _partition_fragment(call: CuteCall) -> Any:
     """Evaluate partition_fragment_C(mma, shape)."""
     mma, shape = call.values[:2]
     if isinstance(mma, AsyncMma):
-        return bulk.partition_accumulators(call)
+        return async_mma.partition_accumulators(call)
     if not isinstance(mma, TiledMMA) or not isinstance(shape, tuple):
         return None
     layout = require_plain(tuple(shape))
@@ -410,6 +358,7 @@ _FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
     "partition_fragment_C": _partition_fragment,
     **copies.FUNCTIONS,
     **products.FUNCTIONS,
+    **async_mma.FUNCTIONS,
     **bulk.FUNCTIONS,
 }
 _WITHOUT_RESULT = {**copies.FUNCTIONS, **products.FUNCTIONS}

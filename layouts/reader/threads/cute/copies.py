@@ -34,7 +34,7 @@ def forget_tensors(run: KernelRunner, values: Sequence[Any], name: str) -> None:
         elif base is not None and isinstance(base.array, LocalMemory):
             base.array.forget_values()
             if run.barriers is not None:
-                run.barriers.asynchronous.note_sums(run, "view", value, run.calls[-1] if run.calls else (0, 0))
+                run.barriers.asynchronous.note_sums(run, "view", value, run.get_call((0, 0)))
 
 
 # copies ---------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from lanescope.reader.code.cute.cute_values import make_canonical_atom, names_cu
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.cute.smem_atoms import parse_atom_name
 from lanescope.reader.cutlass_names.cutlass import find_warp_shape
-from lanescope.reader.threads.cute.bulk import AsyncMma, TileCopy, TmaCopy, find_async_mma, make_async_mma
+from lanescope.reader.threads.cute.async_mma import AsyncMma, find_async_mma, make_async_mma
+from lanescope.reader.threads.cute.bulk import TileCopy, TmaCopy
 from lanescope.reader.threads.cute.layouts import make_composed, make_strided
 from lanescope.reader.threads.cute.open_strides import is_open_extent
 from lanescope.reader.threads.cute.tensors import UNDERSCORE, CuteTensor, Underscore

@@ -13,6 +13,7 @@ from lanescope.reader.threads.barriers.order_events import follow_call
 from lanescope.reader.threads.cute import calls as cute_calls
 from lanescope.reader.threads.cute.calls import NOT_HERE as NOT_CUTE
 from lanescope.reader.threads.cute.cute_types import is_cute_value
+from lanescope.reader.threads.cute.indexing import index_value
 from lanescope.reader.threads.instructions import library
 from lanescope.reader.threads.language import objects
 from lanescope.reader.threads.language.arguments import bind_parameters
@@ -88,7 +89,7 @@ def evaluate_call(run: KernelRunner, node: tree.Call, scope: Scope) -> Any:
         return called
     found = _find_called(run, function, scope)
     if is_cute_value(found):
-        value = cute_calls.index_value(run, found, node, scope)
+        value = index_value(run, found, node, scope)
         return load_place(run, value, node.span) if isinstance(value, Pointer) else value
     if isinstance(found, Closure):
         return call_function(run, found.function, node, (), scope, found.scope)

@@ -11,7 +11,7 @@ import numpy as np
 from lanescope.cxx.integers import COMPARED
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.cute import bulk
+from lanescope.reader.threads.cute import async_mma, bulk
 from lanescope.reader.threads.cute.cute_types import is_cute_value
 from lanescope.reader.threads.instructions.special_registers import read_variable
 from lanescope.reader.threads.language import calling
@@ -303,7 +303,7 @@ def _evaluate_assignment(run: KernelRunner, node: tree.Assignment, scope: Scope)
 def _assign_cute_value(run: KernelRunner, node: tree.Assignment, value: Any, scope: Scope) -> bool:
     """Assign to a variable with a value of CuTe, or to accumulate_ of a TiledMMA; return whether this was one."""
     if isinstance(node.target, tree.Member) and node.target.name == "accumulate_":
-        bulk.set_accumulation(run, run.evaluate(node.target.value, scope), value, node.span)
+        async_mma.set_accumulation(run, run.evaluate(node.target.value, scope), value, node.span)
         return True
     if not is_cute_value(value) or not isinstance(node.target, tree.Name) or node.op:
         return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanescope.reader.code.cute.cute_values import names_cute
 from lanescope.reader.code.syntax import tree
-from lanescope.reader.threads.cute import calls
+from lanescope.reader.threads.cute.indexing import index_value
 from lanescope.reader.threads.cute.tensors import CuteTensor
 from lanescope.reader.threads.language.names import find_type, resolve_path
 from lanescope.reader.threads.language.numbers import (
@@ -93,7 +93,7 @@ def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Po
     if not isinstance(node.function, tree.Name | tree.Call) or not names_cute(run.text):
         return None
     found = run.resolve(node.function.path, scope) if isinstance(node.function, tree.Name) else None
-    value = calls.index_value(run, found, node, scope) if isinstance(found, CuteTensor) else None
+    value = index_value(run, found, node, scope) if isinstance(found, CuteTensor) else None
     return value if isinstance(value, Pointer) else None
 
 

@@ -1,0 +1,202 @@
+"""TiledMMA of wgmma and tcgen05.mma: the parts of its operands, and gemm in a run for mbarriers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.reader.code.cute.cute_mmas import tile_to_mma_shape
+from lanescope.reader.cutlass_names.cutlass import choose_wgmma_shape, find_wgmma
+from lanescope.reader.threads.cute.async_trace import locate_operand
+from lanescope.reader.threads.cute.layout_calls import CuteCall
+from lanescope.reader.threads.cute.layouts import make_strided
+from lanescope.reader.threads.cute.tensors import CuteTensor, make_fragment
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.memory.storage import LocalMemory, spread_number
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+_TCGEN05 = re.compile(r"SM1\d\d_MMA_(?!\w*2x1SM)\w+_SS")
+_K_BITS = 256  # of an operand along K in one dense instruction
+_SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # the modes of an instruction's shape that an operand has
+_GROUPS = {"warpgroup_arrive": "fence", "warpgroup_commit_batch": "commit", "warpgroup_wait": "wait"}
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncMma:
+    """A TiledMMA of wgmma or tcgen05.mma, or a slice of it.
+
+    shape: M, N and K of all its atoms; threads: of all its atoms, threads_of_atom: of one, 1 for tcgen05.mma; bytes: of
+    an element of A and B; scale: accumulate_ of every thread and the place of its last assignment, if it has one.
+    """
+
+    shape: tuple[int, int, int]
+    threads: int
+    threads_of_atom: int
+    bytes: int = 0
+    scale: list[Any] = field(default_factory=list, compare=False)
+
+    def set_scale(self, run: KernelRunner, value: Any, site: tuple[int, int]) -> None:
+        """Set accumulate_ for the running threads: whether products add to their accumulators."""
+        before = self.scale[0] if self.scale else np.ones(run.threads, np.int64)
+        values = spread_number(value, run.threads)
+        self.scale[:] = [None if values is None or before is None else np.where(run.mask, values, before), site]
+
+    def find_scale(self, run: KernelRunner) -> bool | None:
+        """Return whether products of the running threads add to their accumulators, None if it is not known."""
+        if not self.scale:
+            return True
+        found = set() if self.scale[0] is None else set((self.scale[0][run.mask] != 0).tolist())
+        return found.pop() if len(found) == 1 else None
+
+
+def set_accumulation(run: KernelRunner, mma: Any, value: Any, site: tuple[int, int]) -> None:
+    """Run mma.accumulate_ = value."""
+    if isinstance(mma, AsyncMma):
+        mma.set_scale(run, value, run.find_own_place(site))
+    elif run.barriers is not None:
+        run.barriers.asynchronous.lose("the TiledMMA whose accumulate_ is set is not known")
+
+
+def find_async_mma(name: str, values: list[Any]) -> AsyncMma | None:
+    """Return the atom of a wgmma or a tcgen05.mma of one CTA by its name; None for another one."""
+    wgmma = find_wgmma(name)
+    if wgmma is not None:
+        return AsyncMma(
+            (wgmma.sizes["m"], wgmma.sizes["n"], wgmma.sizes["k"]), 128, 128, _K_BITS // 8 // wgmma.sizes["k"]
+        )
+    if not _TCGEN05.fullmatch(name) or len(values) < 5 or not values[0]:
+        return None
+    m, n, bits = values[3], values[4], values[0].size * 8
+    known = isinstance(m, int) and isinstance(n, int)
+    return AsyncMma((m, n, _K_BITS // bits), 1, 1) if known else None
+
+
+def _select_operation(call: CuteCall) -> AsyncMma | None:
+    """Evaluate ss_op_selector<A, B, D, TileShape_MNK, …>() and rs_op_selector."""
+    element, _, _, tile = call.templates[:4]
+    shape = choose_wgmma_shape(element.size * 8, tile[1])
+    return None if shape is None else AsyncMma(shape, 128, 128, element.size)
+
+
+def make_async_mma(atom: AsyncMma, atoms: CuteLayout) -> AsyncMma:
+    """Return the TiledMMA of an atom and its layout of atoms."""
+    m, n, k = (*(mode.size for mode in atoms.modes), 1, 1)[:3]
+    shape = atom.shape[0] * m, atom.shape[1] * n, atom.shape[2] * k
+    return AsyncMma(shape, atom.threads * m * n * k, atom.threads, atom.bytes)
+
+
+def partition(run: KernelRunner, mma: AsyncMma, name: str, tensor: CuteTensor) -> CuteTensor | None:
+    """Return a part of a tensor with the modes (MMA, MMA_M or _N, MMA_N or _K, …), or a fragment of one."""
+    if name == "make_fragment_C" and mma.threads > 1:
+        return make_accumulators(tensor.layout)
+    if name.startswith("make_fragment_"):
+        return tensor
+    operand = name[-1].lower()
+    sizes = [mma.shape[side] for side in _SIDES[operand]]
+    modes = tensor.layout.modes
+    if len(modes) < 2 or any(mode.size % size for mode, size in zip(modes, sizes, strict=False)):
+        return None
+    if operand == "c" and mma.threads > 1:
+        part = _partition_sums(run, mma, tensor)
+        return make_accumulators(part.layout) if part is not None and "fragment" in name else part
+    tile, *rest = algebra.tiled_divide(algebra.concatenate(*modes[:2]), tuple(sizes)).modes
+    return replace(tensor, layout=algebra.concatenate(tile, *rest, *modes[2:]), operand=operand)
+
+
+def _partition_sums(run: KernelRunner, mma: AsyncMma, tensor: CuteTensor) -> CuteTensor | None:
+    """Return a thread's part of D of wgmma, with the modes ((2, 2, N/8), MMA_M, MMA_N) and open places."""
+    (m, n, _), (rows, columns) = mma.shape, (mode.size for mode in tensor.layout.modes[:2])
+    layout = make_strided(run, ((2, 2, m * n // mma.threads // 4), rows // m, columns // n), "left")
+    return None if layout is None else replace(tensor, layout=layout, offset=None)
+
+
+def make_accumulators(layout: CuteLayout) -> CuteTensor:
+    """Return registers of f32 for a thread's part of D."""
+    return make_fragment(algebra.make_fragment_like(layout), SizedType("float", 4))
+
+
+def partition_accumulators(call: CuteCall) -> CuteTensor | None:
+    """Evaluate partition_fragment_C(mma, shape) of wgmma."""
+    run, (mma, shape) = call.run, call.values[:2]
+    layout = make_strided(run, shape, "left")
+    if layout is None or mma.threads == 1:
+        return None
+    return note_made(run, partition(run, mma, "partition_fragment_C", CuteTensor(None, layout)), call.node.span)
+
+
+def note_made(run: KernelRunner, tensor: CuteTensor | None, site: tuple[int, int]) -> CuteTensor | None:
+    """Note where registers are made that may be accumulators."""
+    if tensor is not None and run.barriers is not None and is_in_registers(tensor):
+        run.barriers.asynchronous.made[id(tensor.base.array)] = run.find_own_place(site)  # type: ignore[union-attr]
+    return tensor
+
+
+def _partition_shape(call: CuteCall) -> Any:
+    """Evaluate partition_shape_A and partition_shape_B: ((MMA sizes), counts of MMA, …)."""
+    mma, shape = call.values
+    if not isinstance(mma, AsyncMma):
+        return None
+    sizes = [mma.shape[side] for side in _SIDES[call.name[-1].lower()]]
+    counts = (extent // size for extent, size in zip(shape, sizes, strict=False))
+    return (tuple(sizes), *counts, *shape[2:])
+
+
+def note_gemm(call: CuteCall, at: tuple[int, int]) -> None:
+    """Note what gemm of wgmma reads and adds to."""
+    run, mma = call.run, call.values[0]
+    assert run.barriers is not None
+    trace = run.barriers.asynchronous
+    if not isinstance(mma, AsyncMma) or mma.threads == 1 or len(call.values) not in (4, 5):
+        trace.lose("the TiledMMA of one is not known, or not of wgmma")
+        return
+    operands, sums = call.values[-3:-1], call.values[-1]
+    tiles = tuple(locate_operand(run, one) for one in operands)
+    lost = [one for one, tile in zip(operands, tiles, strict=True) if tile is None and not is_in_registers(one)]
+    if lost or not is_in_registers(sums) or len(call.values) == 5:
+        trace.lose("what one multiplies, or adds to, is not known")
+        return
+    trace.sized &= all(one.base is not None and one.base.type.size == mma.bytes for one in operands)
+    sites = tuple(run.find_own_place(node.span) for node in call.node.arguments[-3:-1])
+    trace.note_product(
+        run,
+        at,
+        sums.base.array,
+        adds=mma.find_scale(run),
+        tiles=tiles,
+        sites=sites,
+        scale=next(iter(mma.scale[1:]), None),
+    )
+
+
+def is_in_registers(tensor: Any) -> bool:
+    return isinstance(tensor, CuteTensor) and tensor.base is not None and isinstance(tensor.base.array, LocalMemory)
+
+
+def _follow_group(call: CuteCall) -> Any:
+    """Note warpgroup_arrive, warpgroup_commit_batch and warpgroup_wait<N>."""
+    run = call.run
+    if run.barriers is not None:
+        count = call.templates[0] if call.templates else 0
+        at, trace = run.find_own_place(call.node.span), run.barriers.asynchronous
+        if isinstance(count, int):
+            trace.add(run, _GROUPS[call.name], at, count=count)
+        else:
+            trace.lose("the groups that a warpgroup_wait leaves are not known")
+    return ()
+
+
+FUNCTIONS: dict[str, Callable[[CuteCall], Any]] = {
+    **dict.fromkeys(_GROUPS, _follow_group),
+    "warpgroup_fence_operand": lambda call: (),
+    **dict.fromkeys(("ss_op_selector", "rs_op_selector"), _select_operation),
+    **dict.fromkeys(("partition_shape_A", "partition_shape_B"), _partition_shape),
+    "tile_to_mma_shape": lambda call: tile_to_mma_shape(call.values),
+}

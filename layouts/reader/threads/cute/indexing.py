@@ -1,0 +1,72 @@
+"""Tensors and layouts of CuTe that are called with a coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lanescope.cute import algebra
+from lanescope.cute.layout import CuteLayout
+from lanescope.cute.tuples import list_leaves
+from lanescope.errors import LayoutError
+from lanescope.reader.code.syntax import tree
+from lanescope.reader.threads.cute.cute_types import simplify
+from lanescope.reader.threads.cute.tensors import (
+    UNDERSCORE,
+    CuteTensor,
+    get_element,
+    slice_tensor,
+)
+from lanescope.reader.threads.language.numbers import LONG, make_number
+from lanescope.reader.threads.language.program import Scope
+
+if TYPE_CHECKING:
+    from lanescope.reader.threads.runner import KernelRunner
+
+
+def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) -> Any:
+    """Return value(coordinate): a slice of a tensor or a layout, the place of one element, an index of a layout."""
+    at = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
+    try:
+        if isinstance(value, CuteTensor):
+            return _index_tensor(run, value, at, node)
+        if at and isinstance(value, CuteLayout):
+            return _index_layout(value, at)
+    except LayoutError:
+        return None
+    return value if not at else None
+
+
+def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tree.Call) -> Any:
+    if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
+        at = list(at[0])
+    _note_index_over(run, value, at, node)
+    sliced = slice_tensor(run, value, at)
+    if sliced is None or sliced.layout.shape != ():
+        return sliced
+    if run.barriers is not None:
+        run.barriers.asynchronous.note_sums(run, "use", sliced, run.find_own_place(node.span))
+    return get_element(run, sliced)
+
+
+def _index_layout(layout: CuteLayout, at: Sequence[Any]) -> Any:
+    """Return layout(i, j), or layout(_, j) without the offset that j adds."""
+    if all(isinstance(item, int) for item in at):
+        return make_number(layout(*at), LONG)
+    known = all(isinstance(item, int) or item is UNDERSCORE for item in at)
+    if not known or len(at) != layout.rank:
+        return None
+    kept = [mode for mode, item in zip(layout.modes, at, strict=True) if item is UNDERSCORE]
+    return replace(algebra.concatenate(*kept), swizzle=layout.swizzle, unit_bits=layout.unit_bits)
+
+
+def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
+    """Note an index of shared memory or registers outside its mode, unless every index leads to the same place."""
+    if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
+        return
+    for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
+        if isinstance(index, int) and not 0 <= index < mode.size and any(list_leaves(mode.stride)):
+            name = run.text[slice(*node.function.span)]
+            why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
+            run.stop_at_error("cute_index_over", why, argument.span)
