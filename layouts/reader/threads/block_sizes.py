@@ -6,14 +6,8 @@ from math import prod
 
 from lanescope.reader.code.syntax import tree
 from lanescope.reader.threads.language.numbers import ThreadNumber
-from lanescope.reader.threads.language.program import (
-    KernelLaunch,
-    LaterValue,
-    Scope,
-    find_launch_bounds,
-    parse_expression,
-    uses_dimensions,
-)
+from lanescope.reader.threads.language.program import LaterValue, Scope, parse_expression
+from lanescope.reader.threads.launches import KernelLaunch, find_launch_bounds, uses_dimensions
 from lanescope.reader.threads.runner import KernelRunner
 
 WARP = 32

@@ -29,10 +29,16 @@ from lanescope.reader.threads.language.names import bind_templates, evaluate_tem
 from lanescope.reader.threads.language.numbers import LONG, ThreadNumber, make_number
 from lanescope.reader.threads.language.program import (
     FunctionSet,
-    KernelLaunch,
     LaterValue,
     Scope,
     enter_definitions,
+    parse_expression,
+    parse_program,
+    read_namespace,
+)
+from lanescope.reader.threads.language.types import SizedType
+from lanescope.reader.threads.launches import (
+    KernelLaunch,
     find_qualifier,
     find_unnamed_launch,
     is_kernel,
@@ -41,12 +47,8 @@ from lanescope.reader.threads.language.program import (
     list_size_macros,
     list_template_uses,
     make_launches,
-    parse_expression,
-    parse_program,
     read_head,
-    read_namespace,
 )
-from lanescope.reader.threads.language.types import SizedType
 from lanescope.reader.threads.memory.shared_order import OrderMistakeFound, SharedOrder
 from lanescope.reader.threads.memory.storage import Pointer
 from lanescope.reader.threads.memory.tile_trace import TileSetup, TileTrace
