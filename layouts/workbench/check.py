@@ -35,9 +35,9 @@ from lanescope.workbench.cute.cute_reads import (
     name_open_parameters,
 )
 from lanescope.workbench.cute.tiled_mma_checks import check_tiled_mmas
-from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, list_kernels_by_text
+from lanescope.workbench.fragments.thread_gaps import ORDER_OPEN, UNSETTLED, close_settled_gaps, list_kernels_by_text
 from lanescope.workbench.fragments.thread_order import check_thread_order
-from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles, close_proved_kernels
+from lanescope.workbench.fragments.thread_tiles import FragmentReport, check_thread_tiles
 from lanescope.workbench.kernels import bulk_store_order
 from lanescope.workbench.kernels.kernel_checks import find_kernel_mistakes
 from lanescope.workbench.kernels.kernel_runs import KernelText
@@ -266,7 +266,9 @@ def _run_threads(
     if findings:
         return fragments, [*findings, *notes], open_ if brief else [*open_, *lost]
     products = _check_products(source, fragments)
-    fragments = close_proved_kernels(fragments, products.proved)
+    if fragments.unordered is not None:
+        kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
+        fragments = replace(fragments, kernels=kernels)
     return fragments, [*products.mistakes, *notes], open_ if brief else [*open_, *lost, *products.open]
 
 

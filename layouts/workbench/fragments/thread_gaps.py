@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -227,6 +227,19 @@ def _find_gap(bodies: list[str], has_atoms: bool) -> str | None:
     if has(_LDMATRIX):
         return "" if has(_WGMMA) else LOADS_ALONE
     return BY_CUTE if has_atoms and has(_GEMM) else None
+
+
+def close_settled_gaps(
+    kernels: Sequence[CheckedKernel], proved: Collection[str], unordered: Collection[str]
+) -> list[CheckedKernel]:
+    """Close the gaps that a run with known sizes settles, of kernels whose D is A·B, if their order is followed.
+
+    proved: the names of these kernels; unordered: those whose stores and barriers are not followed.
+    """
+    return [
+        replace(one, gap=ORDER_OPEN * (one.name in unordered)) if one.name in proved and one.gap in UNSETTLED else one
+        for one in kernels
+    ]
 
 
 def find_name(text: str, function: tree.Function) -> Span:

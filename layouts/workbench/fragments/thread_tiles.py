@@ -8,7 +8,7 @@ or a mistake whose correction was verified.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanescope.cxx.source_text import is_kernel_head
@@ -50,9 +50,7 @@ from lanescope.workbench.fragments.thread_fragments import (
 )
 from lanescope.workbench.fragments.thread_gaps import (
     NOT_REACHED,
-    ORDER_OPEN,
     PITCH_OPEN,
-    UNSETTLED,
     CheckedKernel,
     OperandKey,
     describe_open_operand,
@@ -100,10 +98,9 @@ class FragmentReport:
     """The result for a text's kernels: mistakes, number of verified fragments, and the kernels with mma.
 
     proved: (instruction, operand) pairs of which every descriptor that was read is right; described: the kernels that
-    read descriptors of tiles that they load, all right; doubted: those with reads that may
-    be wrong.
-    suspects: mistakes if a part of the tile is never read; unordered: the kernels whose stores and barriers are not
-    followed, None before this is known.
+    read descriptors of tiles that they load, all right; doubted: those with reads that may be wrong; suspects: mistakes
+    if a part of the tile is never read; unordered: the kernels whose stores and barriers are not followed, None before
+    this is known.
     """
 
     findings: list[CheckFinding] = field(default_factory=list)
@@ -114,17 +111,6 @@ class FragmentReport:
     doubted: frozenset[str] = frozenset()
     suspects: list[RepeatedWarps] = field(default_factory=list)
     unordered: frozenset[str] | None = None
-
-
-def close_proved_kernels(report: FragmentReport, names: Set[str]) -> FragmentReport:
-    """Return a report in which kernels whose D is A·B have a verdict, if the order of their accesses is followed."""
-    if report.unordered is None:
-        return report
-    kernels = []
-    for one in report.kernels:
-        is_closed = one.name in names and one.gap in UNSETTLED
-        kernels.append(replace(one, gap=ORDER_OPEN * (one.name in report.unordered)) if is_closed else one)
-    return replace(report, kernels=kernels)
 
 
 @dataclass(slots=True)
@@ -226,13 +212,8 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
     proved, left = _list_proved(runs, good), _list_incomplete(runs, good)
-    described = frozenset(filter(None, map(_name_described, runs))) - left
+    described = frozenset(run.function.name for run in runs if run.runner.descriptors and not run.runner.indices) - left
     return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
-
-
-def _name_described(run: KernelRun) -> str:
-    """Return the name of a kernel that reads descriptors of tiles that it loads; "" for any other."""
-    return run.function.name if run.runner.descriptors and not run.runner.indices else ""
 
 
 def _add_complete_run(report: FragmentReport, run: KernelRun, verdicts: _Verdicts) -> None:
