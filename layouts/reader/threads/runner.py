@@ -30,7 +30,6 @@ from lanescope.reader.threads.memory.records import (
 from lanescope.reader.threads.memory.shared_order import SharedAccess, SharedOrder
 from lanescope.reader.threads.memory.storage import (
     OPEN,
-    SHARED_BYTES,
     DataBytes,
     Ints,
     LoadRecord,
@@ -40,6 +39,7 @@ from lanescope.reader.threads.memory.storage import (
     make_open_data,
     spread_coefficient,
 )
+from lanescope.reader.threads.memory.store_conflicts import note_clash, note_misaligned, report_second_store
 from lanescope.reader.threads.memory.turn_counts import TurnCounts
 
 MOST_STEPS, MOST_PRODUCTS = 20_000, 2_000
@@ -125,7 +125,7 @@ class KernelRunner:
         self.lost = ""  # why a run that follows mbarriers has ended early; "" if only where is known
         self.turn_counts = TurnCounts()
         self.most_steps, self.most_products = MOST_STEPS, MOST_PRODUCTS
-        self.folded = False  # whether lanes stand for turns of a loop of one thread
+        self.folded = False  # whether each lane runs another iteration of a loop of one thread
         self.open_member: SizedType | None = None  # for members of open types, else their structs are open, too
         self.order: SharedOrder | None = None  # of a run with known sizes, which follows barriers and groups
         self.barriers: BarrierTrace | None = None  # of a run with known sizes, which follows mbarriers
@@ -197,11 +197,11 @@ class KernelRunner:
             data = make_open_data(self.threads, data.size)
         if site not in self.stores:
             self.stores.append(site)
-        self._find_misaligned(places, data.size, site)
-        self._find_clash(places, data, site)
+        note_misaligned(self, places, data.size, site)
+        note_clash(self, places, data, site)
         if self.order is not None:
             near = self.find_order_site(site)
-            self._find_second_store(places, data, step if step is not None and near == site else near)
+            report_second_store(self, places, data, step if step is not None and near == site else near)
             if copied:
                 self.order.copy = (*self.calls, site)
             self.order.store_bytes(self._make_access(places, data.size, self.mask, site), copied)
@@ -214,28 +214,6 @@ class KernelRunner:
     def _forget_tensor_addresses(self, places: NDArray[np.int64] | None, size: int) -> None:
         if self.barriers is not None:
             self.barriers.tensor.forget_words(None if places is None else places[self.mask], size)
-
-    def _find_second_store(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
-        """Report a store of elements of global memory over others that nothing has read."""
-        lanes = np.flatnonzero(self.mask)
-        first = places[lanes]
-        if (
-            self.order is None
-            or self.assumed
-            or not lanes.size
-            or not data.size
-            or first.min() < 0
-            or first.max() >= SHARED_BYTES
-        ):
-            return
-        old = self.shared.record[first]
-        unread = self.order.find_unread(first) & (old > 1) & (data.record[lanes, 0] > 1)
-        for lane, place in zip(lanes[unread][:1], first[unread][:1], strict=True):
-            shared, cell = self.shared, slice(int(place), int(place) + 1)
-            before = DataBytes(*(part[None, cell] for part in (shared.record, shared.thread, shared.byte)))
-            loaded = all(self._is_loaded(int(n)) for n in (before.record[0, 0], data.record[lane, 0]))
-            if loaded and self.find_origin(before, 0, 0) != self.find_origin(data, int(lane), 0):
-                self.order.report_second_store(site)
 
     def load_shared(self, places: NDArray[np.int64], size: int, mask: Mask, site: Span) -> DataBytes:
         """Return the bytes of shared memory at an address of every thread."""
@@ -269,40 +247,6 @@ class KernelRunner:
         self.forget_stores()
         if self.barriers is not None:
             raise TraceLostError
-
-    def _find_misaligned(self, places: NDArray[np.int64], size: int, site: Span) -> None:
-        """Record a store of 4 to 16 bytes whose addresses are not multiples of it apart, wherever the array begins."""
-        mine = places[self.mask]
-        if size in (4, 8, 16) and mine.size and ((mine - mine[0]) % size).any():
-            self.misaligned.setdefault(site, size)
-
-    def _find_clash(self, places: NDArray[np.int64], data: DataBytes, site: Span) -> None:
-        """Record two threads that store different elements in the same bytes."""
-        mine = places[self.mask]
-        if len(mine) < 2 or len(self.clashes) >= 8 or self.assumed or self.folded:
-            return
-        order = np.argsort(mine, kind="stable")
-        near = np.flatnonzero(np.diff(mine[order]) < data.size)
-        if not len(near):
-            return
-        lanes = np.flatnonzero(self.mask)[order]
-        first, second = int(lanes[near[0]]), int(lanes[near[0] + 1])
-        away = int(places[second] - places[first])
-        known = all(n > 1 and self._is_loaded(int(n)) for n in (data.record[first, away], data.record[second, 0]))
-        if known and self.find_origin(data, first, away) != self.find_origin(data, second, 0):
-            self.clashes.append((site, first, second))
-
-    def _is_loaded(self, record: int) -> bool:
-        """Return whether a record is of one load, and not of computed elements."""
-        return not self.records[record].parts and self.records[record].array not in self.indices
-
-    def find_origin(self, data: DataBytes, thread: int, byte: int) -> tuple[Any, ...]:
-        """Return the origin of a byte as comparable values."""
-        record = self.records[int(data.record[thread, byte])]
-        lane, at = int(data.thread[thread, byte]), int(data.byte[thread, byte])
-        terms = {n: int(spread_coefficient(c, self.threads)[lane]) for n, c in record.offset.terms.items()}
-        terms[()] = terms.get((), 0) + at
-        return record.array, tuple(sorted((n, c) for n, c in terms.items() if c))
 
     def load_global(self, array: str, offset: Any, size: int, site: Span = (0, 0)) -> DataBytes:
         """Return bytes of a global array, with the record of this load."""

@@ -17,7 +17,7 @@ from lanescope.reader.code.syntax import tree, tree_statements as statements
 from lanescope.reader.threads.instructions.assembly import run_assembly
 from lanescope.reader.threads.language import declaring, objects
 from lanescope.reader.threads.language.arguments import hold_value
-from lanescope.reader.threads.language.folding import fold_turns
+from lanescope.reader.threads.language.folding import fold_iterations
 from lanescope.reader.threads.language.numbers import get_number, make_number
 from lanescope.reader.threads.language.program import Scope
 from lanescope.reader.threads.memory.storage import Mask, Pointer, merge_values, spread_coefficient
@@ -122,7 +122,7 @@ def _run_loop(run: KernelRunner, loop: statements.Loop, scope: Scope, mask: Mask
         run.run(loop.start, scope, mask)
     left: list[Mask] = [run.nobody, run.nobody]
     run.enter_loop(loop.span, left)
-    after = mask if fold_turns(run, loop, scope, mask) else _run_turns(run, loop, scope, mask)
+    after = mask if fold_iterations(run, loop, scope, mask) else _run_turns(run, loop, scope, mask)
     run.leave_loop()
     return run.join_masks(after, left[0])
 

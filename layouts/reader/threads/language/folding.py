@@ -1,8 +1,8 @@
-"""Loops of one thread that fill a tile, run for as many turns at once as the block has threads.
+"""Run a loop of one thread that fills a tile many iterations at once: one in each lane of the block.
 
-Every lane then stands for one turn. That is exact if no turn depends on another, or on the thread: the body computes
-variables of its own from the counter, loads global memory and stores to shared memory, each array once. Of stores to
-the same bytes the last turn is kept, as NumPy does.
+That is exact if no iteration depends on another, or on the thread: the body computes variables of its own from the
+counter, loads global memory, and has one store to each array in shared memory. Of stores to the same bytes, NumPy keeps
+the last one, as the loop does.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from lanescope.reader.threads.memory.storage import LocalMemory, Mask, Pointer
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-_LEAST = 16  # turns
-_MOST = 1 << 17
+_LEAST, _MOST = 16, 1 << 17  # iterations
 _MOST_DEEP = 3  # calls in calls
 _LEAVING = statements.Assembly | statements.Return | statements.Jump | statements.Loop | statements.Switch | tree.Lambda
 _HARMLESS = ("half", "float", "bfloat16", "bf16", "make_", "static_cast", "min", "max", "ldg")
 
 
-def fold_turns(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> bool:
-    """Run all turns of a loop of one thread, many at once; return whether that was possible."""
+def fold_iterations(run: KernelRunner, loop: statements.Loop, scope: Scope, active: Mask) -> bool:
+    """Run all iterations of a loop of one thread, many at once; return whether that was possible."""
     if run.order is not None or run.barriers is not None or np.count_nonzero(active) != 1 or run.assumed:
         return False
     start = loop.start.body[0] if isinstance(loop.start, statements.Block) and loop.start.body else loop.start
@@ -81,7 +80,7 @@ def _find_uniform(run: KernelRunner, node: tree.Expression, scope: Scope) -> int
 
 
 def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, counter: str) -> bool:
-    """Return whether no turn of a loop depends on another one, or on the thread."""
+    """Return whether no iteration of a loop depends on another one, or on the thread."""
     nodes = list(walk_nodes(body))
     if any(isinstance(node, _LEAVING) or getattr(node, "lasting", False) for node in nodes):
         return False
@@ -98,7 +97,7 @@ def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, count
 
 
 def _is_store(node: tree.SyntaxNode, own: set[str]) -> TypeGuard[tree.Assignment]:
-    """Return whether a part of the body assigns to something else than a variable of its own."""
+    """Return whether a node assigns to anything but a variable of the body."""
     return isinstance(node, tree.Assignment) and not _is_own(node.target, own)
 
 
@@ -108,13 +107,13 @@ def _is_own(target: tree.Expression, own: set[str]) -> bool:
 
 
 def _has_own_arrays(run: KernelRunner, stores: list[tree.Assignment], scope: Scope) -> bool:
-    """Return whether assignments store to shared memory, each to an array of its own."""
+    """Return whether assignments store to shared memory, each to another array."""
     arrays = [_find_shared(run, store.target, scope) for store in stores if not store.op]
     return 0 < len(arrays) == len(stores) == len(set(arrays)) and "" not in arrays
 
 
 def _find_shared(run: KernelRunner, target: tree.Expression, scope: Scope) -> str:
-    """Return the name of the array in shared memory that an element of is stored; "" for any other target."""
+    """Return the name of the array in shared memory that a target is an element of; "" for any other target."""
     for name in _list_names(target) if not isinstance(target, tree.Name) else ():
         found = _resolve(run, name, scope)
         if isinstance(found, Pointer) and found.space == "shared":
@@ -127,14 +126,14 @@ def _list_names(node: tree.SyntaxNode) -> Iterator[tree.Name]:
 
 
 def _resolve(run: KernelRunner, name: tree.Name, scope: Scope) -> Any:
-    """Return what a name of outside the loop is: its value if it is a variable."""
+    """Return the meaning of a name from outside the loop; of a variable, its value."""
     found = resolve_path(run, name.path, scope)
     local = isinstance(found, Pointer) and found.space == "local" and not found.dims
     return found.array.read_value(0, found.type.size) if local and isinstance(found.array, LocalMemory) else found
 
 
 def _is_alike(run: KernelRunner, name: tree.Name, scope: Scope, stored: bool) -> bool:
-    """Return whether a name has the same value in all turns. stored: whether it is in the target of a store."""
+    """Return whether a name has the same value in all iterations. stored: whether it is in the target of a store."""
     if name.last == "blockIdx":
         return True
     found = _resolve(run, name, scope)
@@ -146,7 +145,7 @@ def _is_alike(run: KernelRunner, name: tree.Name, scope: Scope, stored: bool) ->
 
 
 def _is_pure(run: KernelRunner, call: tree.Call, scope: Scope, depth: int) -> bool:
-    """Return whether a call only computes a value: of a conversion, or of a function that depends on its arguments."""
+    """Return whether a call only converts a value, or calls a function that only computes its result."""
     name = call.function.last if isinstance(call.function, tree.Name) else ""
     found = resolve_path(run, call.function.path, scope) if isinstance(call.function, tree.Name) else None
     if not isinstance(found, FunctionSet):
@@ -155,7 +154,7 @@ def _is_pure(run: KernelRunner, call: tree.Call, scope: Scope, depth: int) -> bo
 
 
 def _is_computation(run: KernelRunner, function: tree.Function, scope: Scope, depth: int) -> bool:
-    """Return whether a function only computes a value of its arguments, in variables of its own."""
+    """Return whether a function only computes its result from its arguments."""
     nodes = list(walk_nodes(function.body)) if function.body is not None else []
     own = {node.name for node in nodes if isinstance(node, tree.Declaration)}
     own |= {parameter.name for parameter in function.parameters}
@@ -168,7 +167,7 @@ def _is_computation(run: KernelRunner, function: tree.Function, scope: Scope, de
 
 
 def _has_effect(own: set[str], node: tree.SyntaxNode) -> bool:
-    """Return whether a part of a function may do more than compute, or depends on the thread."""
+    """Return whether a node of a function has a side effect, or depends on the thread."""
     if isinstance(node, tree.Assignment):
         return not _is_own(node.target, own)
     of_thread = isinstance(node, tree.Name) and node.last == "threadIdx"

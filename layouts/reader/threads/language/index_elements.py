@@ -1,8 +1,7 @@
-"""Elements that threads compute from two indices and store to a tile, such as a pattern to test a product with.
+"""Elements that threads compute from two indices and store to a tile, such as a test pattern.
 
-An element that is computed from row and k is one of a matrix of its own, like one that is loaded: which element of a
-tile is where matters, not its value. The indices are variables that the address is computed from and that the value
-depends on.
+An element that is computed from its row and column is traced like one that is loaded from a matrix: its place in the
+tile is checked, not its value. The indices are variables from which both its address and its value are computed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from lanescope.reader.threads.memory.storage import DataBytes, Ints, LocalMemory
 if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
-OF_INDICES = " by "  # in the name of such a matrix: no array of a kernel has it
 _MOST = 1 << 20  # of an index
 _MOST_DEEP = 6
 _BEGINS_LOOP = re.compile(r"\bfor\s*\([^{};]*\Z")
@@ -35,13 +33,15 @@ _MOST_HEAD = 80  # characters of the head of a loop before its first value
 
 
 class _UnknownIndexError(Exception):
-    """A value depends on something that is no index of its address."""
+    """A value depends on something other than the indices of its address."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """A variable, or threadIdx. key: identifies it; value: None unless it is an integer; begun: what it is computed
-    from, and the scope of that.
+    """A variable, or a member of threadIdx.
+
+    key: identifies it; value: None unless it is an integer; begun: the expression that it is computed from, with the
+    scope of that.
     """
 
     name: str
@@ -51,14 +51,12 @@ class _Index:
 
     @property
     def lanes(self) -> Coefficient | None:
-        """Its value in every thread; None if that is not known."""
+        """The value in every thread; None if it is not known."""
         return None if self.value is None else self.value.const
 
 
 def number_element(run: KernelRunner, node: tree.Assignment, value: Any, place: Any, scope: Scope) -> Any:
-    """Return the element that an assignment computes from two indices and stores to shared memory; the value if it does
-    something else.
-    """
+    """Return the element that an assignment computes from two indices and stores to shared memory, else its value."""
     if not isinstance(place, Pointer) or place.space != "shared":
         return value
     computed = value is None or value is CONSTANT or isinstance(value, ThreadNumber)
@@ -67,7 +65,7 @@ def number_element(run: KernelRunner, node: tree.Assignment, value: Any, place: 
 
 
 def _find_element(run: KernelRunner, node: tree.Assignment, kind: SizedType, scope: Scope) -> DataBytes | None:
-    """Return the element that an assignment computes from two indices; None if it does something else."""
+    """Return the element that an assignment computes from two indices; None for any other assignment."""
     unlike = kind.vector or kind.scope is not None or kind.pointer or kind.size > (2 if kind.integer else 4)
     if node.op or unlike or not run.follows_bytes or not _list_names(run, node.value):
         return None
@@ -83,27 +81,24 @@ def _find_element(run: KernelRunner, node: tree.Assignment, kind: SizedType, sco
 
 
 def _make_element(run: KernelRunner, node: tree.Assignment, kind: SizedType, pair: list[_Index]) -> DataBytes | None:
-    """Return the element of a pair of indices, in a matrix that has the name of the array with those of the indices."""
-    rows, columns = (spread_coefficient(index.lanes, run.threads) for index in sorted(pair, key=_get_name))
+    """Return the element at two indices of the matrix that is named by the array and the indices."""
+    pair = sorted(pair, key=lambda index: index.name)
+    rows, columns = (spread_coefficient(index.lanes, run.threads) for index in pair)
     places = rows * _MOST + columns
     running = np.concatenate((rows[run.mask], columns[run.mask]))
     if running.size and (running.min() < 0 or running.max() >= _MOST):
         return None
     base = next((name.last for name in _list_names(run, node.target) if isinstance(name, tree.Name)), "the tile")
-    array = f"{base}{OF_INDICES}{' and '.join(sorted(map(_get_name, pair)))}"
+    array = f"{base} by {' and '.join(index.name for index in pair)}"  # no array of a kernel has such a name
     run.indices.setdefault(array, []).append(places[run.mask])
     return run.load_global(array, make_number(places * kind.size, LONG), kind.size, node.target.span)
 
 
 def find_extents(places: list[Ints]) -> tuple[int, int] | None:
-    """Return how many values each of two indices has whose elements are stored; None if these are not all of them."""
+    """Return how many values each of two indices has in the stored elements; None if some pairs are missing."""
     pairs = np.unique(np.concatenate([np.zeros(0, np.int64), *places]))
     rows, columns = len(np.unique(pairs // _MOST)), len(np.unique(pairs % _MOST))
     return (rows, columns) if 0 < rows * columns == len(pairs) else None
-
-
-def _get_name(index: _Index) -> str:
-    return index.name
 
 
 # variables ------------------------------------------------------------------------------------------------------------
@@ -120,7 +115,7 @@ def _list_indices(run: KernelRunner, node: tree.Expression, scope: Scope) -> Ite
 
 
 def _list_names(run: KernelRunner, node: tree.Expression) -> tuple[tree.Name | tree.Member, ...]:
-    """List the names in an expression and the members of threadIdx, in its order, but for names of functions."""
+    """List the names and the members of threadIdx in an expression, in order, without the names of functions."""
     if id(node) not in run.named:
         parts = sorted(walk_nodes(node), key=lambda part: part.span)
         called = {id(part.function) for part in parts if isinstance(part, tree.Call)}
@@ -136,7 +131,7 @@ def _is_thread(node: tree.Expression) -> bool:
 
 
 def _find_index(run: KernelRunner, node: tree.Name | tree.Member, scope: Scope) -> _Index | None:
-    """Return the variable that a name is of, or threadIdx; None for a constant."""
+    """Return the variable, or the member of threadIdx, of a name; None for a constant."""
     if isinstance(node, tree.Member):
         value = run.evaluate(node, scope)
         return _Index(f"threadIdx.{node.name}", node.name, value if isinstance(value, ThreadNumber) else None)
@@ -154,8 +149,8 @@ def _find_index(run: KernelRunner, node: tree.Name | tree.Member, scope: Scope) 
 
 
 def _collect_moving(run: KernelRunner, index: _Index, moving: dict[object, _Index], depth: int) -> bool:
-    """Collect an integer and those that it is computed from, if they differ between threads or between the turns of a
-    loop; return whether it does.
+    """Collect an integer and those that it is computed from, if they differ between threads or iterations; return
+    whether it does.
     """
     if index.lanes is None or depth > _MOST_DEEP:
         return False
@@ -170,9 +165,9 @@ def _collect_moving(run: KernelRunner, index: _Index, moving: dict[object, _Inde
 def _collect_used(
     run: KernelRunner, node: tree.Expression, scope: Scope, found: tuple[dict[object, _Index], ...], depth: int
 ) -> None:
-    """Collect the indices of an address that a value depends on; _UnknownIndexError if it depends on something else.
+    """Collect the indices of an address that a value depends on; _UnknownIndexError if it depends on anything else.
 
-    found: those of the address by key, and those that are collected.
+    found: (the indices of the address by key, those that are collected).
     """
     around, used = found
     for index in _list_indices(run, node, scope):
