@@ -1,7 +1,7 @@
-"""Find mistakes of CuTe's asynchronous products and copies in a traced kernel: their order, and what D is the sum of.
+"""Find mistakes in the order of CuTe's wgmma products and TMA copies of a traced kernel, and in their sums.
 
 The mbarriers of the run are simulated with its copies, its gemm and the groups of wgmma. Every agent knows which
-products and which phases of copies have completed; arrivals, waits and barriers pass that on. PTX ISA 9.1, 9.7.15.7 and
+products and which phases of copies have completed; arrivals, waits and barriers pass this on. PTX ISA 9.1, 9.7.15.7 and
 9.7.13.15; CUTLASS 4.7, cute/arch/mma_sm90_gmma.hpp.
 """
 
@@ -25,22 +25,22 @@ from lanescope.reader.threads.cute.async_trace import AsyncStep, AsyncTrace, Spa
 from lanescope.reader.threads.memory.storage import Ints
 from lanescope.reader.threads.runner import KernelRunner
 from lanescope.workbench.cute.async_sums import SLICES_LEFT, AddedTile, MadeSum, TileSource, find_sum_mistake
-from lanescope.workbench.kernels.wgmma_groups import describe_short_wait
+from lanescope.workbench.kernels.wgmma_groups import describe_pending
 from lanescope.workbench.repair.blamed_numbers import find_argument_span, follow_number
 from lanescope.workbench.text.function_texts import blank_text
 from lanescope.workbench.text.loop_texts import find_next_statement
 
-_FOLLOWING = ("mbarrier_refilled", "mbarrier_unawaited")  # codes of what may follow from a product of another stage
-WARPS = 4  # of a warpgroup, whose products are those of all of them
+_FOLLOWING = ("mbarrier_refilled", "mbarrier_unawaited")  # codes of mistakes that a wrong stage may cause
+_WARPS = 4  # of a warpgroup
 
 
 def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
-    """Return the mistake of a kernel whose mbarriers have none; None if it has none, or is not followed."""
+    """Return the mistake of a kernel whose mbarriers are right; None if it has none, or is not followed."""
     trace = run.barriers
     assert trace is not None
     if trace.asynchronous.misfit is not None:
         return Pitfall("cute_copy_misfit", *trace.asynchronous.misfit)
-    follower = _follow_schedule(run, trace, kernel) if is_followed(trace) else None
+    follower = _follow_schedule(run, trace, kernel) if _is_followed(trace) else None
     if follower is None:
         return None
     found = follower.found or follower.find_last_mistake()
@@ -53,7 +53,7 @@ def find_async_mistake(run: KernelRunner, kernel: str) -> Pitfall | None:
 
 
 def _find_excess(run: KernelRunner, trace: BarrierTrace, follower: _Follower, kernel: str) -> Pitfall | None:
-    """Return the finding of tiles of copies that do not fit in the shared memory of a block."""
+    """Return the finding of copies that fill more shared memory than a block has."""
     size = follower.bytes_of_element if trace.asynchronous.sized else 0
     filled = size * sum(int(np.count_nonzero(one.owner >= 0)) for one in follower.arrays.values())
     if filled <= MOST_SHARED:
@@ -62,11 +62,11 @@ def _find_excess(run: KernelRunner, trace: BarrierTrace, follower: _Follower, ke
         f"The TMA copies of {kernel} fill {filled:,} bytes of shared memory; a block has at most {MOST_SHARED:,}"
         f" ({MOST_SHARED // KB} KB, on sm_90 and sm_100)."
     )
-    return Pitfall("shared_memory_over", message, find_stage_count(run.text) or trace.asynchronous.steps[0].call)
+    return Pitfall("shared_memory_over", message, _find_stage_count(run.text) or trace.asynchronous.steps[0].call)
 
 
-def find_stage_count(text: str) -> Span | None:
-    """Return where a text gives the third size of all tile_to_shape(atom, shape); None if it has none or several."""
+def _find_stage_count(text: str) -> Span | None:
+    """Return the place of the third extent of all tile_to_shape(atom, shape), the stages; None if none or several."""
     blank = blank_text(text)
     places: set[Span] = set()
     for call in re.finditer(r"\btile_to_shape\s*\(", blank):
@@ -80,21 +80,21 @@ def find_stage_count(text: str) -> Span | None:
 
 
 def describe_open_sums(run: KernelRunner, kernel: str) -> Pitfall | None:
-    """Return the doubt about D of a kernel that copies or multiplies by CuTe's atoms and has no mistake."""
+    """Return the note that D of a kernel with CuTe's atoms is not known to be A·B."""
     own = run.barriers.asynchronous if run.barriers is not None else AsyncTrace()
     at = re.search(rf"\b{kernel}\s*\(", run.text)
     if at is None or own.inline or not (own.lost or any(step.kind == "product" for step in own.steps)):
         return None
     why = own.lost
     if not why and run.barriers is not None and _follow_schedule(run, run.barriers, kernel) is None:
-        why = "threads wait for ever in its run"
+        why = "threads wait forever in its run"
     what = f"its copies and gemm are not followed, since {why}" if why else "where it is stored is not followed"
     span = at.start(), at.start() + len(kernel)
     return Pitfall("cute_sums_open", f"D of {kernel} is not known to be A·B: {what}.", span)
 
 
 def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Follower | None:
-    """Follow a schedule up to a mistake of order; None if none comes to its end."""
+    """Follow a schedule up to a mistake in the order; None if every schedule deadlocks."""
     events, steps = merge_events(trace.events, trace.asynchronous.steps)
     products = {n for n, step in steps.items() if step.kind == "product"}
     merged = [replace(event, kind="wgmma") if n in products else event for n, event in enumerate(events)]
@@ -103,7 +103,7 @@ def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Fo
     if outcome is None:
         return None
     places = sorted({step.place for agent in agents for step in agent.steps if step.kind in ("copy", *WAITS)})
-    groups = 1 + max(agent.warp for agent in agents) // WARPS
+    groups = 1 + max(agent.warp for agent in agents) // _WARPS
     slots = groups + len(places)
     clocks = Clocks(agents, np.zeros((len(agents), 2 * slots), np.int64), np.zeros(slots, np.int64))
     follower = _Follower(run.text, kernel, clocks, {place: groups + n for n, place in enumerate(places)})
@@ -114,7 +114,7 @@ def _follow_schedule(run: KernelRunner, trace: BarrierTrace, kernel: str) -> _Fo
     return follower
 
 
-def is_followed(trace: BarrierTrace) -> bool:
+def _is_followed(trace: BarrierTrace) -> bool:
     """Return whether all copies and products of a trace are known, and there are some."""
     own = trace.asynchronous
     return not own.lost and not own.inline and any(step.kind == "product" for step in own.steps)
@@ -122,8 +122,10 @@ def is_followed(trace: BarrierTrace) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Product:
-    """A product of an agent. group: its warpgroup; index: its number among those of the agent; wait: the last wait
-    after it while it may run; arrival: the first arrival then.
+    """A product of an agent.
+
+    group: its warpgroup; index: its number among those of the agent; wait, arrival: the last wait and the first arrival
+    after it while it may be running.
     """
 
     step: AsyncStep
@@ -136,8 +138,10 @@ class _Product:
 
 @dataclass(slots=True, eq=False)
 class _Copy:
-    """A copy that has been issued. slot: of its mbarrier; phase: how many phases of that must have completed, at least,
-    when it has arrived; readers: the products that read it.
+    """A copy that was issued.
+
+    slot: of its mbarrier; phase: the least number of completed phases of the mbarrier that tell of its arrival;
+    readers: the products that read its tile.
     """
 
     step: AsyncStep
@@ -148,10 +152,10 @@ class _Copy:
 
 @dataclass(slots=True)
 class _AgentState:
-    """The products of an agent that may run: loose ones, and groups, the oldest first.
+    """The products of an agent that may be running: in no group yet (loose), and in groups, the oldest first.
 
-    issued: the number of all; fenced: whether a fence is after the last access to its registers; copying: its copy
-    whose event follows.
+    issued: the number of all products; fenced: whether a fence follows the last access to their registers; copying: a
+    copy whose mbarrier is not known yet.
     """
 
     issued: int = 0
@@ -167,7 +171,7 @@ class _AgentState:
 
 @dataclass(slots=True)
 class _ArrayContents:
-    """What copies have put in an array: of each byte where an element begins the number of the copy, and its index."""
+    """The elements that copies have stored to an array, by their first byte: the number of the copy, and the index."""
 
     owner: Ints = field(default_factory=lambda: np.full(0, -1, np.int64))
     index: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -180,7 +184,7 @@ class _ArrayContents:
 
 
 class _Follower:
-    """A schedule of the agents, step by step. slots: of the mbarriers in what agents know."""
+    """Follows the steps of the agents in a schedule. slots: the columns of the clocks for each mbarrier."""
 
     def __init__(self, text: str, kernel: str, clocks: Clocks, slots: dict[int, int]) -> None:
         self.text, self.kernel, self.clocks, self.slots = text, kernel, clocks, slots
@@ -189,10 +193,10 @@ class _Follower:
         self.arrays: dict[object, _ArrayContents] = {}
         self.sums: dict[tuple[int, int], list[MadeSum]] = {}
         self.found: Pitfall | None = None
-        self.bytes_of_element = 0  # the least of all tiles
+        self.bytes_of_element = 0  # the smallest of all tiles
 
     def follow(self, taken: StepTaken, step: AsyncStep | None, call: Span) -> None:
-        """Follow a step of an agent, which may be one of asynchronous work. call: its place."""
+        """Follow a step of an agent. step: its asynchronous operation, None for one of an mbarrier; call: its place."""
         if step is None:
             found = self.follow_event(taken, call)
         else:
@@ -202,7 +206,7 @@ class _Follower:
         self.found = self.found or found
 
     def follow_event(self, taken: StepTaken, call: Span) -> Pitfall | None:
-        """Follow an operation of an mbarrier, or a barrier of threads."""
+        """Follow an operation of an mbarrier or a barrier of threads."""
         n, step = taken.agent, taken.step
         if step.kind == "product":
             return None
@@ -219,7 +223,7 @@ class _Follower:
         return None
 
     def follow_step(self, n: int, step: AsyncStep) -> Pitfall | None:
-        """Follow a step of asynchronous work."""
+        """Follow an asynchronous operation, or an access to accumulators."""
         state = self.states[n]
         match step.kind:
             case "fence":
@@ -238,7 +242,7 @@ class _Follower:
         return None
 
     def _find_group(self, n: int) -> int:
-        return self.clocks.agents[n].warp // WARPS
+        return self.clocks.agents[n].warp // _WARPS
 
     def _wait(self, n: int, step: AsyncStep) -> None:
         state = self.states[n]
@@ -251,11 +255,11 @@ class _Follower:
             product.wait = step
 
     def _access(self, n: int, step: AsyncStep) -> Pitfall | None:
-        """Follow a use of accumulators, or what sets them."""
+        """Follow an access to accumulators."""
         state = self.states[n]
         running = [product for product in state.running if product.step.sums == step.sums]
         if running and step.kind != "view":
-            return self._describe_running(running[-1], state, "its accumulators are", step.call)
+            return self._describe_running(running[-1], state, "its accumulators are used", step.call)
         of_sums = self.sums.setdefault((n, step.sums), [])
         if step.kind == "set":
             state.fenced = False
@@ -271,7 +275,7 @@ class _Follower:
         if not state.fenced:
             message = (
                 f"{self.kernel} calls gemm, which issues wgmma.mma_async, without a warpgroup_arrive (wgmma.fence)"
-                " between it and the accesses to its registers before it: these are not ordered."
+                " between it and the earlier accesses to its registers: they are not ordered."
             )
             return Pitfall("wgmma_fence_missing", message, step.call)
         if step.unset is not None and step.adds:
@@ -289,7 +293,7 @@ class _Follower:
         added = AddedTile(step, a, b)
         early = next((copy for copy in self._list_read(step.tiles) if known[copy.slot] < copy.phase), None)
         if early is not None:
-            message = "This product reads a tile that a TMA copy fills, and nothing has waited for its mbarrier before."
+            message = "This gemm reads a tile that a TMA copy fills, and no thread has waited for its mbarrier before."
             return Pitfall("mbarrier_unawaited", message, step.call)
         of_sum = self.sums.setdefault((n, step.sums), [])
         lost = _find_lost_sum(step, of_sum)
@@ -299,18 +303,18 @@ class _Follower:
         return lost
 
     def _list_read(self, tiles: Sequence[TileElements | None]) -> list[_Copy]:
-        """Return the copies that have filled tiles."""
+        """Return the last copies to tiles."""
         return [self.copies[n] for tile in tiles if tile is not None for n in self._list_owners(tile) if n >= 0]
 
     def _list_owners(self, tile: TileElements) -> list[int]:
-        """Return the numbers of the copies that have filled a tile last, -1 for none."""
+        """Return the numbers of the last copies to a tile; -1 for elements that no copy has filled."""
         contents = self.arrays.setdefault(tile.array, _ArrayContents())
         contents.reach(int(tile.places.max()) + 1)
         owners: list[int] = np.unique(contents.owner[tile.places]).tolist()
         return owners
 
     def _find_source(self, tile: TileElements | None, product: _Product) -> TileSource | None:
-        """Return where an operand comes from; None if copies have not filled all of it."""
+        """Return the source of an operand; None if not all of it is filled, or by several TMA atoms."""
         owners = self._list_owners(tile) if tile is not None else [-1]
         for copy in (self.copies[number] for number in owners if number >= 0):
             copy.readers.append(product)
@@ -325,7 +329,7 @@ class _Follower:
     # copies -----------------------------------------------------------------------------------------------------------
 
     def _fill(self, n: int, copy: _Copy) -> Pitfall | None:
-        """Follow a copy to a tile: the products that read what is there must have ended, as far as its agent knows."""
+        """Follow a copy to a tile: its agent must know that the products that read the tile before have ended."""
         (tile,), known = copy.step.tiles, self.clocks.known[n]
         assert tile is not None and copy.step.indices is not None
         owners, found = self._list_owners(tile), None
@@ -348,8 +352,8 @@ class _Follower:
                 product, state, "a copy overwrites a tile that it reads", product.arrival or copy.call
             )
         message = (
-            "Nothing keeps this copy from overwriting a tile that a gemm may still read: no arrival of its threads is"
-            " waited for before."
+            "This copy may overwrite a tile while a gemm reads it: no wait before it is for an arrival of the gemm's"
+            " threads."
         )
         return Pitfall("mbarrier_refilled", message, copy.call)
 
@@ -361,33 +365,28 @@ class _Follower:
         return None
 
     def _describe_running(self, product: _Product, state: _AgentState, event: str, at: Span) -> Pitfall:
-        """Return the finding of an event that needs a product to have ended. at: its place."""
+        """Return the finding of an event at a place that needs a product to have ended."""
         if product in state.loose:
             place = find_next_statement(blank_text(self.text), product.step.call)
             message = (
-                "No warpgroup_commit_batch follows gemm before this: its wgmma are in no group, so that no"
-                f" warpgroup_wait waits for them, and {_join(event)}."
+                "A warpgroup_commit_batch is missing before this: the wgmma of gemm are in no group, so no"
+                f" warpgroup_wait waits for them, and {event}."
             )
             return Pitfall("wgmma_commit_missing", message, (place, place + 1))
         if product.wait is not None:
             count = product.wait.count
-            message = describe_short_wait(f"warpgroup_wait<{count}>", count, "what it computes")
-            message = f"{message.partition(', and ')[0]}, and {_join(event)}. Wait for 0."
+            message = f"{describe_pending(f'warpgroup_wait<{count}>', count)}, and {event}. Wait for 0."
             return Pitfall("wgmma_wait_short", message, product.wait.call)
-        message = f"{_join(event).capitalize()} while a gemm may be running: no warpgroup_wait waits for it before."
+        message = f"{event.capitalize()} while a gemm may be running: no warpgroup_wait waits for it before."
         return Pitfall("wgmma_wait_missing", message, at)
 
 
 def _find_lost_sum(step: AsyncStep, sums: Sequence[MadeSum]) -> Pitfall | None:
-    """Return the finding of a product that sets accumulators although nothing has used what they hold."""
+    """Return the finding of a product that overwrites accumulators before anything has used their sum."""
     if step.adds is not False or not sums or not sums[-1].tiles or sums[-1].used:
         return None
     message = (
-        "gemm sets its accumulators, since accumulate_ is ScaleOut::Zero here, and nothing has used the sum that they"
-        " hold: set it to ScaleOut::One after the first product of a sum."
+        "gemm overwrites its accumulators, since accumulate_ is ScaleOut::Zero here, and nothing has used their sum:"
+        " set it to ScaleOut::One after the first gemm of a sum."
     )
     return Pitfall("accumulator_reset", message, step.scale or step.call)
-
-
-def _join(event: str) -> str:
-    return f"{event} used" if event.endswith("are") else event

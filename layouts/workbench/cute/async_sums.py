@@ -1,6 +1,6 @@
-"""Find slices of K that CuTe's products of a traced kernel take twice, not together, or not at all.
+"""Find slices of K that CuTe's products of a traced kernel add twice, pair wrongly, or leave out.
 
-Every element of A and of B that a product reads has the coordinates that its TMA copy has taken it from.
+Every element of A and B has the coordinates in global memory from which its TMA copy has loaded it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ SLICES_LEFT = "k_slices_left"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileSource:
-    """Where an operand of a product comes from. atom: the call that makes the TMA atom; index: of each element, [rows,
-    k]; operand: a or b, as which the TiledMMA has partitioned it; call: of the copy; copies: the numbers of all copies.
+    """Where an operand of a product is loaded from.
+
+    atom: the call that makes the TMA atom; index: of each element, [rows, k]; operand: a or b, as the TiledMMA has
+    partitioned it; call: the first copy; copies: the numbers of all copies.
     """
 
     atom: Span
@@ -43,7 +45,7 @@ class AddedTile:
 
 @dataclass(slots=True, eq=False)
 class MadeSum:
-    """The products that add to accumulators since they were set. used: whether something may have used the sum."""
+    """The products that add to accumulators since these were set. used: whether their sum may have been used."""
 
     tiles: list[AddedTile] = field(default_factory=list)
     used: bool = False
@@ -51,27 +53,28 @@ class MadeSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Side:
-    """An operand of a sum. along: the dimension of K; slices: the coordinates along K in each product."""
+    """An operand of a sum. along: the dimension that is K; slices: the coordinates along K in each product."""
 
     sources: Sequence[TileSource]
     along: int
     slices: list[tuple[int, ...]]
 
-    def is_perfect(self) -> bool:
-        """Return whether slices follow each other from the first one on."""
+    def is_consecutive(self) -> bool:
+        """Return whether the slices are those from K = 0 on, in order."""
         every = [k for one in self.slices for k in one]
         return every == list(range(len(every)))
 
-    def find_again(self) -> int | None:
-        """Return the first product that takes slices of an earlier one."""
+    def find_repeated(self) -> int | None:
+        """Return the first product that adds the slice of an earlier one."""
         return next((n for n, one in enumerate(self.slices) if one in self.slices[:n]), None)
 
 
 def find_sum_mistake(
     sums: Sequence[Sequence[MadeSum]], extents: Mapping[Span, tuple[int, ...]], text: str
 ) -> Pitfall | None:
-    """Return the first mistake of what D is the sum of. sums: of the accumulators of each agent, one after the other;
-    extents: the sizes of the tensor of each TMA atom.
+    """Return the first mistake in the sums of D.
+
+    sums: of each agent, in order; extents: the sizes of the tensor of each TMA atom.
     """
     found: list[tuple[_Side, _Side]] = []
     for of_agent in sums:
@@ -96,15 +99,15 @@ def _is_exchanged(tile: AddedTile) -> bool:
 
 def _describe_exchange(tile: AddedTile) -> Pitfall:
     message = (
-        "gemm takes the fragment that the TiledMMA has made of B as A, or that of A as B: D gets the rows of one as the"
-        " columns of the other. The arguments are gemm(mma, A, B, C)."
+        "gemm gets the fragment of B as A, or that of A as B: rows and columns of D are exchanged. The arguments are"
+        " gemm(mma, A, B, C)."
     )
     (first, _), (_, past) = tile.step.sites
     return Pitfall("cute_gemm_misfit", message, (first, past))
 
 
 def _read_side(sources: Sequence[TileSource | None]) -> _Side | None:
-    """Return an operand of a sum; None if its slices are not along one dimension of one tensor."""
+    """Return an operand of a sum; None if its slices do not follow one dimension of one tensor."""
     known = [source for source in sources if source is not None]
     if len(known) < len(sources) or len({source.atom for source in known}) > 1:
         return None
@@ -123,30 +126,30 @@ def _read_side(sources: Sequence[TileSource | None]) -> _Side | None:
 
 
 def _compare_slices(tiles: Sequence[AddedTile], a: _Side, b: _Side) -> Pitfall | None:
-    """Return the finding of slices of A and B that do not belong together, or that a sum takes twice."""
-    again = [side.find_again() for side in (a, b)]
+    """Return the finding of slices of A and B with different k, or that a sum adds twice."""
+    again = [side.find_repeated() for side in (a, b)]
     if a.slices == b.slices:
         n = again[0]
         even = len(set(map(a.slices.count, a.slices))) == 1
-        return None if n is None or even else _describe_again(tiles[n], a, n, "")
+        return None if n is None or even else _describe_repeated(tiles[n], a, n, "")
     if _may_be_meant(a, b):
         return None
     repeating = [n for n in (0, 1) if again[n] is not None]
     if len(repeating) == 1:
         number = again[repeating[0]] or 0
-        return _describe_again(tiles[number], (a, b)[repeating[0]], number, "AB"[repeating[0]])
-    wrong = [side for side in (a, b) if not side.is_perfect()]
+        return _describe_repeated(tiles[number], (a, b)[repeating[0]], number, "AB"[repeating[0]])
+    wrong = [side for side in (a, b) if not side.is_consecutive()]
     return None if repeating or len(wrong) != 1 else _describe_other(a, b, wrong[0] is b)
 
 
 def _may_be_meant(a: _Side, b: _Side) -> bool:
-    """Return whether two operands may take other slices on purpose: all equally far apart, or of other sizes."""
+    """Return whether A and B may differ on purpose: all slices by the same distance, or their sizes differ."""
     away = {x - y for one, other in zip(a.slices, b.slices, strict=True) for x, y in zip(one, other, strict=False)}
     return len(away) == 1 or len(set(map(len, (*a.slices, *b.slices)))) > 1
 
 
 def _describe_other(a: _Side, b: _Side, second: bool) -> Pitfall:
-    """Return the finding of slices of one operand that are not in the order of K. second: whether it is B."""
+    """Return the finding of an operand whose slices are not in the order of K. second: whether it is B."""
     number = next(n for n, pair in enumerate(zip(a.slices, b.slices, strict=True)) if pair[0] != pair[1])
     side, other, names = (b, a, "BA") if second else (a, b, "AB")
     message = (
@@ -156,8 +159,8 @@ def _describe_other(a: _Side, b: _Side, second: bool) -> Pitfall:
     return Pitfall("k_coordinate_wrong", message, side.sources[number].call)
 
 
-def _describe_again(tile: AddedTile, side: _Side, number: int, operand: str) -> Pitfall:
-    """Return the finding of a product that takes slices for the second time. operand: the only one that does."""
+def _describe_repeated(tile: AddedTile, side: _Side, number: int, operand: str) -> Pitfall:
+    """Return the finding of a product that adds a slice again. operand: A or B, "" for both."""
     source, earlier = side.sources[number], side.slices.index(side.slices[number])
     same = bool(set(source.copies) & set(side.sources[earlier].copies))
     what = f"{operand} takes the slice" if operand else "A and B take the slices"
@@ -169,7 +172,7 @@ def _describe_again(tile: AddedTile, side: _Side, number: int, operand: str) -> 
 def _find_left(
     last: AsyncStep, sides: Sequence[tuple[_Side, _Side]], extents: Mapping[Span, tuple[int, ...]], text: str
 ) -> Pitfall | None:
-    """Return the finding of slices at one end of K that no product takes. last: a product of a sum."""
+    """Return the finding of slices that no product takes. last: a product of a sum."""
     blank = blank_text(text)
     if "gridDim" in blank or "blockIdx.z" in blank:  # other blocks may take them
         return None
@@ -185,7 +188,7 @@ def _find_left(
 
 
 def _describe_left(left: Sequence[int], extent: int) -> str:
-    """Describe the slices that no product takes: as many at an end, or the first of others."""
+    """Describe the slices that no product takes: all of them if they are at one end of K, else the first ones."""
     count = next((n for n, k in enumerate(left) if k != left[0] + n), len(left))
     if count == len(left) and (left[0] == 0 or left[-1] == extent - 1):
         what = f"the {'first' if left[0] == 0 else 'last'} {count} elements of K"
@@ -195,7 +198,7 @@ def _describe_left(left: Sequence[int], extent: int) -> str:
 
 
 def _find_loop(blank: str, call: Span) -> Span:
-    """Return the head of the loop around a product, or the product."""
+    """Return the head of the innermost loop around a product, else the product."""
     function = find_enclosing_function(blank, call[0])
     loops = list_loops_around(blank, function, call[0]) if function is not None else []
     return loops[-1].head if loops else call

@@ -42,8 +42,13 @@ class RunningProducts(Generic[_Product]):
 
 def describe_short_wait(wait: str, count: int | None, used: str) -> str:
     """Describe a wait that leaves `count` groups pending although the accumulators of one are used after it."""
+    return f"{describe_pending(wait, count)}, and {used} is used after it. Wait for 0."
+
+
+def describe_pending(wait: str, count: int | None) -> str:
+    """Describe what a wait leaves pending."""
     groups = "the last group" if count == 1 else f"the last {count} groups"
-    return f"{wait} lets {groups} stay pending, and {used} is used after it. Wait for 0."
+    return f"{wait} lets {groups} stay pending"
 
 
 def describe_missing_fence(kernel: str) -> str:

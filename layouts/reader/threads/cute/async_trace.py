@@ -32,8 +32,8 @@ MOST_STEPS = 3000
 class TileElements:
     """The elements of a tile in shared memory.
 
-    array: that which the places are counted from; places: their addresses, of A and B as [rows, k]; bytes:
-    of an element; operand: a or b if the TiledMMA has made it a part of that, else "".
+    array: the array that holds them; places: their addresses, those of A and B as [rows, k]; bytes: of an element;
+    operand: a or b if a TiledMMA has partitioned it, else "".
     """
 
     array: Key
@@ -48,10 +48,10 @@ class AsyncStep:
 
     at: the number of events of the trace before it; kind: fence, commit or wait (of wgmma), product, copy, set or use
     (of accumulators), or view (which may use them); call: its place in the text itself; count: the groups that a wait
-    leaves; sums: the accumulators, as the id of their memory; adds: whether a product adds to them, None if that is not
-    known; unset: where they are made, if nothing has written them; tiles: A and B, or the tile that a copy fills, None
-    for what is not in shared memory; sites: of A and B; scale: where accumulate_ was set last; source: the call that
-    makes the TMA atom; indices: those of the elements that it copies.
+    leaves pending; sums: the accumulators, by the id of their memory; adds: whether a product adds to them, None if
+    that is not known; unset: where they are declared, if nothing has written them; tiles: A and B, or the tile that a
+    copy fills, None if it is not in shared memory; sites: of A and B; scale: the last assignment of accumulate_;
+    source: the call that makes the TMA atom; indices: those of the elements that it copies.
     """
 
     at: int
@@ -74,9 +74,9 @@ class AsyncTrace:
     """The steps of a run.
 
     lost: why they are not known, "" if they are; inline: whether inline PTX multiplies, too; sized: whether the
-    elements of all products have the size that these need; misfit: why CuTe does not compile an atom, and its place;
-    sums: the memory of accumulators that products write, by its id; extents: the sizes of a tensor, by the call that
-    makes its TMA atom; made: the calls that make accumulators, by their id.
+    operands of all products have the element size of the instruction; misfit: why CuTe does not compile an atom, and
+    its place; sums: the memory of accumulators that products write, by its id; extents: the sizes of a tensor, by the
+    call that makes its TMA atom; made: where accumulators are declared, by the id of their memory.
     """
 
     steps: list[AsyncStep] = field(default_factory=list)
@@ -117,8 +117,9 @@ class AsyncTrace:
 
 
 def locate_tile(run: KernelRunner, tensor: Any) -> TileElements | None:
-    """Return the places of a tensor in shared memory, None if they are not known. The swizzle is left out: copies and
-    products of a tile share it.
+    """Return the elements of a tensor in shared memory; None if they are not known.
+
+    The swizzle is left out, which copies and products of a tile share.
     """
     indices = list_element_indices(run, tensor)
     if indices is None or tensor.space != "shared":
@@ -128,7 +129,7 @@ def locate_tile(run: KernelRunner, tensor: Any) -> TileElements | None:
 
 
 def locate_operand(run: KernelRunner, tensor: Any) -> TileElements | None:
-    """Return the places of a fragment ((rows, k), MMA_M or _N[, MMA_K]) as [rows, k]; None if they are not known."""
+    """Return the elements of a fragment ((rows, k), MMA_M or _N[, MMA_K]) as [rows, k]; None if not known."""
     tile = locate_tile(run, tensor)
     modes: tuple[CuteLayout, ...] = tensor.layout.modes if tile is not None else ()
     if tile is None or not 2 <= len(modes) <= 3 or modes[0].rank != 2:
@@ -153,7 +154,7 @@ def list_element_indices(run: KernelRunner, tensor: Any) -> Ints | None:
 
 
 def make_coordinate_strides(shape: Any) -> Any:
-    """Return strides of a shape that keep the coordinates of an element apart in its index, None if it has too many."""
+    """Return strides that give each coordinate its own bits of an index; None if the shape has too many modes."""
     count = len(list(list_leaves(shape)))
     if count > MOST_DIGITS:
         return None
