@@ -56,7 +56,7 @@ TITLES = {
     "stage_unread": "No product reads a stage that copies fill",
     "mbarrier_stuck": "A wait for an mbarrier never ends",
     "mbarriers_open": "The mbarriers of a kernel are not simulated, since something is not known",
-    "cute_sums_open": "What D of a kernel of CuTe is the sum of, or where it is stored, is not followed",
+    "cute_sums_open": "D of a CuTe kernel is not known to be A·B",
     "mbarriers_unfinished": "A kernel takes too many steps to simulate its mbarriers",
 }
 # sizes of matrices, and blocks of the grid: rings of a few stages come round several times

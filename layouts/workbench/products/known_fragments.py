@@ -112,7 +112,7 @@ class FragmentLister:
         return tuple(found)
 
     def _locate(self, use: MmaUse, name: str) -> tuple[Mapping[int, FragmentOrigin], tuple[Span, Span | None]]:
-        """Return an operand in each warp that multiplies, and where its address is given and its ldmatrix is."""
+        """Return an operand in each warp that multiplies, and (the place of its address, its ldmatrix)."""
         registers = use.a if name == "a" else use.b
         key = name, use.opcode, tuple((id(one.load or one.data), one.number) for one in registers)
         if key not in self.located:
@@ -155,7 +155,7 @@ def _pair_reads(run: KernelRunner, uses: Sequence[DescriptorUse]) -> tuple[Known
 
 
 def _explain_operand(run: KernelRunner, use: MmaUse, name: str) -> OpenPart:
-    """Return what of an operand of an mma is not known."""
+    """Explain why an operand of an mma is not known."""
     registers, letter = use.a if name == "a" else use.b, name.upper()
     for one in registers:
         site = one.site if one.site != (0, 0) else use.span
@@ -177,6 +177,6 @@ def _is_open(data: DataBytes, use: MmaUse) -> bool:
 
 
 def _find_site(use: MmaUse, operand: ArrivedOperand | None) -> tuple[Span, Span | None]:
-    """Return where an operand of an mma is loaded: the address, and the ldmatrix; else the product."""
+    """Return (the place of the address, the ldmatrix) of an operand of an mma; (the product, None) without ldmatrix."""
     loads: Sequence[MatrixLoad] = operand.loads if operand is not None else ()
     return (loads[0].site, loads[0].span) if loads else (use.span, None)

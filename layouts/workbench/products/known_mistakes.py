@@ -16,8 +16,8 @@ from lanescope.workbench.text.function_texts import blank_text, find_enclosing_f
 from lanescope.workbench.text.loop_texts import LoopText, list_loops_around
 
 TITLES = {
-    "store_outside": "A store to shared memory is in none of its arrays",
-    "element_type": "An instruction multiplies another type than its arrays are declared with",
+    "store_outside": "A store to shared memory is outside all arrays",
+    "element_type": "An instruction multiplies another type than its arrays have",
 }
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
@@ -25,7 +25,7 @@ _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1\.f(?:16|32)$")
 
 
 def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | None:
-    """Return the product of arrays of another 16-bit type than its instruction multiplies, if no code names that type.
+    """Return the finding of an mma on arrays of another 16-bit type than its own, if no code names its type.
 
     head: the parameters of the kernel.
     """
@@ -39,17 +39,17 @@ def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | N
             declared = re.search(rf"\b(\w+)\s*(?:const\s*)?\*[\s\w]*\b{re.escape(array)}\b", head)
             kind = declared[1] if declared is not None else ""
             if _TYPES.get(kind, multiplied[1]) != multiplied[1]:
-                message = f"{array} has elements of {kind}, and this instruction multiplies {multiplied[1]}."
+                message = f"The elements of {array} are {kind}, but this instruction multiplies {multiplied[1]}."
                 return CheckFinding("element_type", message, use.span)
     return None
 
 
 def find_wrong_access(run: KernelRunner) -> CheckFinding | None:
-    """Return a store to shared memory that is in no array, else a product that adds to a register that is half set."""
+    """Return a store to shared memory outside all arrays, else an mma that adds to a register that is set in part."""
     outside = sorted(run.stores[writer] for writer in run.shared.outside)
     if outside:
-        message = "This stores before dynamic shared memory begins, or after the last array of shared memory"
-        return CheckFinding("store_outside", f"{message}.", outside[0])
+        message = "This stores outside all arrays of shared memory: between the last one and dynamic shared memory."
+        return CheckFinding("store_outside", message, outside[0])
     unset = next((use for use in run.products if use.adds_partly), None)
     if unset is None:
         return None

@@ -54,14 +54,17 @@ BLOCKS = 2048  # of a line of blocks with one tile at most
 MOST_FLIPS, MOST_EDITS = 6, 12  # transpose immediates, and edits of a load, that are tried
 _TRANSPOSE = "wrong_transpose", "The transpose immediate selects the other major: with the other value, D is A·B."
 _LOADS = (
-    ("fragment_mismatch", "This ldmatrix takes other rows or columns than others of its sum. With {} here, D is A·B."),
-    ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} in this place, D is A·B."),
+    (
+        "fragment_mismatch",
+        "This ldmatrix loads other rows or columns than others of its sum: with {} here, D is A·B.",
+    ),
+    ("registers_exchanged", "Registers of this ldmatrix are exchanged: with {} here, D is A·B."),
 )
 PLANE = 7, 7  # of a grid that is not known: tiles of 256 × 256 are inside the matrices
 _MATRIX = re.compile(r"(?:(?P<first>[ABCDabcd])_)?(?P<kind>ld|(?:batch_?)?stride_?|s)(?P<last>[ABCDabcd]?)$", re.I)
 _WGMMA = re.compile(r"wgmma\s*\.\s*mma_async(?:\s*\.\s*\w+)*")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_NOTHING = OpenPart("")  # of a kernel none of whose products is followed
+_NOTHING = OpenPart("")  # of a kernel without products that are followed
 _ADDING = re.compile(r"\]\s*\+=|\batomicAdd\b|\bred\.|\b(\w+)\s*\[[^;=]*\]\s*=[^;=]*\b\1\s*\[")
 
 
@@ -86,8 +89,10 @@ class _Sizes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a run shows. open: why D is not known to be A·B, None if it is; unsized: the parameters that have no size;
-    fragments: of D, by launch; grid: its blocks; runners: the runs of its blocks, if their code is followed to the end.
+    """The result of a run.
+
+    open: why D is not known to be A·B, None if it is; unsized: the parameters that have no size; fragments: of D, by
+    launch; grid: its blocks; runners: the runs of its blocks, if their code is followed to the end.
     """
 
     open: OpenPart | None
@@ -98,7 +103,7 @@ class _Verdict:
 
 
 class ProductReport(NamedTuple):
-    """Mistakes, open points, and the names of the kernels that multiply and store rows of A and columns of B."""
+    """Mistakes, open points, and the names of the kernels whose tiles of D are those of A·B."""
 
     mistakes: Sequence[CheckFinding] = ()
     open: Sequence[OpenPoint] = ()
@@ -253,8 +258,8 @@ class _KnownRun:
         return None
 
     def _find_edit(self, verdict: _Verdict) -> CheckFinding | None:
-        """Return the one edit with which D is A·B: of a transpose immediate of wgmma, or of an ldmatrix that takes
-        other rows than others.
+        """Return the finding of the first edit that makes D A·B: of a transpose immediate of wgmma, or of an ldmatrix
+        that loads other rows than the others.
         """
         reads = {use.span for run in verdict.runners for use in run.descriptors}
         ends = (one.end() for first, past in reads for one in _WGMMA.finditer(self.text, first, past))
@@ -341,7 +346,7 @@ def _find_lost(run: KernelRun) -> OpenPart | None:
 
 
 def _find_excess(runner: KernelRunner) -> OpenPart | None:
-    """Return what a run has more of than is followed."""
+    """Return the limit of products or stores that a run exceeds."""
     if runner.is_full:
         return OpenPart(f"it has more than {runner.most_products:,} products in a block", runner.products[-1].span)
     full = len(runner.outputs) >= MOST_STORES

@@ -17,14 +17,16 @@ from lanescope.workbench.products.product_sizes import shorten_name
 from lanescope.workbench.products.unproved_results import are_whole
 from lanescope.workbench.results import Span
 
-_STORED = 4, 5  # how much of D = A·B holds for a fragment: all but where it is stored
-_WHOLE = 1 << 32, 9  # of all fragments
+_STORED = 4, 5  # stages of _judge_fragment at which only the place in D is wrong
+_WHOLE = 1 << 32, 9  # more than for any fragment
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPart:
-    """Why D is not known to be A·B, and the place of that; None for the whole kernel. load: an ldmatrix that takes
-    other rows or columns than others of its sum.
+    """Why D is not known to be A·B.
+
+    span: where the code shows it, None for the whole kernel; load: an ldmatrix that loads other rows or columns than
+    the others of its sum.
     """
 
     reason: str
@@ -146,8 +148,8 @@ def _list_orders(known: KnownMatrices) -> list[_Order]:
 def _judge_order(
     order: _Order, fragments: Sequence[KnownFragment], grid: Block | None
 ) -> tuple[tuple[int, float], OpenPart | None]:
-    """Return (of how many fragments, and how much of the next one, D = A·B holds if the matrices are stored in an
-    order; why not of all).
+    """Return ((number of fragments that are right, how much of the next one is), why not all are) for an order in which
+    the matrices may be stored.
     """
     corners: dict[Block, list[tuple[int, int]]] = {}
     factors: list[Points] = []
@@ -193,7 +195,7 @@ def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart 
 
 
 def _find_other_load(order: _Order, one: KnownFragment, sides: Sequence[Sequence[_Lines]]) -> Span | None:
-    """Return the load of the product that takes other rows or columns than most products of a sum."""
+    """Return the ldmatrix of the first product that takes other rows or columns than most products of its sum."""
     for n, side in enumerate(sides):
         keys = [(each.matrix, each.lines.tobytes()) for each in side]
         usual, count = Counter(keys).most_common(1)[0] if keys else ((0, b""), 0)
