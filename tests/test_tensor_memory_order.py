@@ -72,7 +72,7 @@ def test_what_may_be_right_is_no_finding(old: str, new: str) -> None:
 
 
 def test_the_same_product_may_be_measured_again() -> None:
-    """A sum that begins again with the tiles of the last one drops nothing that another product would not give."""
+    """A benchmark begins the sum of the same tiles again: nothing is lost, unless another copy has filled them."""
     again = RIGHT.replace("  for (int k", "  for (int t = 0; t < 3; ++t)\n  for (int k")
     assert list_findings(again) == []
     copied = 'asm volatile("cp.async.bulk.shared::cluster.global [%0], [%1], 64, [%2];" :: "r"(at), "l"(C), "r"(bar));'

@@ -172,13 +172,8 @@ ONE_THREAD = "if (threadIdx.x == 0) for (int i = 0; i < 128 * 64; ++i) {"
 def test_elements_that_are_computed_from_row_and_column_are_those_of_a_matrix() -> None:
     right = check_thread_tiles(COMPUTED, {})
     assert (right.verified, right.findings) == (2, [])
-    (found,) = {
-        one.code
-        for one in check_thread_tiles(
-            COMPUTED.replace("describe(b + k * 16, 8, 128)", "describe(b + k * 16, 8, 64)"), {}
-        ).findings
-    }
-    assert found == "fragment_mismatch"
+    wrong = check_thread_tiles(COMPUTED.replace("describe(b + k * 16, 8, 128)", "describe(b + k * 16, 8, 64)"), {})
+    assert {one.code for one in wrong.findings} == {"fragment_mismatch"}
 
 
 @for_each(
@@ -196,7 +191,7 @@ def test_other_computed_elements_are_open(old: str, new: str) -> None:
 
 
 def test_a_tile_that_one_thread_fills_is_followed() -> None:
-    """Its 8,192 turns are independent: the threads of the block stand for as many at a time."""
+    """Its 8,192 iterations are independent: each thread of the block runs one of 128 at a time."""
     alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", ONE_THREAD)
     assert ONE_THREAD in alone
     right = check_thread_tiles(alone, {})
@@ -208,12 +203,12 @@ def test_a_tile_that_one_thread_fills_is_followed() -> None:
 @for_each(
     ("old", "new"),
     [
-        ("b[at] =", "last = at; b[at] ="),  # a variable that later turns may read
-        ("b[at] =", "b[at] = a[at + 1]; b[at] ="),  # what another turn stores
+        ("b[at] =", "last = at; b[at] ="),  # a variable that later iterations may read
+        ("b[at] =", "b[at] = a[at + 1]; b[at] ="),  # what another iteration stores
         ("value = (r + 3 * c) % 7;", "value = (r + 3 * c) % 7; if (r == 127) break;"),
     ],
 )
-def test_turns_that_may_depend_on_each_other_are_run_in_order(old: str, new: str) -> None:
+def test_iterations_that_may_depend_on_each_other_are_run_in_order(old: str, new: str) -> None:
     alone = COMPUTED.replace("for (int i = threadIdx.x; i < 128 * 64; i += 128) {", "int last = 0;\n" + ONE_THREAD)
     assert old in alone
     assert check_thread_tiles(alone.replace(old, new), {}).verified == 0  # too long to be followed

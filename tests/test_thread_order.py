@@ -82,13 +82,8 @@ def test_right_kernels_are_followed(text: str) -> None:
         (SWIZZLED, 'asm volatile("cp.async.wait_all;");', "", "copy_wait_missing", "__syncthreads();"),
         (SWIZZLED, "wait_all", "wait_group 0", "copy_commit_missing", "};"),
         (STAGED, "    COMMIT();  // each turn\n", "", "copy_commit_missing", "uint32_t a[4];"),
-        (
-            STAGED,
-            "    COMMIT();\n",
-            "",
-            "copy_commit_missing",
-            "for (int t = 0;",
-        ),  # only a later group has the first copies
+        # the first copies are in a later group
+        (STAGED, "    COMMIT();\n", "", "copy_commit_missing", "for (int t = 0;"),
     ],
 )
 def test_what_is_missing_is_found_where_it_belongs(text: str, old: str, new: str, code: str, line: str) -> None:

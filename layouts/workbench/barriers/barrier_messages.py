@@ -168,8 +168,8 @@ def describe_other_bytes(counts: BarrierBytes, kernel: str, text: str) -> Pitfal
 
 
 def _find_bytes(blank: str, site: Span) -> Span:
-    """Return where the number of bytes is given that a call expects: a constant, the member of the parameters of a
-    pipeline, else the call.
+    """Return where the bytes that a call expects are set: a constant, or a pipeline's transaction_bytes; else the
+    call.
     """
     opening = blank.find("(", *site)
     past = find_closing(blank, opening) if opening >= 0 else 0
@@ -247,7 +247,7 @@ def describe_open_cluster(kernel: tree.Function) -> Pitfall:
 
 
 def describe_not_run(kernel: tree.Function, why: str) -> Pitfall:
-    """Return the doubt about a kernel that is not run."""
+    """Return the note about a kernel that is not run."""
     return Pitfall("mbarriers_open", f"The mbarriers of {kernel.name} are not simulated: {why}.", kernel.span)
 
 

@@ -55,7 +55,8 @@ def judge_descriptors(run: KernelRunner, complete: bool, good: set[object]) -> I
 def locate_stored(run: KernelRunner) -> Iterator[LocatedUse]:
     """Yield reads of thread-filled tiles with their origins: the first MOST_ALIKE of each place.
 
-    Elements that are computed from indices are left out, unless these are the rows and columns of every tile.
+    Reads of elements that are computed from two indices are left out, unless these are the rows and columns of every
+    such tile.
     """
     located = list(_locate_filled(run))
     computed = [one for one in located if not run.indices.keys().isdisjoint(_list_arrays(run, one[0]))]
@@ -77,7 +78,7 @@ def _locate_filled(run: KernelRunner) -> Iterator[LocatedUse]:
 
 
 def _list_arrays(run: KernelRunner, use: DescriptorUse) -> list[str]:
-    """Return the arrays that the elements of a read are of, the one with the most elements first."""
+    """Return the arrays that the elements of a read come from, the one with the most elements first."""
     records, counts = np.unique(use.data.record, return_counts=True)
     sums: Counter[str] = Counter()
     for record, count in zip(records.tolist(), counts.tolist(), strict=True):
@@ -86,8 +87,9 @@ def _list_arrays(run: KernelRunner, use: DescriptorUse) -> list[str]:
 
 
 def _has_own_indices(run: KernelRunner, use: DescriptorUse, origin: FragmentOrigin) -> bool:
-    """Return whether the indices of a tile's elements are its rows and columns: all of them, as many as the operand
-    has, a multiple, or at least half of the rows.
+    """Return whether the two indices of a tile's elements are its rows and columns.
+
+    The numbers of their values must be multiples of those of the operand; half of the rows are enough.
     """
     found = [find_extents(run.indices.get(array, [])) for array in _list_arrays(run, use) if array]
     rows, columns = origin.filled.shape

@@ -109,8 +109,9 @@ def _check_resets(
 
 
 def _is_repeated(kernel: TensorKernel, first: TensorStep, again: TensorStep) -> bool:
-    """Return whether a sum begins again with the same product of the same tiles, as to measure its time: nothing is
-    stored to them since, and no other threads do so, which would signal it.
+    """Return whether a sum begins again with the same product of the same tiles, as in a benchmark.
+
+    Nothing may have been stored to the tiles since, also by other threads, which would signal it at an mbarrier.
     """
     values = [(step.find_value(1), step.find_value(2)) for step in (first, again)]
     if values[0] != values[1] or None in values[0]:
