@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lanescope.errors import LayoutError
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.repairs import apply_edits
@@ -67,3 +68,11 @@ def test_a_number_that_gives_another_tile_does_not_count_beside_one_that_does_no
 def test_the_finding_stays_if_a_statement_is_missing_or_no_number_is_right(code: str, right: str) -> None:
     (finding,) = search(right, code=code)
     assert (TEXT[slice(*finding.span)], finding.message) == ("store", "Wrong.")
+
+
+def test_a_text_that_cannot_be_checked_with_an_edit_keeps_its_report() -> None:
+    def refuse(edit: TextEdit) -> CheckReport:
+        raise LayoutError("too_deep", f"{edit.text} levels are too many.")
+
+    report = make_report(True)
+    assert find_cause(TEXT, report, refuse) == report

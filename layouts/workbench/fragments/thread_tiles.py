@@ -211,8 +211,7 @@ def _merge_runs(text: str, runs: Iterable[KernelRun], recorded: Sequence[KernelL
             report.findings += find_misaligned_stores(run.runner)
     unique = {(f.code, f.span): f for f in reversed(report.findings)}
     findings = sorted(unique.values(), key=lambda f: f.span)
-    proved, left = _list_proved(runs, good), _list_incomplete(runs, good)
-    described = frozenset(run.function.name for run in runs if run.runner.descriptors and not run.runner.indices) - left
+    proved, described = _list_proved(runs, good), _list_described(runs, good)
     return FragmentReport(findings, len(good), report.kernels, proved, described, report.doubted, report.suspects)
 
 
@@ -240,13 +239,15 @@ def _list_proved(runs: Iterable[KernelRun], good: Container[object]) -> frozense
     return frozenset((use.opcode, use.name) for use in uses) - unproved
 
 
-def _list_incomplete(runs: Iterable[KernelRun], good: Container[object]) -> set[str]:
-    """Return the kernels of which a run has not ended, or has a descriptor that is not known to be right."""
-    return {
+def _list_described(runs: Sequence[KernelRun], good: Container[object]) -> frozenset[str]:
+    """Return the kernels that read descriptors of tiles that they load, all right, in runs that have ended."""
+    incomplete = {
         run.function.name
         for run in runs
         if not run.complete or any((use.span, use.calls, use.name) not in good for use in run.runner.descriptors)
     }
+    reading = (run.function.name for run in runs if run.runner.descriptors and not run.runner.indices)
+    return frozenset(reading) - incomplete
 
 
 def _keep_first(findings: Iterable[CheckFinding]) -> list[CheckFinding]:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from math import inf
 
 from lanescope.deadline import OverdueError, is_late
+from lanescope.errors import LayoutError
 from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.workbench.check_report import CheckReport
@@ -53,7 +54,7 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
     for edit, certain in islice(chain(known, of_fields, list_cute_edits(blank, findings)), MOST_LIKELY):
         if is_late():
             return findings
-        if _is_right(report, recheck(edit)):
+        if _check_edit(report, edit, recheck) is not None:
             return (_move(text, findings, [edit], certain),)
     right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), MOST_TRIED), report, recheck))
     if is_late() or not right:
@@ -77,7 +78,8 @@ def _list_right(
     for distance, edit in edits:
         if is_late():
             return
-        if (distance <= most or edit.span in numbers) and _is_right(report, after := recheck(edit)):
+        near = distance <= most or edit.span in numbers
+        if near and (after := _check_edit(report, edit, recheck)) is not None:
             most = min(distance, most)
             numbers.add(edit.span)
             yield edit, after
@@ -121,10 +123,14 @@ def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int,
     return sorted(ranked, key=lambda entry: entry[0])
 
 
-def _is_right(before: CheckReport, after: CheckReport) -> bool:
-    """Return whether an edited text has no mistakes, and at least as much of it is verified."""
-    known = not _count_gaps(after) > _count_gaps(before) and len(after.open) <= len(before.open)
-    return known and not after.findings and after.steps >= max(before.steps, 1)
+def _check_edit(before: CheckReport, edit: TextEdit, recheck: Recheck) -> CheckReport | None:
+    """Return the report of a text with an edit; None if it has mistakes, or less of it is verified."""
+    try:
+        after = recheck(edit)
+    except (LayoutError, RecursionError):  # such as more levels of a template
+        return None
+    known = _count_gaps(after) <= _count_gaps(before) and len(after.open) <= len(before.open)
+    return after if known and not after.findings and after.steps >= max(before.steps, 1) else None
 
 
 def _count_gaps(report: CheckReport) -> int:
