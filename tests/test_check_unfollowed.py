@@ -11,6 +11,7 @@ import pytest
 from lanescope.app.check.running import describe_kernel_gaps
 from lanescope.app.check.verbs import app
 from lanescope.workbench.check import check_text
+from lanescope.workbench.fragments.thread_gaps import list_kernels_by_text
 from tests import workbench_cases
 from tests.cases import for_each
 from tests.command import CliRunner
@@ -99,6 +100,18 @@ def test_a_kernel_without_a_verdict_says_why(text: str, gap: str) -> None:
     assert any(point.message == kernel.message for point in report.open) == bool(gap)
     assert (report.steps == 2) == (not gap)
     assert [finding.code for finding in report.findings if finding.code != "ptxas_refuses"] == []
+
+
+def test_a_kernel_that_a_macro_makes_stands_where_it_is_made() -> None:
+    """The macro itself makes none, and its parts of names lead to the functions that they name."""
+    mma = '__device__ void mma_one() { asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %0;"); }\n'
+    text = mma + "#define MAKE(NAME, TAG) __global__ void NAME() { mma_##TAG(); }\nMAKE(first, one)\n"
+    [kernel] = list_kernels_by_text(text)
+    assert (kernel.name, kernel.gap, text[slice(*kernel.span)]) == ("first", "", "first")
+    assert text.count("\n", 0, kernel.span[0]) == 2
+    begun = mma + "#define BEGIN(NAME) __global__ void NAME() {\n#define END }\nBEGIN(first) mma_one(); END\n"
+    [lost] = list_kernels_by_text(begun)
+    assert lost.gap == "in functions that no kernel of the file calls"
 
 
 LOADS = r"""__global__ void load(unsigned* d, unsigned s) {

@@ -430,6 +430,35 @@ def test_a_warp_may_multiply_the_rows_that_it_has_stored() -> None:
     assert find_lines(RING.replace(wait, wait + store)) == []
 
 
+PROMOTED = RING.replace("  int next = 0;", "  Tensor total = make_fragment_like(sum);\n  int next = 0;").replace(
+    "    s.empty[read", "    PROMOTE\n    s.empty[read"
+)
+FIRST = "    warpgroup_arrive();\n    mma.accumulate_ = GMMA::ScaleOut::Zero;\n"
+
+
+@for_each(
+    "promotion, codes",
+    [
+        ("", ["accumulator_reset"]),
+        ("for (int i = 0; i < size(sum); ++i) total(i) += sum(i);", []),
+        ("for (int i = 0; i < size(sum); ++i) total[i] += sum[i];", []),
+        ("if (C != nullptr) for (int i = 0; i < size(sum); ++i) total(i) += sum(i);", []),
+    ],
+)
+def test_a_sum_that_is_added_to_another_one_may_begin_again(promotion: str, codes: list[str]) -> None:
+    text = PROMOTED.replace("PROMOTE", promotion).replace("    warpgroup_arrive();\n", FIRST)
+    assert [code for code, _ in find_lines(text)] == codes
+
+
+def test_b_that_is_half_as_long_as_a_may_be_multiplied_twice() -> None:
+    """A is [high | low], two parts of a number each."""
+    halves = RING.replace("make_shape(N, K)", "make_shape(N, K / 2)").replace(
+        "tBgB(_, next)", "tBgB(_, next % (tiles / 2))"
+    )
+    halves = halves.replace("make_shape(n, k), make_stride(k,", "make_shape(n, k / 2), make_stride(k / 2,")
+    assert halves.count("/ 2") == 4 and find_lines(halves) == []
+
+
 def test_a_kernel_that_requires_the_grid_of_its_launch_is_followed() -> None:
     """The launch is through a pointer; elect_sync of cuda::ptx chooses one thread of each of the two warps."""
     text = """__global__ void __launch_bounds__(64) once(int n) {

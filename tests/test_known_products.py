@@ -149,6 +149,8 @@ def test_all_bytes_of_the_accumulators_are_set(first: int, codes: list[str]) -> 
         ("__nv_bfloat16", "f32.bf16.bf16.f32", "", []),
         ("uint16_t", "f32.bf16.bf16.f32", "", []),
         ("half", "f32.bf16.bf16.f32", "void pack(const __nv_bfloat16* x);\n", []),  # half carries its bits
+        ("half", "f32.bf16.bf16.f32", "constexpr bool BF16 = true;\n", []),
+        ("half", "f32.bf16.bf16.f32", "// the bits of bf16\n", []),
     ],
 )
 def test_the_arrays_have_the_type_that_is_multiplied(kind: str, opcode: str, more: str, codes: list[str]) -> None:

@@ -85,6 +85,9 @@ def find_sum_mistake(
             sides = _read_side([tile.a for tile in tiles]), _read_side([tile.b for tile in tiles])
             if sides[0] is None or sides[1] is None:
                 return None
+            lengths = [extents.get(side.sources[0].atom, ())[side.along :][:1] for side in (sides[0], sides[1])]
+            if lengths[0] != lengths[1]:  # such as A of two parts, each multiplied with the whole B
+                return None
             mistake = _compare_slices(tiles, sides[0], sides[1])
             if mistake is not None:
                 return mistake

@@ -41,6 +41,7 @@ _GEMM = re.compile(r"\bgemm\s*\(")
 _MOST_CALL = 60  # characters of a call that is quoted
 _OPCODE = re.compile(r"\bmma\.[\w.:]+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PASTED = re.compile(r"([A-Za-z_]\w*)\s*##")  # the first part of a name that a macro joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +251,9 @@ def find_name(text: str, function: tree.Function) -> Span:
 
 
 def _find_name(blank: str, name: str, body: int) -> Span:
-    """Return where a function's name is before its body."""
-    at = blank.rfind(name, 0, body)
-    return at, at + len(name)
+    """Return where a function's name is before its body, or where it is given to the macro that makes the function."""
+    places = [found.span() for found in re.finditer(rf"\b{re.escape(name)}\b", blank)]
+    return next((place for place in reversed(places) if place[0] < body), (*places, (body, body + 1))[0])
 
 
 def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kernel: FunctionText) -> Iterator[str]:
@@ -265,7 +266,8 @@ def _list_reached(text: str, blank: str, functions: Sequence[FunctionText], kern
     waiting, seen = [text[slice(*kernel.body)]], {kernel.name}
     for body in waiting:
         yield body
-        for name in set(_WORD.findall(body)) - seen:
-            if name in named:
-                seen.add(name)
-                waiting += named[name]
+        words, pasted = set(_WORD.findall(body)), tuple(_PASTED.findall(body))
+        reached = {name for name in named if name in words or (pasted and name.startswith(pasted))}
+        for name in reached - seen:
+            seen.add(name)
+            waiting += named[name]

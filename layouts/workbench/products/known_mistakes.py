@@ -21,18 +21,20 @@ TITLES = {
 }
 _TYPES = {"half": "f16", "__half": "f16", "nv_bfloat16": "bf16", "__nv_bfloat16": "bf16"}
 _NAMES = {"f16": r"half|fp16|(?<!b)(?:float16|f16)", "bf16": r"bfloat|bf16"}  # of a type in code
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _MULTIPLIED = re.compile(r"\.(f16|bf16)\.\1\.f(?:16|32)$")
 
 
 def find_other_type(text: str, head: str, run: KernelRunner) -> CheckFinding | None:
-    """Return the finding of an mma on arrays of another 16-bit type than its own, if no code names its type.
+    """Return the finding of an mma on arrays of another 16-bit type than its own, if no code or comment names its
+    type.
 
     head: the parameters of the kernel.
     """
-    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M)
+    code = re.sub(r"^[ \t]*#[ \t]*include.*", "", blank_text(text), flags=re.M) + " ".join(_COMMENT.findall(text))
     for use in {use.span: use for use in run.products}.values():
         instruction, multiplied = find_mma(use.opcode), _MULTIPLIED.search(use.opcode)
-        if instruction is None or multiplied is None or re.search(_NAMES[multiplied[1]], code):
+        if instruction is None or multiplied is None or re.search(_NAMES[multiplied[1]], code, re.I):
             continue
         sides = (locate_operand(run, use, instruction, name).warps or () for name in "ab")
         for array in sorted({warp.array for side in sides for warp in side} - {""}):

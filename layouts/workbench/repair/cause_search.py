@@ -28,8 +28,16 @@ MOST_TRIED = 40
 MOST_LIKELY = 24  # likely edits, tried before the others; the first that removes all mistakes is taken
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
-# no number causes a missing statement or an unknown name
-_PLACED = ("_missing", "unset", "ptxas_refuses", "cute_name_unknown", "instruction_not_on_target", "unbalanced")
+# no number causes a missing statement, an unknown name or another type
+_PLACED = (
+    "_missing",
+    "unset",
+    "ptxas_refuses",
+    "cute_name_unknown",
+    "element_type",
+    "instruction_not_on_target",
+    "unbalanced",
+)
 Recheck = Callable[[TextEdit], CheckReport]
 
 

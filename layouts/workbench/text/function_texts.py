@@ -51,7 +51,9 @@ def blank_text(text: str) -> str:
 @lru_cache(maxsize=32)
 def find_functions(blank: str) -> tuple[FunctionText, ...]:
     """Find the functions of a blanked text that have a body: kernels that macros make, then the others in its order."""
-    return (*_list_made_kernels(blank), *_list_functions(blank))
+    made = tuple(_list_made_kernels(blank))
+    patterns = {kernel.body[0] for kernel in made} | {_find_body(blank, macro)[0] for macro in _list_heads(blank)}
+    return (*made, *(function for function in _list_functions(blank) if function.body[0] not in patterns))
 
 
 def find_function_at(functions: tuple[FunctionText, ...], at: int) -> FunctionText | None:
@@ -126,12 +128,25 @@ def _list_made_kernels(blank: str) -> Iterator[FunctionText]:
     ['f1', 'f2']
     """
     for macro in MACRO.finditer(blank):
-        if macro[2].startswith("(") and is_kernel_head(macro[2]):
-            body = blank.find("{", macro.start()) + 1, macro.end()
+        if macro[2].startswith("(") and _is_closed(macro) and is_kernel_head(macro[2]):
+            body = _find_body(blank, macro)
             for use in re.finditer(rf"\b{macro[1]}\s*\(", blank[macro.end() :]):
                 first = macro.end() + use.end()
                 made = expand_macro(blank, macro[1], blank[first : find_closing(blank, first - 1)])
                 yield from (replace(one, body=body) for one in _list_functions(made) if one.kernel)
+
+
+def _find_body(blank: str, macro: re.Match[str]) -> Span:
+    return blank.find("{", macro.start()) + 1, macro.end()
+
+
+def _is_closed(macro: re.Match[str]) -> bool:
+    return macro[2].count("{") == macro[2].count("}")
+
+
+def _list_heads(blank: str) -> Iterator[re.Match[str]]:
+    """Yield the macros that begin a kernel whose body ends outside of them."""
+    return (macro for macro in MACRO.finditer(blank) if is_kernel_head(macro[2]) and not _is_closed(macro))
 
 
 def _list_templates(head: str) -> tuple[str, ...]:

@@ -101,11 +101,12 @@ class AsyncTrace:
         self.steps.append(AsyncStep(len(run.barriers.events), kind, run.mask.copy(), call, **values))
 
     def note_sums(self, run: KernelRunner, kind: str, tensor: Any, call: Span) -> None:
-        """Note that threads set or use accumulators that products have written."""
+        """Note that threads set or use accumulators that products have written, or may use them."""
+        kind = "view" if kind == "use" and run.assumed else kind
         number = id(tensor.base.array) if isinstance(tensor, CuteTensor) and tensor.base is not None else 0
         last = self.steps[-1] if self.steps else None
         again = last is not None and (last.kind, last.sums) == (kind, number) and (last.mask == run.mask).all()
-        if number in self.sums and not again and (kind == "view" or not run.assumed):
+        if number in self.sums and not again:
             self.add(run, kind, call, sums=number)
 
     def note_product(self, run: KernelRunner, call: Span, sums: LocalMemory, **values: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tensors and layouts of CuTe that are called with a coordinate."""
+"""Tensors and layouts of CuTe that are called with a coordinate, or indexed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from lanescope.reader.threads.runner import KernelRunner
 
 
-def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) -> Any:
-    """Return value(coordinate): a slice of a tensor or a layout, the place of one element, an index of a layout."""
-    at = [simplify(run.evaluate(argument, scope)) for argument in node.arguments]
+def index_value(run: KernelRunner, value: Any, node: tree.Call | tree.Index, scope: Scope) -> Any:
+    """Return value(coordinate) or value[index]: a slice of a tensor or a layout, the place of one element, an index of
+    a layout.
+    """
+    at = [simplify(run.evaluate(argument, scope)) for argument in _split_index(node)[1]]
     try:
         if isinstance(value, CuteTensor):
             return _index_tensor(run, value, at, node)
@@ -38,7 +40,12 @@ def index_value(run: KernelRunner, value: Any, node: tree.Call, scope: Scope) ->
     return value if not at else None
 
 
-def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tree.Call) -> Any:
+def _split_index(node: tree.Call | tree.Index) -> tuple[tree.Expression, tuple[tree.Expression, ...]]:
+    """Return (what is indexed, the indices) of value(coordinate) or value[index]."""
+    return (node.value, node.indices) if isinstance(node, tree.Index) else (node.function, node.arguments)
+
+
+def _index_tensor(run: KernelRunner, value: CuteTensor, at: list[Any], node: tree.Call | tree.Index) -> Any:
     if len(at) == 1 and isinstance(at[0], tuple) and value.layout.rank > 1:
         at = list(at[0])
     _note_index_over(run, value, at, node)
@@ -61,12 +68,13 @@ def _index_layout(layout: CuteLayout, at: Sequence[Any]) -> Any:
     return replace(algebra.concatenate(*kept), swizzle=layout.swizzle, unit_bits=layout.unit_bits)
 
 
-def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call) -> None:
+def _note_index_over(run: KernelRunner, tensor: CuteTensor, at: Sequence[Any], node: tree.Call | tree.Index) -> None:
     """Note an index of shared memory or registers outside its mode, unless every index leads to the same place."""
     if tensor.space not in ("shared", "local") or not run.is_certain or len(at) != tensor.layout.rank:
         return
-    for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, node.arguments, strict=False)):
+    owner, arguments = _split_index(node)
+    for n, (mode, index, argument) in enumerate(zip(tensor.layout.modes, at, arguments, strict=False)):
         if isinstance(index, int) and not 0 <= index < mode.size and any(list_leaves(mode.stride)):
-            name = run.text[slice(*node.function.span)]
+            name = run.text[slice(*owner.span)]
             why = f"The index is {index}, but mode {n} of {name} has {mode.size} elements: this is outside the tensor."
             run.stop_at_error("cute_index_over", why, argument.span)

@@ -99,6 +99,8 @@ def _find_tensor_element(run: KernelRunner, node: tree.Call, scope: Scope) -> Po
 
 def _find_item(run: KernelRunner, node: tree.Index, scope: Scope) -> Any:
     pointer = evaluate_operand(run, node.value, scope, "[]")
+    if isinstance(pointer, CuteTensor) and len(node.indices) == 1:
+        return index_value(run, pointer, node, scope)
     for index in node.indices:
         if not isinstance(pointer, Pointer):
             return None
