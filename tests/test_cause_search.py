@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lanescope.errors import LayoutError
-from lanescope.workbench.check_report import CheckReport
+from lanescope.workbench.check_report import CheckReport, OpenPoint
 from lanescope.workbench.repair.cause_search import find_cause
 from lanescope.workbench.repair.repairs import apply_edits
 from lanescope.workbench.results import CheckFinding, TextEdit
@@ -68,6 +70,24 @@ def test_a_number_that_gives_another_tile_does_not_count_beside_one_that_does_no
 def test_the_finding_stays_if_a_statement_is_missing_or_no_number_is_right(code: str, right: str) -> None:
     (finding,) = search(right, code=code)
     assert (TEXT[slice(*finding.span)], finding.message) == ("store", "Wrong.")
+
+
+def test_a_number_that_leaves_more_open_is_not_right() -> None:
+    def leave_open(_edit: TextEdit) -> CheckReport:
+        return replace(make_report(False), open=(OpenPoint("D is not known.", (0, 1)),))
+
+    report = make_report(True)
+    assert find_cause(TEXT, report, leave_open) == report
+
+
+def test_the_size_of_a_tile_is_no_mistake_of_one_place() -> None:
+    """With other sizes the kernel is another one; a mask that several places use is a mistake of all."""
+    for number, moves in (("16", False), ("0x10", True)):
+        text = f"constexpr int SIZE = {number};\nvoid f() {{ a[SIZE]; b[SIZE]; store(p + SIZE); }}\n"
+        place = text.index("store"), text.index("store") + 5
+        report = replace(make_report(True), findings=(CheckFinding("stores_overlap", "Wrong.", place),))
+        (found,) = find_cause(text, report, lambda _edit: make_report(False)).findings
+        assert (found.span != place) == moves
 
 
 def test_a_text_that_cannot_be_checked_with_an_edit_keeps_its_report() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import for_each
-from tests.checked import check_text, list_findings
+from tests.checked import check_text, list_findings, search_cause
 from tests.planted_mistakes import read_kernel
 from tests.recall_kernels import KERNELS, MISTAKES
 from tests.sample import FULL
@@ -80,5 +80,5 @@ def test_a_wrong_number_stands_at_its_line(name: str, old: str, new: str) -> Non
     right = KERNELS[name]
     at = right.index(old)
     text = right[:at] + new + right[at + len(old) :]
-    lines = {text.count("\n", 0, finding.span[0]) for finding in check_text(text).findings}
+    lines = {text.count("\n", 0, finding.span[0]) for finding in search_cause(text).findings}
     assert text.count("\n", 0, at) in lines

@@ -168,6 +168,13 @@ def test_the_grid_of_the_launch_covers_d() -> None:
     assert "all of its tiles" in short.open[0].message
 
 
+def test_blocks_leave_nothing_between_their_tiles() -> None:
+    """Without a launch, too: the tile of a block has 32 rows, and those of the next one are 64 further."""
+    assert not check_whole(KERNEL).open
+    [point] = check_whole(KERNEL.replace("blockIdx.y * 32", "blockIdx.y * 64")).open
+    assert "all of its tiles" in point.message
+
+
 # certain mistakes -----------------------------------------------------------------------------------------------------
 
 # the same by ldmatrix, and by wgmma, of tiles that threads fill

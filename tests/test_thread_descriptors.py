@@ -205,6 +205,7 @@ def test_a_tile_that_one_thread_fills_is_followed() -> None:
     [
         ("b[at] =", "last = at; b[at] ="),  # a variable that later iterations may read
         ("b[at] =", "b[at] = a[at + 1]; b[at] ="),  # what another iteration stores
+        ("b[at] =", "half* p = b; p[at ^ 1] = value; b[at] ="),  # what another iteration may store
         ("value = (r + 3 * c) % 7;", "value = (r + 3 * c) % 7; if (r == 127) break;"),
     ],
 )

@@ -255,7 +255,7 @@ def _run_threads(
     """Run the threads of each kernel; return (fragments, all findings and notes, open points).
 
     of_kernels: mistakes of kernels, which a run may explain; findings: those that need no run; brief: whether to leave
-    out the open points of mbarriers and of D.
+    out the open points of mbarriers, and of D if no kernel of the text has mma.sync: such a D is hardly ever known.
     """
     fragments, found, open_ = _check_threads(source, descriptors)
     lost: list[OpenPoint] = []
@@ -269,7 +269,8 @@ def _run_threads(
     if fragments.unordered is not None:
         kernels = close_settled_gaps(fragments.kernels, products.proved, fragments.unordered)
         fragments = replace(fragments, kernels=kernels)
-    return fragments, [*products.mistakes, *notes], open_ if brief else [*open_, *lost, *products.open]
+    open_ = open_ if brief and not fragments.kernels else [*open_, *products.open]
+    return fragments, [*products.mistakes, *notes], open_ if brief else [*open_, *lost]
 
 
 def _check_threads(

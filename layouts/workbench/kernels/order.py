@@ -58,9 +58,6 @@ _BARRIER = re.compile(
 )
 
 
-_READERS = {"wgmma": "wgmma", "tcgen05": "tcgen05.mma"}
-
-
 def find_order_mistakes(text: KernelText) -> list[Pitfall]:
     """Find operations of kernels in a wrong order, each mistake once."""
     if not re.search(r"mma|async.bulk|async_bulk", text.code.text):
@@ -310,7 +307,7 @@ def _is_sketch(events: Sequence[KernelEvent], first: KernelEvent) -> bool:
 
 
 def _name_reader(event: KernelEvent) -> str:
-    return _READERS.get(event.kind, "the bulk copy to global memory")
+    return event.kind if event.kind in PRODUCTS else "the bulk copy to global memory"
 
 
 def _is_within(span: Span, body: Span) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -153,6 +153,7 @@ def _judge_order(
     """
     corners: dict[Block, list[tuple[int, int]]] = {}
     factors: list[Points] = []
+    first: list[Ints] = []  # the elements of D of the first block
     unit = 1, 1
     if not fragments:
         return _WHOLE, None
@@ -162,6 +163,8 @@ def _judge_order(
             return (n, stage), open_part
         rows, columns = lines
         unit = len(rows), len(columns)
+        if grid is None and one.block == (0, 0, 0):
+            first.append(np.add.outer(rows * order.sizes[1], columns).ravel())
         factors += ((array, rows[row], columns[column], at) for array, row, column, at in one.factors)
         if one.block[2] == 0 or one.depth == 1:
             corners.setdefault(one.block, []).append((int(rows.min()), int(columns.min())))
@@ -169,9 +172,21 @@ def _judge_order(
         return (len(fragments), 7), OpenPart(
             f"its elements are combined with elements of {other} that are not of their rows or columns"
         )
-    if grid is not None and not are_whole(corners, order.sizes, unit, grid):
+    if _leaves_gaps(corners, first) if grid is None else not are_whole(corners, order.sizes, unit, grid):
         return (len(fragments), 8), UNCOVERED
     return _WHOLE, None
+
+
+def _leaves_gaps(corners: Mapping[Block, Sequence[tuple[int, int]]], first: Sequence[Ints]) -> bool:
+    """Return whether the tile of the first block is smaller than the distance between two blocks, so that elements of D
+    are left between them. corners: as for are_whole, of the first and the last block; first: the elements of the first.
+    """
+    last = max(corners, default=(0, 0, 0))
+    if not first or last[0] != last[1] or not last[0]:
+        return False
+    (row, column), (last_row, last_column) = (min(corners[block]) for block in ((0, 0, 0), last))
+    rows, columns = (last_row - row) // last[0], (last_column - column) // last[0]
+    return min(rows, columns) > 0 and len(np.unique(np.concatenate(first))) < rows * columns
 
 
 def _judge_fragment(order: _Order, one: KnownFragment) -> tuple[float, OpenPart | None, tuple[Ints, Ints] | None]:

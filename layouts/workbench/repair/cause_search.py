@@ -7,6 +7,7 @@ number. If several numbers could be changed, the finding stays at its place and 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,13 +20,18 @@ from lanescope.inputs import join_words
 from lanescope.ptx.table.descriptors import WGMMA
 from lanescope.workbench.check_report import CheckReport
 from lanescope.workbench.cute.cute_edits import list_cute_edits
+from lanescope.workbench.repair.repairs import parse_literal
 from lanescope.workbench.repair.usual_edits import list_bit_edits, list_number_edits
 from lanescope.workbench.results import CheckFinding, Span, TextEdit, WrongRead
 from lanescope.workbench.text.function_texts import blank_text
-from lanescope.workbench.text.statement_words import list_origins
+from lanescope.workbench.text.statement_words import StatementWords, list_origins
 
 MOST_TRIED = 40
 MOST_LIKELY = 24  # likely edits, tried before the others; the first that removes all mistakes is taken
+_MOST_USED = 2  # times that a constant of one place is named, its declaration among them
+_OF_SIZES = ("shared_memory", "tmem_columns")
+_CONSTANT = re.compile(r"[^=(]*?\b(?:const(?:expr)?|#\s*define)\b[^=(]*?\b([A-Za-z_]\w*)\s*(?:=\s*|\s)(?!0[xXbB])\d")
+MOST_NAMED = 3  # numbers; more say nothing about the mistake
 _MOST_SHOWN = 40  # characters before a number
 _MOST_CHARACTERS = 1 << 17  # of a text that is checked again
 # no number causes a missing statement, an unknown name or another type
@@ -59,13 +65,14 @@ def _search(text: str, report: CheckReport, recheck: Recheck) -> Sequence[CheckF
     blank, findings = blank_text(text), report.findings
     known = ((edit, True) for finding in findings if len(finding.edits) == 1 for edit in finding.edits)
     of_fields = ((edit, True) for edit in _list_field_edits(blank, findings))
-    for edit, certain in islice(chain(known, of_fields, list_cute_edits(blank, findings)), MOST_LIKELY):
+    present = ((edit, False) for edit in _list_present_edits(blank, findings))
+    for edit, certain in islice(chain(known, of_fields, present, list_cute_edits(blank, findings)), MOST_LIKELY):
         if is_late():
             return findings
         if _check_edit(report, edit, recheck) is not None:
             return (_move(text, findings, [edit], certain),)
     right = _keep_alike(report, _list_right(islice(_list_edits(blank, findings), MOST_TRIED), report, recheck))
-    if is_late() or not right:
+    if is_late() or not 0 < len(right) <= MOST_NAMED:
         return findings
     if len(right) == 1:
         (edits,) = right.values()
@@ -118,17 +125,37 @@ def _list_field_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[
             yield from list_bit_edits(statement, sorted(bits))
 
 
+def _list_present_edits(blank: str, findings: Sequence[CheckFinding]) -> Iterator[TextEdit]:
+    """Yield edits of the numbers that are the present value of a wrong descriptor field, in bytes or encoded."""
+    fields = [(WGMMA.get_field(field), value) for finding in findings for field, value, _ in finding.changes]
+    present = {value * scale for field, value in fields if value for scale in (1, field.unit)}
+    for _, statement in list_origins(blank, [finding.span for finding in findings]) if present else ():
+        for _, edit in list_number_edits(statement, ()):
+            if parse_literal(blank[slice(*edit.span)].rstrip("uUlLzZ")) in present:
+                yield edit
+
+
 def _list_edits(blank: str, findings: Sequence[CheckFinding]) -> list[tuple[int, TextEdit]]:
     """List (distance, edit) for usual other values of the numbers that the findings' values come from: likely values
     of near numbers first.
     """
     changed = {(present, needed) for finding in findings for _, present, needed in finding.changes}
+    sized = any(finding.code.startswith(_OF_SIZES) for finding in findings)
     ranked = [
         (steps + rank // 2, edit)
         for steps, statement in list_origins(blank, _list_places(findings))
+        if sized or not _is_shared_constant(blank, statement)
         for rank, edit in list_number_edits(statement, sorted(changed))
     ]
     return sorted(ranked, key=lambda entry: entry[0])
+
+
+def _is_shared_constant(blank: str, statement: StatementWords) -> bool:
+    """Return whether a statement gives a name to a decimal number that is used several times, such as the size of a
+    tile: with another one the kernel is another one.
+    """
+    declared = _CONSTANT.match(blank, *statement.span)
+    return declared is not None and len(re.findall(rf"\b{declared[1]}\b", blank)) > _MOST_USED
 
 
 def _check_edit(before: CheckReport, edit: TextEdit, recheck: Recheck) -> CheckReport | None:
@@ -137,7 +164,10 @@ def _check_edit(before: CheckReport, edit: TextEdit, recheck: Recheck) -> CheckR
         after = recheck(edit)
     except (LayoutError, RecursionError):  # such as more levels of a template
         return None
-    known = _count_gaps(after) <= _count_gaps(before) and len(after.open) <= len(before.open)
+    lost = bool(after.kernels) and all(kernel.gap for kernel in after.kernels)
+    lost = lost or bool({point.message for point in after.open} - {point.message for point in before.open})
+    lost = lost or len(after.doubts) > len(before.doubts)
+    known = not lost and _count_gaps(after) <= _count_gaps(before)
     return after if known and not after.findings and after.steps >= max(before.steps, 1) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lanescope.ptx.table.descriptors import TCGEN05, WGMMA
 from lanescope.workbench.repair.repairs import parse_literal, write_like
@@ -36,6 +36,7 @@ def list_number_edits(one: StatementWords, changed: Iterable[tuple[int, int]]) -
         if _is_shift(one, n):
             others = [value + 1, value - 1, value + 2, value - 2]
             others = [other for other in others if value not in _FIELD_BITS or other in _FIELD_BITS]
+            others = [] if _encodes(one, n, value) else others
         else:
             scaled = [] if n and one.words[n - 1] == "&" else ratios
             others = [
@@ -54,17 +55,42 @@ def list_bit_edits(one: StatementWords, bits: Iterable[int]) -> Iterator[TextEdi
 
 
 def _list_numbers(one: StatementWords) -> Iterator[tuple[int, str]]:
-    """Yield (index of the word, digits) of each number of a statement that counts, masks or shifts."""
+    """Yield (index of the word, digits) of each number of a statement that counts, masks or shifts.
+
+    Those of the head of a loop are left out: with fewer iterations a mistake often does not show.
+
+    >>> from lanescope.workbench.text.statement_words import list_statements
+    >>> (one,) = list_statements("for (int i = 0; i < 4; ++i) f(i * 8)")
+    >>> list(_list_numbers(one))
+    [(18, '8')]
+    """
     if _NO_VALUES.isdisjoint(one.words):
-        for n, word in enumerate(one.words):
+        first = _find_head_end(one.words)
+        for n, word in enumerate(one.words[first:], first):
             match = _NUMBER.fullmatch(word)
             register = "asm" in one.words and one.words[n - 1] == "["
             if match is not None and not register and word != _CONTIGUOUS:
                 yield n, match[1]
 
 
+def _find_head_end(words: Sequence[str]) -> int:
+    """Return the number of words of the heads of loops that a statement begins with."""
+    depth = past = 0
+    for n, word in enumerate(words):
+        if not depth and word not in ("for", "while", "("):
+            break
+        depth += (word == "(") - (word == ")")
+        past = n + 1 if word == ")" and not depth and words[0] in ("for", "while") else past
+    return past
+
+
 def _is_shift(one: StatementWords, n: int) -> bool:
     return n > 0 and one.words[n - 1] in ("<<", ">>")
+
+
+def _encodes(one: StatementWords, n: int, value: int) -> bool:
+    """Return whether a shift divides bytes by the unit of a descriptor's field: (bytes >> 4) << 16."""
+    return one.words[n - 1] == ">>" and 1 << value == WGMMA.get_field("sbo").unit and "<<" in one.words
 
 
 def _write(one: StatementWords, n: int, value: int) -> TextEdit:

@@ -1,8 +1,8 @@
 """Run a loop of one thread that fills a tile many iterations at once: one in each lane of the block.
 
 That is exact if no iteration depends on another, or on the thread: the body computes variables of its own from the
-counter, loads global memory, and has one store to each array in shared memory. Of stores to the same bytes, NumPy keeps
-the last one, as the loop does.
+counter, loads global memory, and has one store to shared memory, or one to each of some arrays. Of stores to the same
+bytes, NumPy keeps the last one, as the loop does.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _is_independent(run: KernelRunner, body: tree.Statement, scope: Scope, count
     own = {node.name for node in nodes if isinstance(node, tree.Declaration)}
     stores = [node for node in nodes if _is_store(node, own)]
     calls = [node for node in nodes if isinstance(node, tree.Call)]
-    if not _has_own_arrays(run, stores, scope) or not all(_is_pure(run, call, scope, 0) for call in calls):
+    if not _fill_own_arrays(run, stores, scope) or not all(_is_pure(run, call, scope, 0) for call in calls):
         return False
     inside = {id(part) for store in stores for part in walk_nodes(store.target)}
     names = {id(name): name for name in _list_names(body) if name.last not in own | {counter}}
@@ -106,16 +106,18 @@ def _is_own(target: tree.Expression, own: set[str]) -> bool:
     return isinstance(target, tree.Name) and target.last in own
 
 
-def _has_own_arrays(run: KernelRunner, stores: list[tree.Assignment], scope: Scope) -> bool:
-    """Return whether assignments store to shared memory, each to another array."""
-    arrays = [_find_shared(run, store.target, scope) for store in stores if not store.op]
+def _fill_own_arrays(run: KernelRunner, stores: list[tree.Assignment], scope: Scope) -> bool:
+    """Return whether assignments store to shared memory, if there are several each to an array declared there."""
+    arrays = [_find_shared(run, store.target, scope, len(stores) > 1) for store in stores if not store.op]
     return 0 < len(arrays) == len(stores) == len(set(arrays)) and "" not in arrays
 
 
-def _find_shared(run: KernelRunner, target: tree.Expression, scope: Scope) -> str:
-    """Return the name of the array in shared memory that a target is an element of; "" for any other target."""
+def _find_shared(run: KernelRunner, target: tree.Expression, scope: Scope, declared: bool) -> str:
+    """Return the name whose element in shared memory a target is; "" for any other target. declared: whether it must be
+    that of an array, as pointers may lead to the same one.
+    """
     for name in _list_names(target) if not isinstance(target, tree.Name) else ():
-        found = _resolve(run, name, scope)
+        found = resolve_path(run, name.path, scope) if declared else _resolve(run, name, scope)
         if isinstance(found, Pointer) and found.space == "shared":
             return name.last
     return ""
